@@ -40,12 +40,17 @@ tc_status bus_fail(tc_fleet_bus *b, tc_error *err, natsStatus s, const char *wha
         (void)natsConnection_GetLastError(b->connection, &said);
     }
     const char *words = said && *said && last == s ? said : natsStatus_GetText(s);
-    bool barred = s == NATS_NOT_PERMITTED || s == NATS_CONNECTION_AUTH_FAILED;
-    const char *remedy = barred ? "; what a user may do is said in the server's configuration"
-                         : s == NATS_MAX_PAYLOAD
-                             ? "; the server takes no such large messages: raise max_payload in its configuration"
-                             : "";
-    return tc_fail(err, barred ? TC_BAD_INPUT : TC_ENV, "%s: %s: %s%s", b->url, what, words, remedy);
+    bool barred = s == NATS_NOT_PERMITTED || s == NATS_CONNECTION_AUTH_FAILED ||
+                  s == NATS_CONNECTION_CLOSED /* as when the server lets this user in no more */;
+    bool never = barred || s == NATS_MAX_PAYLOAD;
+    const char *remedy =
+        barred                  ? "; what a user may do is said in the server's configuration"
+        : s == NATS_MAX_PAYLOAD ? "; the server takes no such large messages: raise max_payload in its configuration"
+        : strstr(words, "resources") || strstr(words, "maximum")
+            ? "; its room for streams is full: raise max_file_store in its configuration, free its disk, or wait until "
+              "old results are gone"
+            : "";
+    return tc_fail(err, never ? TC_BAD_INPUT : TC_ENV, "%s: %s: %s%s", b->url, what, words, remedy);
 }
 
 /* What a server says of a request that waits while it leaves: it, or another, will be there again. */
@@ -115,22 +120,27 @@ static tc_status add_streams(tc_fleet_bus *b, tc_error *err) {
 
 static tc_status add_bucket(tc_fleet_bus *b, const char *name, int64_t seconds, kvStore **out, tc_error *err) {
     kvConfig c;
-    if (*out)
-        return TC_OK;
-    natsStatus s = js_KeyValue(out, b->js, name);
+    kvStore *bucket = NULL;
+    natsStatus s = js_KeyValue(&bucket, b->js, name);
     if (s == NATS_NOT_FOUND) {
         kvConfig_Init(&c);
         c.Bucket = name;
         c.TTL = seconds * SECOND;
-        s = js_CreateKeyValue(out, b->js, &c);
+        s = js_CreateKeyValue(&bucket, b->js, &c);
     }
+    if (s == NATS_OK && !*out)
+        *out = bucket;
+    else /* what others use meanwhile knows the bucket by its name */
+        kvStore_Destroy(bucket);
     return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "the bucket of workers cannot be had");
 }
 
 tc_status bus_prepare(tc_fleet_bus *b, tc_error *err) {
     TC_TRY(add_streams(b, err));
     TC_TRY(add_bucket(b, "tctune_workers", TC_FLEET_SILENCE, &b->workers, err));
-    return add_bucket(b, "tctune_begun", WORK_KEPT, &b->begun, err);
+    TC_TRY(add_bucket(b, "tctune_tuners", TC_FLEET_TUNER_LEASE, &b->tuners, err));
+    TC_TRY(add_bucket(b, "tctune_orders", 0, &b->orders, err));
+    return add_bucket(b, BUS_BEGUN, WORK_KEPT, &b->begun, err);
 }
 
 /* ---- the connection ---- */
@@ -304,6 +314,8 @@ void tc_fleet_bus_close(tc_fleet_bus *b) {
     natsSubscription_Destroy(b->jobs);
     kvStore_Destroy(b->workers);
     kvStore_Destroy(b->begun);
+    kvStore_Destroy(b->tuners);
+    kvStore_Destroy(b->orders);
     jsCtx_Destroy(b->js);
     natsConnection_Destroy(b->connection);
     nats_ReleaseThreadMemory();

@@ -2,9 +2,14 @@
  *
  *   tctune.work.KEY.TUNER      jobs, a work queue: each is given to one of the workers that serve the key, and again to another one
  *                              where it is neither answered nor said to be under way for a lease
- *   tctune.result.TUNER.ID     results, one of each job, kept for a day: a tuner that was started again finds its own
- *   bucket tctune_workers      who serves which key, as KEY.NAME; an entry goes when its worker is silent
- *   bucket tctune_begun        how many workers began a job and were never heard of again
+ *   tctune.result.KEY.WORKER.TUNER.ID
+ *                              results, kept for a day: a tuner that was started again finds its own
+ *   bucket tctune_workers      who serves which key, as KEY.WORKER; an entry goes when its worker is silent
+ *   bucket tctune_begun        what a worker began and has not ended, as KEY.WORKER.ID: in which run of its machine, or that this ended
+ *   bucket tctune_tuners       who waits for results; an entry goes when its tuner is silent
+ *   bucket tctune_orders       what workers are told to do, as KEY.WORKER
+ *
+ * A subject names the worker that may write to it, so that a server can keep workers from writing in each other's names.
  *
  * Messages are texts (message.h); what is in them the bus does not know. A connection that is lost is made again by itself, and
  * calls that wait go on waiting. Functions return TC_ENV with what the server said and what to do about it. */
@@ -37,23 +42,40 @@ const char *tc_fleet_bus_url(const tc_fleet_bus *b);
 
 /* ---- the tuner's ---- */
 
-/* From now on results that are sent to `tuner` are received. */
-TC_NODISCARD tc_status tc_fleet_bus_listen(tc_fleet_bus *b, const char *tuner, tc_error *err);
-/* Puts a job into the queue of a key. One of the same tuner and id that was put there within the last minutes is in it once. */
-TC_NODISCARD tc_status tc_fleet_bus_ask(tc_fleet_bus *b, const char *key, const char *tuner, const char *id, const char *text,
-                                        tc_error *err);
-/* The next result that arrives within `seconds`; *text NULL: none did. */
-TC_NODISCARD tc_status tc_fleet_bus_hear(tc_fleet_bus *b, double seconds, tc_arena *a, const char **text, tc_error *err);
-/* The result of a job, if there is one already; *text NULL: none. */
-TC_NODISCARD tc_status tc_fleet_bus_find(tc_fleet_bus *b, const char *tuner, const char *id, tc_arena *a, const char **text,
-                                         tc_error *err);
+/* Seconds after which the jobs of a tuner that says nothing are nobody's. */
+enum { TC_FLEET_TUNER_LEASE = 60 };
+
+/* Says that a tuner is there, which its text describes, until it is silent or leaves. */
+TC_NODISCARD tc_status tc_fleet_bus_attend(tc_fleet_bus *b, const char *tuner, const char *text, tc_error *err);
+void tc_fleet_bus_depart(tc_fleet_bus *b, const char *tuner);
+/* From now on results of workers of the key that are sent to `tuner` are received. */
+TC_NODISCARD tc_status tc_fleet_bus_listen(tc_fleet_bus *b, const char *key, const char *tuner, tc_error *err);
+/* Puts a job into the queue of a key. One of the same tuner and id that was put there within the last minutes is in it once; `asked`:
+ * makes it another one. */
+TC_NODISCARD tc_status tc_fleet_bus_ask(tc_fleet_bus *b, const char *key, const char *tuner, const char *id, int asked,
+                                        const char *text, tc_error *err);
+
+/* What a worker sent, by the name that the server lets it have. */
+typedef struct tc_fleet_mail {
+    const char *worker, *id; /* whose, and of which job, by the subject */
+    const char *text;        /* NULL: nothing */
+} tc_fleet_mail;
+
+/* The next result that arrives within `seconds`. */
+TC_NODISCARD tc_status tc_fleet_bus_hear(tc_fleet_bus *b, double seconds, tc_arena *a, tc_fleet_mail *out, tc_error *err);
+/* The last result of a job, if there is one already. */
+TC_NODISCARD tc_status tc_fleet_bus_find(tc_fleet_bus *b, const char *key, const char *tuner, const char *id, tc_arena *a,
+                                         tc_fleet_mail *out, tc_error *err);
+/* How many jobs of the tuner are in the queue of a key, waiting or under way. */
+TC_NODISCARD tc_status tc_fleet_bus_asked(tc_fleet_bus *b, const char *key, const char *tuner, int64_t *n, tc_error *err);
 /* Takes the tuner's jobs that nobody has begun out of the queue of a key. */
 void tc_fleet_bus_withdraw(tc_fleet_bus *b, const char *key, const char *tuner);
 
 /* ---- the worker's ---- */
 
-/* From now on jobs of the key can be fetched. lease: seconds after which one of which nothing is heard is given to another worker; the
- * last worker that says one decides for the key. */
+/* From now on jobs of the key can be fetched. lease: seconds after which one of which nothing is heard is given to another worker, and
+ * twice, four times... as long when that happens again; the last worker that says one decides for the key. Once more, it makes what was
+ * deleted meanwhile. */
 TC_NODISCARD tc_status tc_fleet_bus_serve(tc_fleet_bus *b, const char *key, double lease, tc_error *err);
 
 /* A job that was given to this worker. It is ended by one of done, back, refuse. */
@@ -62,6 +84,7 @@ typedef struct tc_fleet_delivery tc_fleet_delivery;
 /* One job, within `seconds`; *out NULL: there is none. */
 TC_NODISCARD tc_status tc_fleet_bus_fetch(tc_fleet_bus *b, double seconds, tc_fleet_delivery **out, tc_error *err);
 const char *tc_fleet_delivery_text(const tc_fleet_delivery *d);
+int tc_fleet_delivery_times(const tc_fleet_delivery *d); /* that it was given to a worker, this one included */
 /* Says that it is under way: the lease begins anew. From any thread. */
 void tc_fleet_delivery_touch(tc_fleet_delivery *d);
 /* It was answered: it leaves the queue. Frees d, as the two below. */
@@ -71,12 +94,37 @@ void tc_fleet_delivery_back(tc_fleet_delivery *d, double seconds);
 /* It is no job, and is given to nobody any more. */
 void tc_fleet_delivery_refuse(tc_fleet_delivery *d);
 
-/* Notes that this worker begins a job; *before: workers that did so and never said how it ended. */
-TC_NODISCARD tc_status tc_fleet_bus_begin(tc_fleet_bus *b, const char *id, int *before, tc_error *err);
-/* It has ended, or goes to another worker, with this one alive. */
-void tc_fleet_bus_end(tc_fleet_bus *b, const char *id, int before);
-/* Sends a result; one of the same tuner and id is kept once. It is in the stream when this returns. */
-TC_NODISCARD tc_status tc_fleet_bus_answer(tc_fleet_bus *b, const char *tuner, const char *id, const char *text, tc_error *err);
+/* Whether the queue of the key is there to be fetched from; it was made by serve. */
+bool tc_fleet_bus_is_served(tc_fleet_bus *b, const char *key);
+/* Whether a tuner waits for results. True also where that cannot be told now. */
+bool tc_fleet_bus_is_awaited(tc_fleet_bus *b, const char *tuner);
+
+/* A worker, in one run of its machine. */
+typedef struct tc_fleet_self {
+    const char *key, *name, *boot;
+} tc_fleet_self;
+
+/* Notes that this worker begins a job; and that it ended, or goes to another worker, with this one alive. `here`: how often this worker's
+ * machine ended with it before (tc_fleet_losses). */
+TC_NODISCARD tc_status tc_fleet_bus_begin(tc_fleet_bus *b, const tc_fleet_self *self, const char *id, int here, tc_error *err);
+void tc_fleet_bus_end(tc_fleet_bus *b, const tc_fleet_self *self, const char *id, int here);
+
+/* Workers that began a job and did not end it. */
+typedef struct tc_fleet_losses {
+    int died;     /* times that one's machine began anew since */
+    int here;     /* of them, this worker's own */
+    int vanished; /* others of whom that is not known: their connection, they, or their machines are lost */
+} tc_fleet_losses;
+
+TC_NODISCARD tc_status tc_fleet_bus_losses(tc_fleet_bus *b, const tc_fleet_self *self, const char *id, tc_fleet_losses *out,
+                                           tc_error *err);
+/* A worker has started: what it began in this run of its machine, when it was another process, says nothing of those jobs, and is
+ * forgotten; what it began in an earlier one, the machine did not survive. */
+TC_NODISCARD tc_status tc_fleet_bus_come_back(tc_fleet_bus *b, const tc_fleet_self *self, tc_error *err);
+
+/* Sends the result of a job or of one of its candidates; it is in the stream when this returns. */
+TC_NODISCARD tc_status tc_fleet_bus_answer(tc_fleet_bus *b, const tc_fleet_self *self, const char *tuner, const char *id,
+                                           const char *text, tc_error *err);
 
 /* ---- who is there ---- */
 
@@ -88,6 +136,13 @@ void tc_fleet_bus_leave(tc_fleet_bus *b, const char *key, const char *name);
 /* One worker's text, and seconds since it came. */
 typedef void tc_fleet_seen(void *user, const char *text, double age);
 TC_NODISCARD tc_status tc_fleet_bus_workers(tc_fleet_bus *b, tc_fleet_seen *seen, void *user, tc_error *err);
+/* Entries of a bucket, as such a function is told of them. */
+TC_NODISCARD tc_status tc_fleet_bus_tuners(tc_fleet_bus *b, tc_fleet_seen *seen, void *user, tc_error *err);
+/* What the worker is told to do; *text NULL: nothing. From any thread. */
+TC_NODISCARD tc_status tc_fleet_bus_order(tc_fleet_bus *b, const char *key, const char *name, tc_arena *a, const char **text,
+                                          tc_error *err);
+/* Tells it; NULL: that is over. */
+TC_NODISCARD tc_status tc_fleet_bus_tell(tc_fleet_bus *b, const char *key, const char *name, const char *text, tc_error *err);
 /* Jobs that wait for a worker of the key, and those that one has. Both 0 where nobody ever served it. */
 TC_NODISCARD tc_status tc_fleet_bus_queue(tc_fleet_bus *b, const char *key, int64_t *waiting, int64_t *under_way, tc_error *err);
 

@@ -16,13 +16,14 @@ struct tc_fleet_bus {
     atomic_bool barred;      /* the server said that this user may not do something */
     natsConnection *connection;
     jsCtx *js;
-    kvStore *workers, *begun;
+    kvStore *workers, *begun, *tuners, *orders;
     natsSubscription *results, *jobs;
 };
 
 #define BUS_WORK_STREAM "TCTUNE_WORK"
+#define BUS_BEGUN "tctune_begun"
 
-/* What was tried failed: TC_ENV, or TC_BAD_INPUT where the server does not let this user do it. */
+/* What was tried failed: TC_ENV, or TC_BAD_INPUT where the server does not let this user do it, or the message is too large for it. */
 tc_status bus_fail(tc_fleet_bus *b, tc_error *err, natsStatus s, const char *what);
 /* Makes what is missing of streams and buckets. */
 tc_status bus_prepare(tc_fleet_bus *b, tc_error *err);

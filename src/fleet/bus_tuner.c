@@ -6,52 +6,90 @@
 #include "support/log.h"
 #include "support/vec.h"
 
-tc_status tc_fleet_bus_listen(tc_fleet_bus *b, const char *tuner, tc_error *err) {
+tc_status tc_fleet_bus_attend(tc_fleet_bus *b, const char *tuner, const char *text, tc_error *err) {
+    tc_error why;
+    natsStatus s = kvStore_PutString(NULL, b->tuners, tuner, text);
+    if (s != NATS_OK && !b->barred && tc_fleet_bus_connected(b) &&
+        bus_prepare(b, &why) == TC_OK) /* somebody deleted the bucket */
+        s = kvStore_PutString(NULL, b->tuners, tuner, text);
+    return s == NATS_OK || (bus_nothing_came(s) && !b->barred) ? TC_OK : bus_fail(b, err, s, "a tuner cannot announce itself");
+}
+
+void tc_fleet_bus_depart(tc_fleet_bus *b, const char *tuner) {
+    (void)kvStore_Delete(b->tuners, tuner); /* else it goes when it is silent */
+}
+
+tc_status tc_fleet_bus_listen(tc_fleet_bus *b, const char *key, const char *tuner, tc_error *err) {
     char subject[BUS_SUBJECT];
-    snprintf(subject, sizeof subject, "tctune.result.%s.>", tuner);
+    snprintf(subject, sizeof subject, "tctune.result.%s.*.%s.>", key, tuner);
     natsStatus s = natsConnection_SubscribeSync(&b->results, b->connection, subject);
     if (s == NATS_OK)
         s = natsConnection_FlushTimeout(b->connection, 5000);
     return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "results cannot be received");
 }
 
-tc_status tc_fleet_bus_ask(tc_fleet_bus *b, const char *key, const char *tuner, const char *id, const char *text, tc_error *err) {
+tc_status tc_fleet_bus_ask(tc_fleet_bus *b, const char *key, const char *tuner, const char *id, int asked, const char *text,
+                           tc_error *err) {
     char subject[BUS_SUBJECT], once[BUS_SUBJECT];
     snprintf(subject, sizeof subject, "tctune.work.%s.%s", key, tuner);
-    snprintf(once, sizeof once, "%s.%s", tuner, id);
+    snprintf(once, sizeof once, "%s.%s.%d", tuner, id, asked);
     return bus_publish(b, subject, once, text, err);
 }
 
-static void take(natsMsg *m, tc_arena *a, const char **text) {
-    *text = tc_arena_strndup(a, natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m));
+/* Its subject is tctune.result.KEY.WORKER.TUNER.ID. */
+static void take(natsMsg *m, tc_arena *a, tc_fleet_mail *out) {
+    enum { WORKER = 3, ID = 5, WORDS };
+    char *word[WORDS] = {0}, *rest = tc_arena_strdup(a, natsMsg_GetSubject(m));
+    for (int i = 0; i < WORDS && rest; i++)
+        word[i] = strsep(&rest, ".");
+    out->worker = word[WORKER] ? word[WORKER] : "";
+    out->id = word[ID] ? word[ID] : "";
+    out->text = tc_arena_strndup(a, natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m));
     natsMsg_Destroy(m);
 }
 
-tc_status tc_fleet_bus_hear(tc_fleet_bus *b, double seconds, tc_arena *a, const char **text, tc_error *err) {
+tc_status tc_fleet_bus_hear(tc_fleet_bus *b, double seconds, tc_arena *a, tc_fleet_mail *out, tc_error *err) {
     natsMsg *m = NULL;
     double until = tc_now() + seconds;
     natsStatus s;
-    *text = NULL;
+    *out = (tc_fleet_mail){0};
     do /* a connection that is lost ends a wait */
         s = natsSubscription_NextMsg(&m, b->results, (int64_t)(TC_MAX(until - tc_now(), 0) * 1e3) + 1);
     while (!m && bus_goes_on(s, until));
     if (s == NATS_OK)
-        take(m, a, text);
+        take(m, a, out);
     /* What was lost on the way is in the stream. */
     return s == NATS_OK || s == NATS_SLOW_CONSUMER || bus_nothing_came(s) ? TC_OK
                                                                           : bus_fail(b, err, s, "results cannot be received");
 }
 
-tc_status tc_fleet_bus_find(tc_fleet_bus *b, const char *tuner, const char *id, tc_arena *a, const char **text, tc_error *err) {
+tc_status tc_fleet_bus_find(tc_fleet_bus *b, const char *key, const char *tuner, const char *id, tc_arena *a, tc_fleet_mail *out,
+                            tc_error *err) {
     char subject[BUS_SUBJECT];
     natsMsg *m = NULL;
     jsErrCode code = 0;
-    *text = NULL;
-    snprintf(subject, sizeof subject, "tctune.result.%s.%s", tuner, id);
+    *out = (tc_fleet_mail){0};
+    snprintf(subject, sizeof subject, "tctune.result.%s.*.%s.%s", key, tuner, id);
     natsStatus s = js_GetLastMsg(&m, b->js, "TCTUNE_RESULT", subject, NULL, &code);
     if (s == NATS_OK)
-        take(m, a, text);
+        take(m, a, out);
     return s == NATS_OK || bus_nothing_came(s) ? TC_OK : bus_fail(b, err, s, "results cannot be looked for");
+}
+
+tc_status tc_fleet_bus_asked(tc_fleet_bus *b, const char *key, const char *tuner, int64_t *n, tc_error *err) {
+    char subject[BUS_SUBJECT];
+    jsOptions o;
+    jsErrCode code = 0;
+    jsStreamInfo *info = NULL;
+    *n = 0;
+    snprintf(subject, sizeof subject, "tctune.work.%s.%s", key, tuner);
+    jsOptions_Init(&o);
+    o.Stream.Info.SubjectsFilter = subject;
+    natsStatus s = js_GetStreamInfo(&info, b->js, BUS_WORK_STREAM, &o, &code);
+    for (int i = 0; s == NATS_OK && info->State.Subjects && i < info->State.Subjects->Count; i++)
+        *n += (int64_t)info->State.Subjects->List[i].Msgs;
+    jsStreamInfo_Destroy(info);
+    return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "a queue cannot be looked at");
 }
 
 void tc_fleet_bus_withdraw(tc_fleet_bus *b, const char *key, const char *tuner) {
@@ -61,5 +99,5 @@ void tc_fleet_bus_withdraw(tc_fleet_bus *b, const char *key, const char *tuner) 
     snprintf(subject, sizeof subject, "tctune.work.%s.%s", key, tuner);
     jsOptions_Init(&o);
     o.Stream.Purge.Subject = subject;
-    (void)js_PurgeStream(b->js, BUS_WORK_STREAM, &o, &code); /* else they go when they are too old */
+    (void)js_PurgeStream(b->js, BUS_WORK_STREAM, &o, &code); /* else workers drop them when the tuner is silent */
 }

@@ -42,3 +42,7 @@ int tc_fleet_crowd_of(const tc_fleet_crowd *c, const char *key) {
         n += strcmp(c->workers.data[i].key, key) == 0;
     return n;
 }
+
+bool tc_fleet_is_serving(const tc_fleet_worker *w) {
+    return strcmp(w->state, TC_FLEET_SERVING) == 0;
+}

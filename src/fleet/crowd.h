@@ -18,5 +18,6 @@ TC_NODISCARD tc_status tc_fleet_crowd_see(tc_fleet_crowd *c, tc_fleet_bus *b, tc
 /* No worker before the i-th is of its key. */
 bool tc_fleet_crowd_first(const tc_fleet_crowd *c, size_t i);
 int tc_fleet_crowd_of(const tc_fleet_crowd *c, const char *key); /* how many are of it */
+bool tc_fleet_is_serving(const tc_fleet_worker *w);              /* it takes jobs */
 
 #endif

@@ -8,7 +8,8 @@
 #include "fleet/message_int.h"
 #include "measure/records/check.h"
 
-static const fleet_text_limits some_text = {.most = TC_FLEET_TEXT}, any_text = {.most = TC_FLEET_TEXT, .may_be_empty = true};
+static const fleet_text_limits some_text = {.most = TC_FLEET_TEXT}, any_text = {.most = TC_FLEET_TEXT, .may_be_empty = true},
+                               one_word = {.most = TC_FLEET_NAME, .word = true};
 
 /* Seconds that a limit may be, and times the best at which a candidate may be given up. */
 #define MOST_SECONDS 1e6
@@ -38,11 +39,14 @@ const char *tc_fleet_key(tc_arena *a, const char *target, int threads, const cha
 
 /* ---- writing ---- */
 
-static json_t *inputs_of(const tc_meas_call *c) {
+static json_t *inputs_of(const tc_fleet_job *j) {
+    const tc_meas_call *c = &j->call;
     json_t *all = json_array();
     for (size_t i = 0; i < c->n; i++) {
         const tc_meas_input *in = &c->in[i];
         json_t *o = json_object();
+        if (j->each)
+            fleet_put_text(o, "id", j->each[i]);
         fleet_put_text(o, "workload", in->workload);
         fleet_put_text(o, "trace", in->trace);
         fleet_put_text(o, "sizes", in->sizes ? in->sizes : "");
@@ -54,10 +58,10 @@ static json_t *inputs_of(const tc_meas_call *c) {
     return all;
 }
 
-static json_t *sizes_of(const tc_meas_call *c) {
+static json_t *texts_of(const char *const *text, size_t n) {
     json_t *all = json_array();
-    for (size_t i = 0; i < c->npoint; i++)
-        json_array_append_new(all, json_string(c->sizes[i]));
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(all, json_string(text[i]));
     return all;
 }
 
@@ -80,15 +84,17 @@ void tc_fleet_job_write(const tc_fleet_job *j, tc_strbuf *out) {
     json_t *o = fleet_begin("job");
     fleet_put_text(o, "id", j->id);
     fleet_put_text(o, "tuner", j->tuner);
+    json_object_set_new(o, "barred", texts_of(j->barred, j->nbarred));
+    json_object_set_new(o, "asked", json_integer(j->asked));
     json_object_set_new(o, "way", json_integer(j->call.way));
     json_object_set_new(o, "rounds", json_integer(j->call.rounds));
-    json_object_set_new(o, "inputs", inputs_of(&j->call));
-    json_object_set_new(o, "points", sizes_of(&j->call));
+    json_object_set_new(o, "inputs", inputs_of(j));
+    json_object_set_new(o, "points", texts_of(j->call.sizes, j->call.npoint));
     put_measure(o, &j->measure);
     fleet_end(o, out);
 }
 
-/* What a candidate is raced against is no part of it: a tuner that was started again may know another best. */
+/* What a candidate is raced against is no part of it: a tuner that was started again may know another best. Nor is whom it is for. */
 const char *tc_fleet_job_id(tc_arena *a, const tc_fleet_job *j, uint64_t nonce) {
     tc_strbuf b = {0};
     tc_fleet_job plain = *j;
@@ -96,6 +102,9 @@ const char *tc_fleet_job_id(tc_arena *a, const tc_fleet_job *j, uint64_t nonce) 
     for (size_t i = 0; i < j->call.n; i++)
         in[i].best = 0;
     plain.id = plain.tuner = "x";
+    plain.each = NULL;
+    plain.nbarred = 0;
+    plain.asked = 1;
     plain.call.in = in;
     tc_fleet_job_write(&plain, &b);
     tc_sb_printf(&b, "\n%" PRIx64, nonce);
@@ -118,15 +127,25 @@ static void read_input(fleet_reader *r, const json_t *o, tc_meas_input *in) {
     in->workload_hash = tc_digest_of(in->workload, strlen(in->workload));
 }
 
-static void read_points(fleet_reader *r, const json_t *o, tc_meas_call *c) {
-    const json_t *all = fleet_list(r, o, "points", 0, TC_FLEET_MANY, &c->npoint);
-    const char **points = TC_NEW_N(r->a, const char *, c->npoint + 1);
-    for (size_t i = 0; i < c->npoint; i++) {
-        json_t *one = json_pack("{s:O}", "point", json_array_get(all, i));
-        points[i] = fleet_text(r, one, "point", some_text);
-        json_decref(one);
+/* `one`: what an element is called in messages. */
+static const char *const *read_texts(fleet_reader *r, const json_t *o, const char *name, const char *one, size_t most,
+                                     fleet_text_limits limits, size_t *n) {
+    const json_t *all = fleet_list(r, o, name, 0, most, n);
+    const char **out = TC_NEW_N(r->a, const char *, *n + 1);
+    for (size_t i = 0; i < *n; i++) {
+        json_t *element = json_pack("{s:O}", one, json_array_get(all, i));
+        out[i] = fleet_text(r, element, one, limits);
+        json_decref(element);
     }
-    c->sizes = points;
+    return out;
+}
+
+static void read_ids(fleet_reader *r, const json_t *o, tc_fleet_job *j) {
+    const json_t *all = json_object_get(o, "inputs");
+    const char **each = TC_NEW_N(r->a, const char *, j->call.n + 1);
+    for (size_t i = 0; i < j->call.n; i++)
+        each[i] = fleet_word(r, json_array_get(all, i), "id");
+    j->each = each;
 }
 
 static void read_call(fleet_reader *r, const json_t *o, tc_meas_call *c) {
@@ -137,7 +156,7 @@ static void read_call(fleet_reader *r, const json_t *o, tc_meas_call *c) {
     for (size_t i = 0; i < c->n; i++)
         read_input(r, json_array_get(all, i), &in[i]);
     c->in = in;
-    read_points(r, o, c);
+    c->sizes = read_texts(r, o, "points", "point", TC_FLEET_MANY, some_text, &c->npoint);
     if (!r->bad && (c->way == TC_MEAS_WAY_SIZES) != (c->npoint > 0)) {
         tc_fail(r->err, TC_BAD_INPUT, "it has %zu points, which does not go with its way of measuring", c->npoint);
         r->bad = true;
@@ -176,7 +195,11 @@ tc_status tc_fleet_job_read(const char *text, tc_arena *a, tc_fleet_job *out, tc
         return TC_BAD_INPUT;
     out->id = fleet_word(&r, o, "id");
     out->tuner = fleet_word(&r, o, "tuner");
+    out->barred = read_texts(&r, o, "barred", "name", TC_FLEET_BARRED, one_word, &out->nbarred);
+    out->asked = (int)fleet_whole(&r, o, "asked", 1, TC_FLEET_MANY);
     read_call(&r, o, &out->call);
+    if (!r.bad && out->call.way == TC_MEAS_WAY_BATCH)
+        read_ids(&r, o, out);
     read_measure(&r, o, &out->measure);
     json_decref(o);
     return fleet_outcome(&r);

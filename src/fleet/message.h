@@ -8,10 +8,12 @@
 #include "support/strbuf.h"
 
 enum {
-    TC_FLEET_VERSION = 1,      /* of the documents; a reader knows one */
+    TC_FLEET_VERSION = 2,      /* of the documents; a reader knows one */
     TC_FLEET_TEXT = 256 << 10, /* bytes of a workload, a trace, a target at most */
     TC_FLEET_NAME = 64,        /* of a word */
-    TC_FLEET_MANY = 4096       /* candidates of a job, sizes of it, samples of a candidate, rounds */
+    TC_FLEET_MANY = 4096,      /* candidates of a job, sizes of it, samples of a candidate, rounds */
+    TC_FLEET_HEAVIEST = 1000,  /* weight of a tuner; the least is one over it */
+    TC_FLEET_BARRED = 64       /* workers that a job is not for */
 };
 
 /* Letters, digits, - and _: what names in subjects consist of, and files may be called. */
@@ -24,7 +26,12 @@ const char *tc_fleet_key(tc_arena *a, const char *target, int threads, const cha
 const char *tc_fleet_build(tc_arena *a);
 
 typedef struct tc_fleet_job {
-    const char *id, *tuner;  /* words: what its result is sent to */
+    const char *id, *tuner; /* words */
+    const char *const
+        *each; /* of BATCH: the id of each candidate, which has a result of its own; NULL: the job has one, of its id */
+    const char *const *barred; /* names of workers that are not to measure it, nbarred of them */
+    size_t nbarred;
+    int asked;               /* how often it was put into the queue: at least 1 */
     tc_meas_options measure; /* target, threads, mode, limits, samples, seed, verification: the rest is the worker's own */
     tc_meas_call call;       /* inputs, sizes and rounds; where results go is not sent */
 } tc_fleet_job;
@@ -38,28 +45,45 @@ TC_NODISCARD tc_status tc_fleet_job_read(const char *text, tc_arena *a, tc_fleet
 typedef struct tc_fleet_result {
     const char *id, *worker, *host;
     const char *refused; /* why the worker does not measure such a job; "": it did */
+    bool lost;           /* workers vanished with it, and nobody knows whether it was their end: nobody measures it now */
     tc_record *record;   /* n of them: only what was measured is sent, neither texts nor what the tuner knows */
     size_t n;
-    double *seconds; /* of turns: [candidate][done] */
-    int done;        /* whole rounds */
-    double slowdown; /* of the worker's machine then: a fixed piece of work, its time over the best */
+    double *seconds;  /* of turns: [candidate][done] */
+    int done;         /* whole rounds */
+    double slowdown;  /* of the worker's machine then: a fixed piece of work, its time over the best */
+    double reference; /* seconds that it took beside the candidate; 0: not known */
 } tc_fleet_result;
 
 void tc_fleet_result_write(const tc_fleet_result *r, tc_strbuf *out);
-/* `n`: records that the job has; any other number is refused, but for a refusal, which has none. */
+/* `n`: records that it is to have; any other number is refused, but for a refusal and what was lost, which have none. */
 TC_NODISCARD tc_status tc_fleet_result_read(const char *text, size_t n, tc_arena *a, tc_fleet_result *out, tc_error *err);
 
-/* The id of the job that it is of; NULL: it is no result. */
-const char *tc_fleet_result_id(const char *text, tc_arena *a);
+#define TC_FLEET_SERVING "serving"
 
-/* What a worker tells of itself. */
+/* What a worker tells of itself. What it does not know of its machine is 0. */
 typedef struct tc_fleet_worker {
     const char *name, *key, *host, *target, *build;
+    const char *state; /* a word: TC_FLEET_SERVING, or why it takes no jobs: "draining", "quarantined" */
+    const char *why;   /* it is not serving; "" */
     int threads;
-    int64_t jobs; /* that it has answered */
+    int64_t jobs;          /* that it has answered */
+    int64_t l1, l2, l3;    /* bytes: data caches, as the target's machine has them */
+    double gflops, gbytes; /* a second: multiply-adds, and reading memory, at best, with all its threads */
+    double load;           /* of the machine in the last minute */
+    double reference;      /* seconds of a fixed piece of work beside candidates: the median lately */
+    double spread;         /* of that: the width of the middle half over the median */
     bool busy;
     double age; /* seconds since it last said so; not sent */
 } tc_fleet_worker;
+
+/* What a tuner tells of itself. */
+typedef struct tc_fleet_tuner {
+    const char *name, *key;
+    double weight; /* its share of the workers of the key is this over the sum of all tuners' */
+} tc_fleet_tuner;
+
+void tc_fleet_tuner_write(const tc_fleet_tuner *t, tc_strbuf *out);
+TC_NODISCARD tc_status tc_fleet_tuner_read(const char *text, tc_arena *a, tc_fleet_tuner *out, tc_error *err);
 
 void tc_fleet_worker_write(const tc_fleet_worker *w, tc_strbuf *out);
 TC_NODISCARD tc_status tc_fleet_worker_read(const char *text, tc_arena *a, tc_fleet_worker *out, tc_error *err);

@@ -47,10 +47,12 @@ void tc_fleet_result_write(const tc_fleet_result *r, tc_strbuf *out) {
     fleet_put_text(o, "worker", r->worker);
     fleet_put_text(o, "host", r->host);
     fleet_put_text(o, "refused", r->refused);
+    json_object_set_new(o, "lost", json_boolean(r->lost));
     json_object_set_new(o, "records", records);
     json_object_set_new(o, "seconds", seconds);
     json_object_set_new(o, "done", json_integer(r->done));
     json_object_set_new(o, "slowdown", json_real(r->slowdown));
+    json_object_set_new(o, "reference", json_real(r->reference));
     fleet_end(o, out);
 }
 
@@ -61,9 +63,27 @@ void tc_fleet_worker_write(const tc_fleet_worker *w, tc_strbuf *out) {
     fleet_put_text(o, "host", w->host);
     fleet_put_text(o, "target", w->target);
     fleet_put_text(o, "build", w->build);
+    fleet_put_text(o, "state", w->state);
+    fleet_put_text(o, "why", w->why);
     json_object_set_new(o, "threads", json_integer(w->threads));
     json_object_set_new(o, "jobs", json_integer(w->jobs));
+    json_object_set_new(o, "l1", json_integer(w->l1));
+    json_object_set_new(o, "l2", json_integer(w->l2));
+    json_object_set_new(o, "l3", json_integer(w->l3));
+    json_object_set_new(o, "gflops", json_real(w->gflops));
+    json_object_set_new(o, "gbytes", json_real(w->gbytes));
+    json_object_set_new(o, "load", json_real(w->load));
+    json_object_set_new(o, "reference", json_real(w->reference));
+    json_object_set_new(o, "spread", json_real(w->spread));
     json_object_set_new(o, "busy", json_boolean(w->busy));
+    fleet_end(o, out);
+}
+
+void tc_fleet_tuner_write(const tc_fleet_tuner *t, tc_strbuf *out) {
+    json_t *o = fleet_begin("tuner");
+    fleet_put_text(o, "name", t->name);
+    fleet_put_text(o, "key", t->key);
+    json_object_set_new(o, "weight", json_real(t->weight));
     fleet_end(o, out);
 }
 
@@ -111,7 +131,7 @@ static void read_record(fleet_reader *r, const json_t *o, tc_record *out) {
 }
 
 static void read_records(fleet_reader *r, const json_t *o, size_t n, tc_fleet_result *out) {
-    size_t wanted = *out->refused ? 0 : n, have;
+    size_t wanted = *out->refused || out->lost ? 0 : n, have;
     const json_t *all = fleet_list(r, o, "records", wanted, wanted, &have);
     out->n = have;
     out->record = TC_NEW_N(r->a, tc_record, have + 1);
@@ -130,8 +150,10 @@ tc_status tc_fleet_result_read(const char *text, size_t n, tc_arena *a, tc_fleet
     out->worker = fleet_word(&r, o, "worker");
     out->host = fleet_text(&r, o, "host", (fleet_text_limits){.most = 4 * TC_FLEET_NAME});
     out->refused = fleet_text(&r, o, "refused", (fleet_text_limits){.most = MESSAGE, .may_be_empty = true});
+    out->lost = fleet_flag(&r, o, "lost");
     out->done = (int)fleet_whole(&r, o, "done", 0, TC_FLEET_MANY);
     out->slowdown = fleet_real(&r, o, "slowdown", 0, 1e6);
+    out->reference = fleet_real(&r, o, "reference", 0, 1e6);
     read_records(&r, o, n, out);
     out->seconds = fleet_times(&r, o, "seconds", 0, out->n * (size_t)out->done, &nseconds);
     if (nseconds != out->n * (size_t)out->done)
@@ -140,15 +162,15 @@ tc_status tc_fleet_result_read(const char *text, size_t n, tc_arena *a, tc_fleet
     return fleet_outcome(&r);
 }
 
-const char *tc_fleet_result_id(const char *text, tc_arena *a) {
-    tc_error why;
-    fleet_reader r = {.a = a, .err = &why};
-    json_t *o = fleet_open(&r, text, "result");
-    if (!o)
-        return NULL;
-    const char *id = fleet_word(&r, o, "id");
-    json_decref(o);
-    return r.bad ? NULL : id;
+static void read_machine(fleet_reader *r, const json_t *o, tc_fleet_worker *out) {
+    out->l1 = fleet_whole(r, o, "l1", 0, INT64_MAX);
+    out->l2 = fleet_whole(r, o, "l2", 0, INT64_MAX);
+    out->l3 = fleet_whole(r, o, "l3", 0, INT64_MAX);
+    out->gflops = fleet_real(r, o, "gflops", 0, 1e9);
+    out->gbytes = fleet_real(r, o, "gbytes", 0, 1e9);
+    out->load = fleet_real(r, o, "load", 0, 1e6);
+    out->reference = fleet_real(r, o, "reference", 0, 1e6);
+    out->spread = fleet_real(r, o, "spread", 0, 1e6);
 }
 
 tc_status tc_fleet_worker_read(const char *text, tc_arena *a, tc_fleet_worker *out, tc_error *err) {
@@ -162,9 +184,25 @@ tc_status tc_fleet_worker_read(const char *text, tc_arena *a, tc_fleet_worker *o
     out->host = fleet_text(&r, o, "host", (fleet_text_limits){.most = 4 * TC_FLEET_NAME});
     out->target = fleet_text(&r, o, "target", (fleet_text_limits){.most = TC_FLEET_TEXT});
     out->build = fleet_text(&r, o, "build", (fleet_text_limits){.most = TC_FLEET_NAME});
+    out->state = fleet_word(&r, o, "state");
+    out->why = fleet_text(&r, o, "why", (fleet_text_limits){.most = MESSAGE, .may_be_empty = true});
     out->threads = (int)fleet_whole(&r, o, "threads", 1, 1 << 14);
     out->jobs = fleet_whole(&r, o, "jobs", 0, INT64_MAX);
+    read_machine(&r, o, out);
     out->busy = fleet_flag(&r, o, "busy");
+    json_decref(o);
+    return fleet_outcome(&r);
+}
+
+tc_status tc_fleet_tuner_read(const char *text, tc_arena *a, tc_fleet_tuner *out, tc_error *err) {
+    fleet_reader r = {.a = a, .err = err};
+    *out = (tc_fleet_tuner){0};
+    json_t *o = fleet_open(&r, text, "tuner");
+    if (!o)
+        return TC_BAD_INPUT;
+    out->name = fleet_word(&r, o, "name");
+    out->key = fleet_word(&r, o, "key");
+    out->weight = fleet_real(&r, o, "weight", 1.0 / TC_FLEET_HEAVIEST, TC_FLEET_HEAVIEST);
     json_decref(o);
     return fleet_outcome(&r);
 }

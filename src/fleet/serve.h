@@ -9,6 +9,7 @@
 typedef struct tc_fleet_serve_options {
     tc_fleet_access access;
     const char *name;   /* a word, of no other worker; NULL: from the host's name and this process */
+    const char *boot;   /* what tells this run of the machine from others; NULL: the kernel's */
     const char *target; /* text of a target that runs here */
     int threads;
     double lease; /* seconds after which a worker that says nothing has lost its job; 0: 30 */

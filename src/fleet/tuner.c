@@ -1,25 +1,16 @@
-/* Jobs asked for, results awaited. Results are heard as they are sent; what was missed while the connection was lost is looked for in
- * the stream. */
-#include "fleet/tuner.h"
+/* Joining a fleet, who is there, and who is not believed. */
+#include "fleet/tuner_int.h"
 
 #include <fnmatch.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "fleet/crowd.h"
 #include "support/log.h"
+#include "support/system/fs.h"
 
-static const double hear_seconds = 0.05, look_seconds = 2, usual_patience = 60;
-
-struct tc_fleet {
-    tc_fleet_bus *bus;
-    tc_arena *arena; /* of its texts */
-    const char *tuner, *key, *target;
-    int threads, in_flight;
-    double patience;
-    uint64_t session, serial; /* make jobs that are wanted anew other ones */
-};
+static const double usual_patience = 60, attend_seconds = TC_FLEET_TUNER_LEASE / 6.0;
 
 /* ---- who is there ---- */
 
@@ -47,7 +38,7 @@ static const char *keys_there_are(const tc_fleet_crowd *c) {
     return b.len ? tc_sb_keep(&b, c->arena) : "; no worker is there at all";
 }
 
-static tc_status nobody(const tc_fleet *f, const tc_fleet_crowd *c, const char *key, tc_error *err) {
+tc_status fleet_nobody(const tc_fleet *f, const tc_fleet_crowd *c, const char *key, tc_error *err) {
     return tc_fail(err, TC_BAD_INPUT,
                    "%s: not one worker serves the key %s of tctune %s%s. Start `tctune worker` on such a machine, or "
                    "choose workers by their key",
@@ -62,11 +53,10 @@ static tc_status choose_key(tc_fleet *f, const tc_fleet_options *o, tc_fleet_cro
     TC_TRY(tc_fleet_crowd_see(c, f->bus, err));
     const tc_fleet_worker *w = choose(c, pattern, build);
     if (!w)
-        return nobody(f, c, pattern, err);
+        return fleet_nobody(f, c, pattern, err);
     f->key = tc_arena_strdup(f->arena, w->key);
     f->target = tc_arena_strdup(f->arena, w->target);
     f->threads = w->threads;
-    f->in_flight = o->in_flight > 0 ? o->in_flight : 2 * tc_fleet_crowd_of(c, w->key);
     return TC_OK;
 }
 
@@ -76,7 +66,9 @@ static tc_status join(tc_fleet *f, const tc_fleet_options *o, tc_error *err) {
     if (s == TC_OK)
         s = choose_key(f, o, &c, err);
     if (s == TC_OK)
-        s = tc_fleet_bus_listen(f->bus, f->tuner, err);
+        s = tc_fleet_bus_listen(f->bus, f->key, f->tuner, err);
+    if (s == TC_OK && o->database && tc_fs_exists(o->database))
+        s = tc_meas_db_open(o->database, TC_MEAS_DB_READ, &f->db, err);
     tc_fleet_crowd_free(&c);
     return s;
 }
@@ -85,9 +77,13 @@ tc_status tc_fleet_join(const tc_fleet_options *o, tc_fleet **out, tc_error *err
     *out = NULL;
     if (!tc_fleet_is_word(o->tuner))
         return tc_fail(err, TC_BAD_INPUT, "a tuner's name is letters, digits, - and _, %d at most", TC_FLEET_NAME);
+    if (!(o->weight >= 0 && o->weight <= TC_FLEET_HEAVIEST) || (o->weight > 0 && o->weight < 1.0 / TC_FLEET_HEAVIEST))
+        return tc_fail(err, TC_BAD_INPUT, "a tuner's weight is from %g to %d", 1.0 / TC_FLEET_HEAVIEST, TC_FLEET_HEAVIEST);
     tc_fleet *f = tc_xcalloc(1, sizeof *f);
     f->arena = tc_arena_new();
     f->tuner = tc_arena_strdup(f->arena, o->tuner);
+    f->most = o->in_flight;
+    f->weight = o->weight > 0 ? o->weight : 1;
     f->patience = o->patience > 0 ? o->patience : usual_patience;
     if (getrandom(&f->session, sizeof f->session, 0) != (ssize_t)sizeof f->session)
         f->session = (uint64_t)tc_meas_now_ms();
@@ -102,7 +98,11 @@ tc_status tc_fleet_join(const tc_fleet_options *o, tc_fleet **out, tc_error *err
 void tc_fleet_leave(tc_fleet *f) {
     if (!f)
         return;
+    if (f->bus && f->attended > 0)
+        tc_fleet_bus_depart(f->bus, f->tuner);
     tc_fleet_bus_close(f->bus);
+    tc_meas_db_close(f->db);
+    tc_vec_free(&f->barred);
     tc_arena_free(f->arena);
     free(f);
 }
@@ -115,251 +115,79 @@ int tc_fleet_threads(const tc_fleet *f) {
     return f->threads;
 }
 
-/* ---- one call ---- */
+/* ---- being there ---- */
 
-/* One job of it. */
-typedef struct order {
-    tc_fleet_job job;
-    size_t first, n; /* its records, of the call's */
-    bool fresh;      /* nobody can have answered it before */
-    bool asked, done;
-} order;
+typedef struct weighing {
+    const tc_fleet *f;
+    tc_arena *a;
+    double sum; /* of the others' weights */
+} weighing;
 
-typedef struct errand {
-    tc_fleet *f;
-    const tc_meas_jobs *b;
-    const tc_meas_call *c;
-    tc_arena *a; /* of messages */
-    order *order;
-    size_t n, next, done, flying;
-    double heard, looked; /* when a result came last, and when the stream was looked at */
-} errand;
-
-/* What one job of a batch is. */
-static tc_meas_call part_of(const errand *e, size_t i) {
-    if (e->c->way != TC_MEAS_WAY_BATCH)
-        return *e->c;
-    tc_meas_input *in = tc_arena_dup(e->a, &e->c->in[i], sizeof *in);
-    in->best = tc_meas_best_so_far(e->b->job, i);
-    return (tc_meas_call){.way = TC_MEAS_WAY_BATCH, .in = in, .n = 1};
+static void weigh(void *user, const char *text, double age) {
+    weighing *w = user;
+    tc_fleet_tuner t;
+    tc_error why;
+    (void)age;
+    if (tc_fleet_tuner_read(text, w->a, &t, &why) == TC_OK && strcmp(t.key, w->f->key) == 0 && strcmp(t.name, w->f->tuner) != 0)
+        w->sum += t.weight;
 }
 
-static tc_status send(errand *e, const order *o, tc_error *err) {
-    tc_strbuf text = {0};
-    tc_fleet_job_write(&o->job, &text);
-    tc_status s = tc_fleet_bus_ask(e->f->bus, e->f->key, e->f->tuner, o->job.id, tc_sb_str(&text), err);
-    tc_strbuf_free(&text);
-    return s;
-}
-
-static tc_status take(errand *e, order *o, const char *text, tc_error *err);
-
-/* Asks for the next job, unless it was answered in this tuner's name before. */
-static tc_status ask_next(errand *e, tc_error *err) {
-    order *o = &e->order[e->next];
-    const char *text = NULL;
-    o->job = (tc_fleet_job){.tuner = e->f->tuner, .measure = *tc_meas_given(e->b->m), .call = part_of(e, e->next)};
-    o->fresh = e->c->way != TC_MEAS_WAY_BATCH || o->job.call.in->again;
-    o->job.id = tc_fleet_job_id(e->a, &o->job, o->fresh ? e->f->session ^ ++e->f->serial : 0);
-    e->next++;
-    if (!o->fresh)
-        TC_TRY(tc_fleet_bus_find(e->f->bus, e->f->tuner, o->job.id, e->a, &text, err));
-    o->asked = true;
-    e->flying++;
-    return text ? take(e, o, text, err) : send(e, o, err);
-}
-
-/* ---- results ---- */
-
-/* The worker's part of a record; what it is of the tuner knows. */
-static void fill(const errand *e, tc_record *to, const tc_record *r, const tc_fleet_result *x) {
-    tc_arena *a = e->b->a;
-    tc_meas_end_with(to, a, r->error, r->message);
-    to->program = r->program;
-    to->times = tc_arena_dup(a, r->times, r->ntimes * sizeof *r->times);
-    to->ntimes = r->ntimes;
-    to->median = r->median;
-    to->verified = r->verified;
-    to->max_error = r->max_error;
-    to->stopped_early = r->stopped_early;
-    to->build_seconds = r->build_seconds;
-    to->run_seconds = r->run_seconds;
-    to->signal = r->signal;
-    to->rounds = r->rounds;
-    to->when_ms = tc_meas_now_ms();
-    to->elsewhere = true;
-    to->host = tc_arena_printf(a, "%s@%s", x->worker, x->host);
-}
-
-static void report(const errand *e, size_t i) {
-    if (e->c->way == TC_MEAS_WAY_BATCH) {
-        if (e->c->out[i].error == TC_MEAS_NONE)
-            (void)tc_meas_is_new(e->b->m, &e->b->job[i], e->b->a);
-        tc_meas_report(e->b, &e->b->job[i]);
-    } else if (e->b->progress && e->c->out[i].error != TC_MEAS_INTERRUPTED) {
-        e->b->progress(e->b->user, i, &e->c->out[i]);
+static void count_workers(tc_fleet *f, const tc_fleet_crowd *c) {
+    f->workers = 0;
+    for (size_t i = 0; i < c->workers.len; i++) {
+        const tc_fleet_worker *w = &c->workers.data[i];
+        f->workers += strcmp(w->key, f->key) == 0 && tc_fleet_is_serving(w) && !fleet_bars(f, w->name);
     }
 }
 
-/* Turns: seconds are [candidate][round] there and here, with room for all rounds here. */
-static void fill_seconds(const errand *e, const tc_fleet_result *x) {
-    if (e->c->way != TC_MEAS_WAY_TURNS)
-        return;
-    *e->c->done = x->done;
-    for (size_t i = 0; i < x->n; i++)
-        memcpy(e->c->seconds + i * (size_t)e->c->rounds, x->seconds + i * (size_t)x->done, (size_t)x->done * sizeof(double));
-}
-
-static tc_status check(const errand *e, const order *o, const tc_fleet_result *x, tc_error *err) {
-    bool unmeasured = e->c->way == TC_MEAS_WAY_BATCH && x->n && x->record->error == TC_MEAS_INTERRUPTED;
-    if (*x->refused)
-        return tc_fail(err, TC_ENV, "the worker %s does not measure job %s: %s", x->worker, o->job.id, x->refused);
-    if (unmeasured || x->done > e->c->rounds)
-        return tc_fail(err, TC_ENV, "what the worker %s says of job %s does not go with it", x->worker, o->job.id);
+tc_status fleet_look_around(tc_fleet *f, tc_fleet_crowd *c, tc_error *err) {
+    weighing w = {.f = f, .a = c->arena};
+    TC_TRY(tc_fleet_crowd_see(c, f->bus, err));
+    TC_TRY(tc_fleet_bus_tuners(f->bus, weigh, &w, err));
+    count_workers(f, c);
+    double share = 2 * f->workers * f->weight / (f->weight + w.sum);
+    f->in_flight = f->most > 0 ? f->most : (int)fmax(1, round(share));
     return TC_OK;
 }
 
-static tc_status take(errand *e, order *o, const char *text, tc_error *err) {
-    tc_fleet_result x;
-    if (tc_fleet_result_read(text, o->n, e->a, &x, err) != TC_OK) {
-        tc_error_prefix(err, "the result of job %s is damaged: ", o->job.id);
-        err->status = TC_ENV;
-        return TC_ENV;
-    }
-    TC_TRY(check(e, o, &x, err));
-    o->done = true;
-    e->done++;
-    e->flying--;
-    e->heard = tc_now();
-    for (size_t i = 0; i < x.n; i++)
-        fill(e, &e->c->out[o->first + i], &x.record[i], &x);
-    fill_seconds(e, &x);
-    for (size_t i = 0; i < x.n; i++)
-        report(e, o->first + i);
-    return TC_OK;
-}
-
-/* The job that a result is of; NULL: none that is awaited. */
-static order *order_of(errand *e, const char *text) {
-    const char *id = tc_fleet_result_id(text, e->a);
-    for (size_t i = 0; id && i < e->next; i++)
-        if (!e->order[i].done && strcmp(e->order[i].job.id, id) == 0)
-            return &e->order[i];
-    return NULL;
-}
-
-static tc_status hear(errand *e, bool *heard, tc_error *err) {
-    const char *text;
-    TC_TRY(tc_fleet_bus_hear(e->f->bus, hear_seconds, e->a, &text, err));
-    *heard = text != NULL;
-    order *o = text ? order_of(e, text) : NULL;
-    return o ? take(e, o, text, err) : TC_OK;
-}
-
-/* ---- silence ---- */
-
-static tc_status look(errand *e, tc_error *err) {
-    e->looked = tc_now();
-    for (size_t i = 0; i < e->next; i++) {
-        const char *text;
-        if (e->order[i].done)
-            continue;
-        TC_TRY(tc_fleet_bus_find(e->f->bus, e->f->tuner, e->order[i].job.id, e->a, &text, err));
-        if (text)
-            TC_TRY(take(e, &e->order[i], text, err));
-    }
-    return TC_OK;
-}
-
-/* The queue was lost, or what was in it is too old: what is awaited is asked for again. */
-static tc_status ask_again(errand *e, tc_error *err) {
-    int64_t waiting, under_way;
-    TC_TRY(tc_fleet_bus_queue(e->f->bus, e->f->key, &waiting, &under_way, err));
-    for (size_t i = 0; i < e->next && waiting + under_way == 0; i++)
-        if (!e->order[i].done)
-            TC_TRY(send(e, &e->order[i], err));
-    return TC_OK;
-}
-
-/* Nothing was heard for long: is there anybody who could answer? */
-static tc_status look_for_workers(errand *e, tc_error *err) {
-    tc_fleet_crowd c = tc_fleet_crowd_new();
-    tc_status s = tc_fleet_crowd_see(&c, e->f->bus, err);
-    if (s == TC_OK && tc_fleet_crowd_of(&c, e->f->key) == 0)
-        s = nobody(e->f, &c, e->f->key, err);
-    tc_fleet_crowd_free(&c);
-    e->heard = tc_now();
-    return s == TC_OK ? ask_again(e, err) : s;
-}
-
-static tc_status bear_silence(errand *e, tc_error *err) {
+tc_status fleet_attend(tc_fleet *f, tc_error *err) {
     double now = tc_now();
-    if (tc_fleet_bus_connected(e->f->bus) && now - e->looked > look_seconds)
-        TC_TRY(look(e, err));
-    if (now - e->heard < e->f->patience)
+    if (f->attended > 0 && now - f->attended < attend_seconds)
         return TC_OK;
-    if (tc_fleet_bus_connected(e->f->bus))
-        return look_for_workers(e, err);
-    return tc_fail(err, TC_ENV,
-                   "%s: the server is gone, and did not come back within %g s; what was measured is kept, and the same "
-                   "command goes on from it",
-                   tc_fleet_bus_url(e->f->bus), e->f->patience);
-}
-
-/* ---- the carrier ---- */
-
-static tc_status go(errand *e, tc_error *err) {
-    e->heard = e->looked = tc_now();
-    while (e->done < e->n && !tc_meas_stopped(e->b->m)) {
-        bool heard;
-        while (e->next < e->n && e->flying < (size_t)e->f->in_flight && tc_fleet_bus_connected(e->f->bus))
-            TC_TRY(ask_next(e, err));
-        TC_TRY(hear(e, &heard, err));
-        if (!heard)
-            TC_TRY(bear_silence(e, err));
+    f->attended = now;
+    tc_strbuf b = {0};
+    tc_fleet_tuner_write(&(tc_fleet_tuner){.name = f->tuner, .key = f->key, .weight = f->weight}, &b);
+    tc_status s = tc_fleet_bus_attend(f->bus, f->tuner, tc_sb_str(&b), err);
+    tc_strbuf_free(&b);
+    tc_fleet_crowd c = tc_fleet_crowd_new();
+    tc_error why = {0};
+    if (s == TC_OK && fleet_look_around(f, &c, &why) != TC_OK) { /* what was known before still holds */
+        tc_log(TC_LOG_DEBUG, "%s", why.msg);
+        f->in_flight = f->in_flight > 0 ? f->in_flight : 1;
     }
-    return TC_OK;
-}
-
-static tc_status call(const tc_meas_jobs *b, const tc_meas_call *c, tc_error *err) {
-    bool batch = c->way == TC_MEAS_WAY_BATCH;
-    size_t records = c->way == TC_MEAS_WAY_SIZES ? c->n * c->npoint : c->n, n = batch ? c->n : 1;
-    errand e = {.f = tc_meas_carried(b->m), .b = b, .c = c, .a = tc_arena_new(), .order = tc_xcalloc(n, sizeof(order)), .n = n};
-    for (size_t i = 0; i < n; i++) {
-        e.order[i].first = i;
-        e.order[i].n = batch ? 1 : records;
-    }
-    tc_status s = go(&e, err);
-    if (e.flying)
-        tc_fleet_bus_withdraw(e.f->bus, e.f->key, e.f->tuner);
-    free(e.order);
-    tc_arena_free(e.a);
+    tc_fleet_crowd_free(&c);
     return s;
 }
 
-static tc_status open_fleet(const tc_meas *m, void **state, tc_error *err) {
-    const tc_meas_options *o = tc_meas_given(m);
-    tc_fleet *f = o->carried_by;
-    if (strcmp(o->target, f->target) != 0 || o->threads != f->threads)
-        return tc_fail(err, TC_BAD_INPUT, "the workers of %s measure for %s with %d threads, not for %s with %d", f->key,
-                       f->target, f->threads, o->target, o->threads);
-    *state = f;
-    return TC_OK;
+/* ---- who is not believed ---- */
+
+bool fleet_bars(const tc_fleet *f, const char *worker) {
+    for (size_t i = 0; i < f->barred.len; i++)
+        if (strcmp(f->barred.data[i], worker) == 0)
+            return true;
+    return false;
 }
 
-static void close_fleet(void *state) {
-    (void)state; /* whoever joined it leaves it */
+tc_status fleet_bar(tc_fleet *f, const char *worker, const char *why, tc_error *err) {
+    if (!fleet_bars(f, worker) && f->barred.len < TC_FLEET_BARRED) {
+        tc_log(TC_LOG_WARN, "the worker %s gets no more jobs from here: %s", worker, why);
+        tc_push(&f->barred, tc_arena_strdup(f->arena, worker));
+    }
+    tc_fleet_crowd c = tc_fleet_crowd_new();
+    tc_status s = fleet_look_around(f, &c, err);
+    tc_fleet_crowd_free(&c);
+    if (s == TC_OK && f->workers == 0)
+        s = tc_fail(err, TC_ENV, "%s: there is no other worker of the key %s than those that gave wrong answers, %s at last: %s",
+                    tc_fleet_bus_url(f->bus), f->key, worker, why);
+    return s;
 }
-
-static double peak(const tc_meas *m, double seconds) {
-    (void)m, (void)seconds; /* that of another machine */
-    return 0;
-}
-
-static size_t restarts(const void *state) {
-    (void)state; /* workers do not tell */
-    return 0;
-}
-
-const tc_meas_carrier tc_meas_fleet = {
-    .open = open_fleet, .close = close_fleet, .call = call, .peak = peak, .restarts = restarts};

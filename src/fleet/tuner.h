@@ -13,8 +13,10 @@ typedef struct tc_fleet_options {
     const char *key;   /* which workers: their key, with * and ? for any characters; NULL: that of `target` and `threads` */
     const char *target;
     int threads;
-    int in_flight;   /* jobs that are asked for at once; 0: two for each worker */
-    double patience; /* seconds without any worker of the key after which there is no point in waiting; 0: 60 */
+    int in_flight;        /* jobs that are asked for at once; 0: its share of two for each worker */
+    double weight;        /* its share is this over the sum of the weights of all tuners of the key; 0: 1 */
+    const char *database; /* file of records: what is recorded of a job is not asked for again; NULL, or not there: none */
+    double patience;      /* seconds without any worker of the key after which there is no point in waiting; 0: 60 */
 } tc_fleet_options;
 
 typedef struct tc_fleet tc_fleet;
@@ -27,9 +29,10 @@ void tc_fleet_leave(tc_fleet *f);
 const char *tc_fleet_target(const tc_fleet *f);
 int tc_fleet_threads(const tc_fleet *f);
 
-/* Each candidate of a batch is a job; candidates in turns, and programs over sizes, are one, so that one worker has them. Records name
- * the worker as their host. A job whose worker, or whose server, fails is measured by another; what its workers died of is a
- * record. */
+/* A batch is jobs of some candidates each, which a worker answers one by one; candidates in turns, and programs over sizes, are one, so
+ * that one worker has them. Records name the worker as their host. A job whose worker, or whose server, fails is measured by another;
+ * what its workers' machines died of is a record; what workers vanished with is left as it was. A worker that answers what cannot be is
+ * named in the log, and gets no more of this tuner's jobs while there are others. */
 extern const tc_meas_carrier tc_meas_fleet; /* carried_by: a tc_fleet */
 
 #endif

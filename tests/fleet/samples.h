@@ -9,7 +9,11 @@
 static inline tc_fleet_job sample_job(tc_meas_input in[2]) {
     in[0] = (tc_meas_input){.workload = "tensor A[4] f32\n", .trace = "", .best = 1e-3, .samples = 5};
     in[1] = (tc_meas_input){.workload = "tensor B[4] f32\n", .trace = "split \"x\" 4\n", .cold = true, .sizes = "17,3"};
+    static const char *const barred[] = {"board-7"};
     return (tc_fleet_job){.id = "j1",
+                          .barred = barred,
+                          .nbarred = 1,
+                          .asked = 2,
                           .tuner = "desk-1",
                           .measure = {.target = "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=znver4",
                                       .threads = 2,
@@ -45,7 +49,8 @@ static inline tc_fleet_result sample_result(tc_record r[2]) {
                              .n = 2,
                              .seconds = seconds,
                              .done = 1,
-                             .slowdown = 1.5};
+                             .slowdown = 1.5,
+                             .reference = 0.25};
 }
 
 #endif

@@ -48,7 +48,7 @@ static tc_fleet_bus *serve(const char *name, double lease) {
 
 static tc_fleet_bus *listen_as(const char *tuner) {
     tc_fleet_bus *b = join(tuner);
-    check(tc_fleet_bus_listen(b, tuner, &err));
+    check(tc_fleet_bus_listen(b, "k1", tuner, &err));
     return b;
 }
 
@@ -58,44 +58,74 @@ static tc_fleet_delivery *fetch(tc_fleet_bus *b, double seconds) {
     return d;
 }
 
-static const char *hear(tc_fleet_bus *b, double seconds) {
-    const char *text;
-    check(tc_fleet_bus_hear(b, seconds, arena, &text, &err));
-    return text;
+static tc_fleet_mail hear(tc_fleet_bus *b, double seconds) {
+    tc_fleet_mail mail;
+    check(tc_fleet_bus_hear(b, seconds, arena, &mail, &err));
+    return mail;
+}
+
+static tc_fleet_mail find(tc_fleet_bus *b, const char *id) {
+    tc_fleet_mail mail;
+    check(tc_fleet_bus_find(b, "k1", "desk", id, arena, &mail, &err));
+    return mail;
+}
+
+static tc_fleet_self self_of(const char *name, const char *boot) {
+    return (tc_fleet_self){.key = "k1", .name = name, .boot = boot};
 }
 
 static void a_job_is_answered_once(void **state) {
     (void)state;
     tc_fleet_bus *tuner = listen_as("desk"), *worker = serve("w", 30);
-    const char *text;
-    check(tc_fleet_bus_find(tuner, "desk", "j1", arena, &text, &err));
-    assert_null(text);
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", "what", &err));
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", "what", &err));  /* the same one */
-    check(tc_fleet_bus_ask(tuner, "k2", "desk", "j2", "other", &err)); /* not this worker's */
+    tc_fleet_self self = self_of("w", "b1");
+    int64_t mine;
+    assert_null(find(tuner, "j1").text);
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", &err));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", &err));  /* the same one */
+    check(tc_fleet_bus_ask(tuner, "k2", "desk", "j2", 1, "other", &err)); /* not this worker's */
+    check(tc_fleet_bus_asked(tuner, "k1", "desk", &mine, &err));
+    assert_int_equal(mine, 1);
     tc_fleet_delivery *d = fetch(worker, 5);
     assert_string_equal(tc_fleet_delivery_text(d), "what");
-    check(tc_fleet_bus_answer(worker, "desk", "j1", "so", &err));
-    check(tc_fleet_bus_answer(worker, "desk", "j1", "so", &err));
+    assert_int_equal(tc_fleet_delivery_times(d), 1);
+    check(tc_fleet_bus_answer(worker, &self, "desk", "j1", "so", &err));
+    check(tc_fleet_bus_answer(worker, &self, "desk", "j1", "so", &err));
     tc_fleet_delivery_done(d);
     assert_null(fetch(worker, 0.2));
-    assert_string_equal(hear(tuner, 5), "so");
+    check(tc_fleet_bus_asked(tuner, "k1", "desk", &mine, &err));
+    assert_int_equal(mine, 0);
+    tc_fleet_mail mail = hear(tuner, 5);
+    assert_string_equal(mail.text, "so");
+    assert_string_equal(mail.worker, "w");
+    assert_string_equal(mail.id, "j1");
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 2, "what", &err)); /* once more, in earnest */
+    d = fetch(worker, 5);
+    assert_non_null(d);
+    tc_fleet_delivery_done(d);
     tc_fleet_bus_close(tuner);
     tuner = join("desk");
-    check(tc_fleet_bus_find(tuner, "desk", "j1", arena, &text, &err));
-    assert_string_equal(text, "so"); /* it was kept for a tuner that is started again */
+    mail = find(tuner, "j1"); /* it was kept for a tuner that is started again */
+    assert_string_equal(mail.text, "so");
+    assert_string_equal(mail.worker, "w");
     tc_fleet_bus_close(tuner);
     tc_fleet_bus_close(worker);
+}
+
+static void check_losses(tc_fleet_bus *b, const tc_fleet_self *self, const char *id, int died, int vanished) {
+    tc_fleet_losses l;
+    check(tc_fleet_bus_losses(b, self, id, &l, &err));
+    assert_int_equal(l.died, died);
+    assert_int_equal(l.vanished, vanished);
 }
 
 static void what_a_lost_worker_had_goes_to_another(void **state) {
     (void)state;
     tc_fleet_bus *tuner = listen_as("desk"), *lost = serve("lost", 0.5), *other = serve("other", 0.5);
-    int before;
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", "what", &err));
+    tc_fleet_self was = self_of("lost", "b1"), is = self_of("lost", "b2"), self = self_of("other", "b1");
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", &err));
     tc_fleet_delivery *d = fetch(lost, 5);
-    check(tc_fleet_bus_begin(lost, "j1", &before, &err));
-    assert_int_equal(before, 0);
+    check(tc_fleet_bus_begin(lost, &was, "j1", 0, &err));
+    check(tc_fleet_bus_begin(lost, &was, "j2", 0, &err));
     for (int i = 0; i < 4; i++) { /* it is under way: nobody else gets it */
         tc_fleet_delivery_touch(d);
         assert_null(fetch(other, 0.25));
@@ -103,13 +133,18 @@ static void what_a_lost_worker_had_goes_to_another(void **state) {
     tc_fleet_delivery *again = fetch(other, 5);
     assert_non_null(again);
     assert_string_equal(tc_fleet_delivery_text(again), "what");
-    check(tc_fleet_bus_begin(other, "j1", &before, &err));
-    assert_int_equal(before, 1);
-    tc_fleet_bus_end(other, "j1", before);
+    assert_true(tc_fleet_delivery_times(again) > 1);
+    check_losses(other, &self, "j1", 0, 1); /* nobody knows of what */
+    check(tc_fleet_bus_begin(other, &self, "j1", 0, &err));
+    check_losses(other, &self, "j1", 0, 1);
+    tc_fleet_bus_end(other, &self, "j1", 0);
     tc_fleet_delivery_back(again, 0);
     again = fetch(other, 5);
-    check(tc_fleet_bus_begin(other, "j1", &before, &err));
-    assert_int_equal(before, 1); /* one that gives it back has not died of it */
+    check_losses(other, &was, "j1", 0, 0);          /* one that gives it back has not died of it */
+    check(tc_fleet_bus_come_back(lost, &is, &err)); /* its machine did not survive */
+    check_losses(other, &self, "j1", 1, 0);
+    check(tc_fleet_bus_come_back(lost, &is, &err));
+    check_losses(other, &self, "j1", 1, 0);
     tc_fleet_delivery_done(again);
     tc_fleet_delivery_refuse(d);
     tc_fleet_bus_close(tuner);
@@ -117,21 +152,55 @@ static void what_a_lost_worker_had_goes_to_another(void **state) {
     tc_fleet_bus_close(other);
 }
 
+/* A process that was killed, with its machine alive, says nothing of what it measured. */
+static void a_worker_that_is_started_again_has_lost_nothing(void **state) {
+    (void)state;
+    tc_fleet_bus *worker = serve("w", 30), *other = serve("other", 30);
+    tc_fleet_self self = self_of("w", "b1"), another = self_of("other", "b1");
+    check(tc_fleet_bus_begin(worker, &self, "j1", 0, &err));
+    check_losses(other, &another, "j1", 0, 1);
+    check(tc_fleet_bus_come_back(worker, &self, &err));
+    check_losses(other, &another, "j1", 0, 0);
+    tc_fleet_bus_close(worker);
+    tc_fleet_bus_close(other);
+}
+
+static void tuners_and_orders_are_known(void **state) {
+    (void)state;
+    tc_fleet_bus *b = join("desk");
+    const char *text;
+    assert_false(tc_fleet_bus_is_awaited(b, "desk"));
+    check(tc_fleet_bus_attend(b, "desk", "I wait", &err));
+    assert_true(tc_fleet_bus_is_awaited(b, "desk"));
+    tc_fleet_bus_depart(b, "desk");
+    assert_false(tc_fleet_bus_is_awaited(b, "desk"));
+    check(tc_fleet_bus_order(b, "k1", "w", arena, &text, &err));
+    assert_null(text);
+    check(tc_fleet_bus_tell(b, "k1", "w", "rest", &err));
+    check(tc_fleet_bus_order(b, "k1", "w", arena, &text, &err));
+    assert_string_equal(text, "rest");
+    check(tc_fleet_bus_tell(b, "k1", "w", NULL, &err));
+    check(tc_fleet_bus_order(b, "k1", "w", arena, &text, &err));
+    assert_null(text);
+    tc_fleet_bus_close(b);
+}
+
 static void a_restarted_server_has_lost_nothing(void **state) {
     (void)state;
     tc_fleet_bus *tuner = listen_as("desk"), *worker = serve("w", 30);
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", "what", &err));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", &err));
     test_server_kill(&server);
     test_server_restart(&server);
     tc_fleet_delivery *d = NULL;
     for (int i = 0; i < 50 && !d; i++)
         d = fetch(worker, 0.2);
     assert_non_null(d);
-    check(tc_fleet_bus_answer(worker, "desk", "j1", "so", &err));
+    tc_fleet_self self = self_of("w", "b1");
+    check(tc_fleet_bus_answer(worker, &self, "desk", "j1", "so", &err));
     tc_fleet_delivery_done(d);
-    const char *text = hear(tuner, 2);
+    const char *text = hear(tuner, 2).text;
     if (!text) /* it came while the tuner's connection was not made again yet */
-        check(tc_fleet_bus_find(tuner, "desk", "j1", arena, &text, &err));
+        text = find(tuner, "j1").text;
     assert_non_null(text);
     assert_string_equal(text, "so");
     tc_fleet_bus_close(tuner);
@@ -156,8 +225,8 @@ static void who_serves_is_known(void **state) {
     tc_fleet_bus_leave(worker, "k1", "w");
     check(tc_fleet_bus_workers(tuner, note, &b, &err));
     assert_string_equal(tc_sb_str(&b), "here;");
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", "what", &err));
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j2", "what", &err));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", &err));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j2", 1, "what", &err));
     tc_fleet_delivery *d = fetch(worker, 5);
     check(tc_fleet_bus_queue(tuner, "k1", &waiting, &under_way, &err));
     assert_int_equal(waiting, 1);
@@ -201,6 +270,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_job_is_answered_once, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_lost_worker_had_goes_to_another, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_worker_that_is_started_again_has_lost_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(tuners_and_orders_are_known, setup, teardown),
         cmocka_unit_test_setup_teardown(a_restarted_server_has_lost_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(who_serves_is_known, setup, teardown),
         cmocka_unit_test_setup_teardown(who_is_not_let_in_is_told, setup, teardown),

@@ -73,13 +73,54 @@ static void a_result_is_read_as_it_was_written(void **state) {
     assert_non_null(strstr(err.msg, "records"));
 }
 
+static const char *batch_text(const char *first) {
+    tc_meas_input in[2];
+    tc_strbuf b = {0};
+    tc_fleet_job j = sample_job(in);
+    const char *const each[] = {first, "c2"};
+    j.call.way = TC_MEAS_WAY_BATCH;
+    j.each = each;
+    tc_fleet_job_write(&j, &b);
+    return tc_sb_keep(&b, arena);
+}
+
+static void candidates_of_a_batch_have_ids(void **state) {
+    (void)state;
+    tc_fleet_job j;
+    tc_error err = {0};
+    tc_strbuf again = {0};
+    assert_int_equal(tc_fleet_job_read(batch_text("c1"), arena, &j, &err), TC_OK);
+    assert_string_equal(j.each[0], "c1");
+    assert_string_equal(j.each[1], "c2");
+    assert_true(j.nbarred == 1 && strcmp(j.barred[0], "board-7") == 0 && j.asked == 2);
+    tc_fleet_job_write(&j, &again);
+    assert_string_equal(tc_sb_str(&again), batch_text("c1"));
+    tc_strbuf_free(&again);
+    assert_int_equal(tc_fleet_job_read(batch_text("c.*"), arena, &j, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "id"));
+}
+
+static void what_was_lost_has_no_records(void **state) {
+    (void)state;
+    tc_fleet_result x = {.id = "j1", .worker = "w", .host = "h", .refused = "", .lost = true}, back;
+    tc_error err = {0};
+    tc_strbuf b = {0};
+    tc_fleet_result_write(&x, &b);
+    assert_int_equal(tc_fleet_result_read(tc_sb_str(&b), 2, arena, &back, &err), TC_OK);
+    assert_true(back.lost && back.n == 0);
+    tc_strbuf_free(&b);
+}
+
 /* One field of a valid document replaced; the message names it. */
 static void bad_fields_are_named(void **state) {
     (void)state;
     static const struct {
         const char *from, *to, *names;
     } cases[] = {
-        {"\"version\":1", "\"version\":2", "version 2"},
+        {"\"version\":2", "\"version\":1", "version 1"},
+        {"\"barred\":[\"board-7\"]", "\"barred\":[\"b 7\"]", "name"},
+        {"\"barred\":[\"board-7\"]", "\"barred\":7", "barred"},
+        {"\"asked\":2", "\"asked\":0", "asked"},
         {"\"kind\":\"job\"", "\"kind\":\"result\"", "not a job"},
         {"\"tuner\":\"desk-1\"", "\"tuner\":\"desk.*\"", "tuner"},
         {"\"id\":\"j1\"", "\"id\":\"\"", "id"},
@@ -181,6 +222,8 @@ static void ids_follow_from_what_is_measured(void **state) {
     const char *id = tc_fleet_job_id(arena, &j, 0);
     assert_true(tc_fleet_is_word(id));
     j.tuner = "another";
+    j.nbarred = 0;
+    j.asked = 5;
     in[0].best = 5;
     assert_string_equal(tc_fleet_job_id(arena, &j, 0), id);
     assert_string_not_equal(tc_fleet_job_id(arena, &j, 1), id);
@@ -203,6 +246,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_job_is_read_as_it_was_written, setup, teardown),
         cmocka_unit_test_setup_teardown(a_result_is_read_as_it_was_written, setup, teardown),
+        cmocka_unit_test_setup_teardown(candidates_of_a_batch_have_ids, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_was_lost_has_no_records, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_fields_are_named, setup, teardown),
         cmocka_unit_test_setup_teardown(times_that_are_none_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(damage_is_refused_or_whole, setup, teardown),

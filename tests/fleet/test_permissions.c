@@ -82,21 +82,32 @@ static void a_worker_serves_its_key(void **state) {
     (void)state;
     tc_fleet_bus *tuner = joined("desk"), *worker = joined("w1");
     tc_fleet_delivery *d;
+    tc_fleet_mail mail;
+    tc_fleet_losses losses;
     const char *text;
-    int before;
-    check(tc_fleet_bus_listen(tuner, "desk", &err));
+    tc_fleet_self self = {.key = "k1", .name = "w1", .boot = "b1"};
+    check(tc_fleet_bus_attend(tuner, "desk", "I wait", &err));
+    check(tc_fleet_bus_listen(tuner, "k1", "desk", &err));
+    check(tc_fleet_bus_come_back(worker, &self, &err));
     check(tc_fleet_bus_serve(worker, "k1", 30, &err));
     check(tc_fleet_bus_announce(worker, "k1", "w1", "here", &err));
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", "what", &err));
+    check(tc_fleet_bus_tell(tuner, "k1", "w1", "rest", &err));
+    check(tc_fleet_bus_order(worker, "k1", "w1", arena, &text, &err));
+    assert_string_equal(text, "rest");
+    assert_true(tc_fleet_bus_is_awaited(worker, "desk") && !tc_fleet_bus_is_awaited(worker, "nobody"));
+    assert_true(tc_fleet_bus_is_served(worker, "k1"));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", &err));
     check(tc_fleet_bus_fetch(worker, 5, &d, &err));
     assert_non_null(d);
     assert_string_equal(tc_fleet_delivery_text(d), "what");
-    check(tc_fleet_bus_begin(worker, "j1", &before, &err));
-    check(tc_fleet_bus_answer(worker, "desk", "j1", "so", &err));
-    tc_fleet_bus_end(worker, "j1", before);
+    check(tc_fleet_bus_losses(worker, &self, "j1", &losses, &err));
+    check(tc_fleet_bus_begin(worker, &self, "j1", 0, &err));
+    check(tc_fleet_bus_answer(worker, &self, "desk", "j1", "so", &err));
+    tc_fleet_bus_end(worker, &self, "j1", 0);
     tc_fleet_delivery_done(d);
-    check(tc_fleet_bus_hear(tuner, 5, arena, &text, &err));
-    assert_string_equal(text, "so");
+    check(tc_fleet_bus_hear(tuner, 5, arena, &mail, &err));
+    assert_string_equal(mail.text, "so");
+    assert_string_equal(mail.worker, "w1");
     tc_fleet_bus_close(worker);
     tc_fleet_bus_close(tuner);
 }
@@ -112,13 +123,27 @@ static void nobody_elses_name(void **state) {
     (void)state;
     tc_fleet_bus *w = joined("w1");
     refused(tc_fleet_bus_announce(w, "k2", "w2", "I am w2", &err));
+    refused(tc_fleet_bus_announce(w, "k1", "w3", "I am w3", &err));
+    tc_fleet_bus_close(w);
+}
+
+/* What it would tell in the name of another worker of its key, or of its own of another key. */
+static void lies_are_told_in_its_own_name(void **state) {
+    (void)state;
+    static const tc_fleet_self another = {"k1", "w3", "b1"}, elsewhere = {"k2", "w1", "b1"};
+    tc_fleet_bus *w = joined("w1");
+    refused(tc_fleet_bus_answer(w, &another, "desk", "j1", "a lie", &err));
+    refused(tc_fleet_bus_answer(w, &elsewhere, "desk", "j1", "a lie", &err));
+    refused(tc_fleet_bus_begin(w, &another, "j1", 0, &err));
+    refused(tc_fleet_bus_tell(w, "k1", "w3", "go", &err));
+    refused(tc_fleet_bus_attend(w, "desk", "I am a tuner", &err));
     tc_fleet_bus_close(w);
 }
 
 static void no_jobs_of_its_own(void **state) {
     (void)state;
     tc_fleet_bus *w = joined("w1");
-    refused(tc_fleet_bus_ask(w, "k1", "w1", "j9", "measure this", &err));
+    refused(tc_fleet_bus_ask(w, "k1", "w1", "j9", 1, "measure this", &err));
     tc_fleet_bus_close(w);
 }
 
@@ -138,7 +163,8 @@ static void every_connection(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_worker_serves_its_key), cmocka_unit_test(nothing_but_its_key),
-                                       cmocka_unit_test(nobody_elses_name),       cmocka_unit_test(no_jobs_of_its_own),
-                                       cmocka_unit_test(nobody_unknown),          cmocka_unit_test(every_connection)};
+                                       cmocka_unit_test(nobody_elses_name),       cmocka_unit_test(lies_are_told_in_its_own_name),
+                                       cmocka_unit_test(no_jobs_of_its_own),      cmocka_unit_test(nobody_unknown),
+                                       cmocka_unit_test(every_connection)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

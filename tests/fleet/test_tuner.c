@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <nats/nats.h>
+
 #include "codegen/target/target.h"
 #include "fleet/crowd.h"
 #include "fleet/serve.h"
@@ -30,13 +32,14 @@
 
 enum { MANY = 30 };
 
-static const char *self;
+static const char *this_program;
 static test_server server;
 static tc_arena *arena;
 static tc_error err;
 static char *target;
 static volatile sig_atomic_t stop;
-static sem_t over; /* a thread that started processes stays until then: they end with it */
+static const char *as; /* the tuner's name */
+static sem_t over;     /* a thread that started processes stays until then: they end with it */
 static pid_t workers[8];
 static int nworker;
 
@@ -46,35 +49,93 @@ static void on_term(int number) {
     stop = number;
 }
 
-/* One that is lost in the middle of its first job. */
-static void be_lost(const char *url, const char *key, double lease) {
+/* The first job that comes to a worker of this name. */
+static tc_fleet_bus *take_one(const char *url, const tc_fleet_self *self, tc_fleet_delivery **d, tc_fleet_job *j) {
     tc_fleet_bus *b;
-    tc_fleet_delivery *d = NULL;
-    tc_fleet_job j;
-    int before;
-    if (tc_fleet_bus_open(&(tc_fleet_access){.url = url}, "lost", &b, NULL) != TC_OK ||
-        tc_fleet_bus_serve(b, key, lease, NULL) != TC_OK)
+    *d = NULL;
+    if (tc_fleet_bus_open(&(tc_fleet_access){.url = url}, self->name, &b, NULL) != TC_OK ||
+        tc_fleet_bus_come_back(b, self, NULL) != TC_OK || tc_fleet_bus_serve(b, self->key, atof(LEASE), NULL) != TC_OK)
         _exit(1);
-    while (!d)
-        if (tc_fleet_bus_fetch(b, 1, &d, NULL) != TC_OK)
+    while (!*d)
+        if (tc_fleet_bus_fetch(b, 1, d, NULL) != TC_OK)
             _exit(1);
-    bool begun = tc_fleet_job_read(tc_fleet_delivery_text(d), tc_arena_new(), &j, NULL) == TC_OK &&
-                 tc_fleet_bus_begin(b, j.id, &before, NULL) == TC_OK;
+    if (tc_fleet_job_read(tc_fleet_delivery_text(*d), tc_arena_new(), j, NULL) != TC_OK)
+        _exit(1);
+    return b;
+}
+
+/* One that is lost in the middle of its first job: what it begins is the job, or its third candidate where that was lost before. With a
+ * machine that begins anew it is one that was there before, and tells so when it is started again. */
+static void be_lost(const char *url, const char *key, const char *boot) {
+    tc_fleet_self self = {.key = key, .name = "lost", .boot = boot};
+    tc_fleet_delivery *d;
+    tc_fleet_job j;
+    tc_fleet_bus *b = take_one(url, &self, &d, &j);
+    bool alone = tc_fleet_delivery_times(d) > 1 && j.each && j.call.n > 2;
+    const char *id = alone ? j.each[2] : j.id;
+    tc_fleet_losses l;
+    bool begun = tc_fleet_bus_losses(b, &self, id, &l, NULL) == TC_OK && tc_fleet_bus_begin(b, &self, id, l.here, NULL) == TC_OK;
     _exit(begun ? 42 : 1);
 }
 
-/* What a worker process does: URL NAME THREADS, or URL lost KEY. */
+/* One that answers everything wrongly, in one way after the other, until it is ended. */
+static void be_liar(const char *url, const char *key) {
+    static const char *const lies[] = {"no answer", "{\"version\":2,\"kind\":\"result\"}", NULL};
+    tc_fleet_self self = {.key = key, .name = "liar", .boot = "b"};
+    tc_fleet_worker told = {.name = "liar",
+                            .key = key,
+                            .host = "h",
+                            .target = target,
+                            .build = tc_fleet_build(tc_arena_new()),
+                            .state = TC_FLEET_SERVING,
+                            .why = "",
+                            .threads = 1};
+    tc_strbuf b = {0};
+    tc_fleet_worker_write(&told, &b);
+    tc_fleet_bus *bus;
+    if (tc_fleet_bus_open(&(tc_fleet_access){.url = url}, "liar", &bus, NULL) != TC_OK ||
+        tc_fleet_bus_serve(bus, key, atof(LEASE), NULL) != TC_OK ||
+        tc_fleet_bus_announce(bus, key, "liar", tc_sb_str(&b), NULL) != TC_OK)
+        _exit(1);
+    for (unsigned n = 0;; n++) {
+        tc_fleet_delivery *d;
+        tc_fleet_job j;
+        if (tc_fleet_bus_fetch(bus, 1, &d, NULL) != TC_OK)
+            _exit(1);
+        if (!d)
+            continue;
+        if (tc_fleet_job_read(tc_fleet_delivery_text(d), tc_arena_new(), &j, NULL) != TC_OK)
+            _exit(1);
+        if (j.nbarred) { /* it was found out */
+            tc_fleet_delivery_back(d, 0.1);
+            continue;
+        }
+        for (size_t i = 0; j.each && i < j.call.n; i++) {
+            tc_fleet_result forged = {.id = j.each[i], .worker = "w1", .host = "h", .refused = "", .lost = true};
+            tc_strbuf text = {0};
+            tc_fleet_result_write(&forged, &text);
+            if (tc_fleet_bus_answer(bus, &self, j.tuner, j.each[i], lies[n % 3] ? lies[n % 3] : tc_sb_str(&text), NULL) != TC_OK)
+                _exit(1);
+        }
+        tc_fleet_delivery_done(d);
+    }
+}
+
+/* What a worker process does: URL NAME THREADS, URL lost KEY BOOT, or URL liar KEY. */
 static int be_worker(char **argv) {
     tc_target *t;
     tc_error why = {0};
+    if (tc_target_parse("native", &t, &why) != TC_OK)
+        return 1;
+    target = t->text;
     if (strcmp(argv[1], "lost") == 0)
-        be_lost(argv[0], argv[2], atof(LEASE));
+        be_lost(argv[0], argv[2], argv[3]);
+    if (strcmp(argv[1], "liar") == 0)
+        be_liar(argv[0], argv[2]);
     signal(SIGTERM, on_term);
     tc_fleet_serve_options o = {
         .access.url = argv[0], .name = argv[1], .threads = atoi(argv[2]), .lease = atof(LEASE), .stop = &stop};
-    if (tc_target_parse("native", &t, &why) != TC_OK)
-        return 1;
-    o.target = t->text;
+    o.target = target;
     tc_status s = tc_fleet_serve(&o, &why);
     if (s != TC_OK)
         fprintf(stderr, "%s\n", why.msg);
@@ -82,15 +143,19 @@ static int be_worker(char **argv) {
     return s == TC_OK ? 0 : 1;
 }
 
-static pid_t start(const char *name, const char *what) {
+static pid_t start_in(const char *name, const char *what, const char *boot) {
     pid_t p = fork();
     assert_true(p >= 0);
     if (p == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl(self, self, "worker", server.url, name, what, (char *)NULL);
+        execl(this_program, this_program, "worker", server.url, name, what, boot, (char *)NULL);
         _exit(127);
     }
     return workers[nworker++] = p;
+}
+
+static pid_t start(const char *name, const char *what) {
+    return start_in(name, what, "b");
 }
 
 static int finish(pid_t p, int sig) {
@@ -128,8 +193,12 @@ static void await_workers(size_t n) {
 
 /* ---- tuners ---- */
 
+static const char *own_key(void) {
+    return tc_fleet_key(arena, target, 1, tc_fleet_build(arena));
+}
+
 static tc_fleet_options options(void) {
-    return (tc_fleet_options){.access.url = server.url, .tuner = "desk", .target = target, .threads = 1};
+    return (tc_fleet_options){.access.url = server.url, .tuner = as, .target = target, .threads = 1};
 }
 
 static tc_fleet *join(void) {
@@ -198,6 +267,7 @@ static int setup(void **state) {
     (void)state;
     arena = tc_arena_new();
     stop = 0;
+    as = "desk";
     sem_init(&over, 0, 0);
     test_server_start(&server, "");
     return 0;
@@ -289,50 +359,153 @@ static void programs_over_sizes_are_one_job(void **state) {
     tc_fleet_leave(f);
 }
 
-static const char *own_key(void) {
-    return tc_fleet_key(arena, target, 1, tc_fleet_build(arena));
+/* While the tuner waits: a worker is lost with its job as often, in such runs of its machine; then comes one that is not. */
+typedef struct losses {
+    int n;
+    const char *boot[3]; /* one more: it is there again in that run */
+} losses;
+
+static void come_back(const char *boot) {
+    tc_fleet_bus *b;
+    tc_fleet_self self = {.key = own_key(), .name = "lost", .boot = boot};
+    assert_int_equal(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "lost", &b, NULL), TC_OK);
+    assert_int_equal(tc_fleet_bus_come_back(b, &self, NULL), TC_OK);
+    tc_fleet_bus_close(b);
 }
 
-/* While the tuner waits: so many workers are lost with its job, then comes one that is not. */
 static void *lose(void *user) {
-    for (int i = *(const int *)user; i > 0; i--) {
-        int status = finish(start("lost", own_key()), 0);
+    const losses *l = user;
+    for (int i = 0; i < l->n; i++) {
+        int status = finish(start_in("lost", own_key(), l->boot[i]), 0);
         assert_int_equal(WEXITSTATUS(status), 42);
     }
+    if (l->boot[l->n])
+        come_back(l->boot[l->n]);
     start("w2", "1");
     sem_wait(&over);
     return NULL;
 }
 
-static tc_record after_losses(int losses) {
+static void after_losses(losses l, int n, tc_record *r) {
     pthread_t t;
-    tc_record r;
     pid_t first = start("w1", "1");
     await_workers(1);
     tc_fleet *f = join();
     tc_meas *m = measuring(f);
-    tc_meas_input in = input(3);
+    tc_meas_input in[8];
+    for (int i = 0; i < n; i++)
+        in[i] = input(i + 1);
     finish(first, SIGKILL);
-    assert_int_equal(pthread_create(&t, NULL, lose, &losses), 0);
-    check(tc_meas_batch(m, &in, 1, arena, &r, NULL, NULL, &err));
+    assert_int_equal(pthread_create(&t, NULL, lose, &l), 0);
+    check(tc_meas_batch(m, in, (size_t)n, arena, r, NULL, NULL, &err));
     sem_post(&over);
     pthread_join(t, NULL);
     tc_meas_free(m);
     tc_fleet_leave(f);
-    return r;
 }
 
 static void the_job_of_a_lost_worker_goes_to_another(void **state) {
     (void)state;
-    tc_record r = after_losses(1);
+    tc_record r;
+    after_losses((losses){1, {"b1", "b2"}}, 1, &r);
     assert_true(tc_record_ok(&r) && strncmp(r.host, "w2@", 3) == 0);
+    assert_int_equal(strlen(r.job), 32);
 }
 
-static void what_two_workers_were_lost_with_is_a_record(void **state) {
+static void what_ended_its_machine_twice_is_a_record(void **state) {
     (void)state;
-    tc_record r = after_losses(2);
+    tc_record r;
+    after_losses((losses){2, {"b1", "b2", "b3"}}, 1, &r);
     assert_int_equal(r.error, TC_MEAS_RUN_CRASH);
     assert_non_null(strstr(r.message, "two workers"));
+}
+
+/* Killed and started again in one run of its machine: nothing is known of what it measured. */
+static void what_a_killed_process_measured_is_measured_again(void **state) {
+    (void)state;
+    tc_record r;
+    after_losses((losses){2, {"b1", "b1", "b1"}}, 1, &r);
+    assert_true(tc_record_ok(&r));
+}
+
+/* Of the candidates of a job only the one that was begun alone when the machine ended for the second time. */
+static void those_beside_the_culprit_are_measured(void **state) {
+    (void)state;
+    enum { N = 4 };
+    tc_record r[N];
+    after_losses((losses){2, {"b1", "b2", "b3"}}, N, r);
+    int crashed = 0;
+    for (int i = 0; i < N; i++) {
+        crashed += r[i].error == TC_MEAS_RUN_CRASH;
+        assert_true(r[i].error == TC_MEAS_RUN_CRASH || tc_record_ok(&r[i]));
+    }
+    assert_true(crashed <= 1);
+}
+
+static void who_answers_wrongly_gets_no_more(void **state) {
+    (void)state;
+    start("w1", "1");
+    start("liar", own_key());
+    await_workers(2);
+    tc_fleet *f = join();
+    for (int i = 0; i < 3; i++)
+        compare_batch_of(f, true); /* checks that all is answered, by somebody called w.. */
+    tc_fleet_leave(f);
+}
+
+/* Nobody waits for what a tuner left behind. */
+static void jobs_of_a_tuner_that_is_gone_are_dropped(void **state) {
+    (void)state;
+    tc_fleet_bus *b;
+    int64_t n = 1;
+    tc_meas_input in = input(3);
+    tc_strbuf text = {0};
+    const char *const each[] = {"c1"};
+    tc_fleet_job j = {
+        .id = "c1", .tuner = "gone", .each = each, .asked = 1, .call = {.way = TC_MEAS_WAY_BATCH, .in = &in, .n = 1}};
+    j.measure = (tc_meas_options){.target = target,
+                                  .threads = 1,
+                                  .mode = TC_MEAS_SIMULATED,
+                                  .build_limit = 1,
+                                  .run_limit = 1,
+                                  .prepare_limit = 1,
+                                  .min_sample = 1,
+                                  .budget = 1,
+                                  .samples = 1};
+    tc_fleet_job_write(&j, &text);
+    check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "test", &b, &err));
+    check(tc_fleet_bus_ask(b, own_key(), "gone", "c1", 1, tc_sb_str(&text), &err));
+    start("w1", "1");
+    for (int i = 0; i < 250 && n > 0; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        check(tc_fleet_bus_asked(b, own_key(), "gone", &n, &err));
+    }
+    assert_int_equal(n, 0);
+    tc_fleet_mail mail;
+    check(tc_fleet_bus_find(b, own_key(), "gone", "c1", arena, &mail, &err));
+    assert_null(mail.text);
+    tc_strbuf_free(&text);
+    tc_fleet_bus_close(b);
+}
+
+/* What somebody deleted is made again: by the tuner, who may, and by the worker, who serves it again. */
+static void deleted_streams_are_made_again(void **state) {
+    (void)state;
+    static const char *const streams[] = {"TCTUNE_WORK", "TCTUNE_RESULT", "KV_tctune_begun", "KV_tctune_tuners"};
+    start("w1", "1");
+    await_workers(1);
+    tc_fleet *f = join();
+    compare_batch(f);
+    natsConnection *connection = NULL;
+    jsCtx *js = NULL;
+    assert_int_equal(natsConnection_ConnectTo(&connection, server.url), NATS_OK);
+    assert_int_equal(natsConnection_JetStream(&js, connection, NULL), NATS_OK);
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        assert_int_equal(js_DeleteStream(js, streams[i], NULL, NULL), NATS_OK);
+    jsCtx_Destroy(js);
+    natsConnection_Destroy(connection);
+    compare_batch_of(f, true);
+    tc_fleet_leave(f);
 }
 
 static void *restart(void *user) {
@@ -453,7 +626,12 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(candidates_in_turns_are_one_job, setup, teardown),
         cmocka_unit_test_setup_teardown(programs_over_sizes_are_one_job, setup, teardown),
         cmocka_unit_test_setup_teardown(the_job_of_a_lost_worker_goes_to_another, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_two_workers_were_lost_with_is_a_record, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_ended_its_machine_twice_is_a_record, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_a_killed_process_measured_is_measured_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(those_beside_the_culprit_are_measured, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_answers_wrongly_gets_no_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(jobs_of_a_tuner_that_is_gone_are_dropped, setup, teardown),
+        cmocka_unit_test_setup_teardown(deleted_streams_are_made_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_server_that_is_restarted_loses_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_tuner_that_is_started_again_finds_its_results, setup, teardown),
         cmocka_unit_test_setup_teardown(stopping_leaves_the_rest_unmeasured, setup, teardown),
@@ -461,8 +639,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(without_workers_waiting_ends, setup, teardown),
     };
     tc_target *t;
-    self = argv[0];
-    if (argc == 5 && strcmp(argv[1], "worker") == 0)
+    this_program = argv[0];
+    if (argc == 6 && strcmp(argv[1], "worker") == 0)
         return be_worker(argv + 2);
     if (tc_target_parse("native", &t, NULL) != TC_OK)
         return 1;

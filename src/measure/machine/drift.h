@@ -22,6 +22,8 @@ typedef struct tc_meas_calm {
     double slowdown; /* the reference now over the reference at best; 1 when not known */
     double spread;   /* of a kernel's repeats: width of the middle half over the median; 0 when not known */
     bool disturbed;  /* too much of either */
+    /* Seconds of the reference: of the last one, the median of the window, and its spread as of repeats; 0 when not known. */
+    double reference, reference_median, reference_spread;
 } tc_meas_calm;
 
 /* Of the window: medians, so that one bad candidate means nothing. Calm until half a window is full. */

@@ -1,0 +1,33 @@
+/* Private to the worker: its state, and how a job becomes answers (serve_job.c). */
+#ifndef TC_FLEET_SERVE_INT_H
+#define TC_FLEET_SERVE_INT_H
+
+#include <pthread.h>
+
+#include "fleet/message.h"
+#include "fleet/serve.h"
+#include "measure/measure.h"
+
+typedef struct fleet_worker {
+    const tc_fleet_serve_options *o;
+    tc_fleet_bus *bus;
+    tc_arena *arena;
+    tc_fleet_self self;
+    double lease, beat; /* beat: seconds between two signs of life */
+    double looked;      /* when the queue was last seen to be there */
+    tc_meas *meas;      /* for jobs that are measured like the last one; NULL: none yet */
+    char like[40];      /* what says so */
+    int failures;       /* in a row */
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    tc_fleet_worker told;   /* what it tells of itself, under `lock`, as all below is */
+    tc_fleet_delivery *now; /* under way */
+    bool leaving;
+} fleet_worker;
+
+/* Answers a job, `times` being how often it was given to a worker. An error: this worker cannot, and another one may. */
+tc_status fleet_serve_job(fleet_worker *w, const tc_fleet_job *j, int times, tc_arena *a, tc_error *err);
+/* The worker is one of those that are not to measure the job. */
+bool fleet_is_barred(const fleet_worker *w, const tc_fleet_job *j);
+
+#endif

@@ -1,0 +1,34 @@
+/* Private to the fleet's tuners: a fleet that was joined. */
+#ifndef TC_FLEET_TUNER_INT_H
+#define TC_FLEET_TUNER_INT_H
+
+#include "fleet/crowd.h"
+#include "fleet/tuner.h"
+#include "measure/records/database.h"
+
+struct tc_fleet {
+    tc_fleet_bus *bus;
+    tc_arena *arena; /* of its texts */
+    tc_meas_db *db;  /* what is recorded; NULL: nothing */
+    const char *tuner, *key, *target;
+    int threads;
+    int workers;   /* of the key, that take jobs and are believed */
+    int in_flight; /* jobs that are asked for at once, now */
+    int most;      /* of them, as the caller said; 0: it did not */
+    double weight, patience;
+    double attended;          /* when it last said that it is there; 0: never */
+    uint64_t session, serial; /* make jobs that are wanted anew other ones */
+    TC_VEC(const char *) barred;
+};
+
+/* Says that this tuner is there, and looks around, when it is time to. */
+tc_status fleet_attend(tc_fleet *f, tc_error *err);
+/* Counts workers and tuners, and what share of the queue is this one's. The crowd is a new one. */
+tc_status fleet_look_around(tc_fleet *f, tc_fleet_crowd *c, tc_error *err);
+/* The error where no worker of a key is there. */
+tc_status fleet_nobody(const tc_fleet *f, const tc_fleet_crowd *c, const char *key, tc_error *err);
+/* No more jobs for a worker, and no belief in what it sends. TC_ENV where there is no other. */
+tc_status fleet_bar(tc_fleet *f, const char *worker, const char *why, tc_error *err);
+bool fleet_bars(const tc_fleet *f, const char *worker);
+
+#endif
