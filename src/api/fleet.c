@@ -23,7 +23,8 @@ static tc_fleet_access access_of(const tctune_fleet *o) {
 
 /* ---- tuners ---- */
 
-tc_status api_fleet_join(const tctune_fleet *given, const char *work, const tc_target *own, tc_fleet **out, tc_error *err) {
+tc_status api_fleet_join(const tctune_fleet *given, const char *work, const char *database, const tc_target *own, tc_fleet **out,
+                         tc_error *err) {
     tctune_fleet o;
     char host[64] = "", tuner[40];
     TC_TRY(check(given, &o, err));
@@ -38,7 +39,8 @@ tc_status api_fleet_join(const tctune_fleet *given, const char *work, const tc_t
                            .target = own->text,
                            .threads = own->machine.cores,
                            .in_flight = o.workers,
-                           .patience = o.patience};
+                           .patience = o.patience,
+                           .database = database};
     return tc_fleet_join(&fo, out, err);
 }
 

@@ -224,7 +224,7 @@ static tc_status measure(const tctune_schedule *s, const tctune_measure_options 
     k.file = k.file ? k.file : by_hand;
     tc_fleet *fleet = NULL;
     if (o.fleet)
-        TC_TRY(api_fleet_join(o.fleet, s->target->text, s->target, &fleet, err));
+        TC_TRY(api_fleet_join(o.fleet, s->target->text, NULL, s->target, &fleet, err));
     ko.carrier = fleet ? &tc_meas_fleet : NULL;
     ko.carried_by = fleet;
     tc_status st =

@@ -93,7 +93,7 @@ static tc_status open_target(const tctune_tune_options *o, tctune_session *s, tc
     if (!o->fleet)
         return api_target_here(o->target, o->threads, &s->target, err);
     TC_TRY(api_target(o->target, o->threads, &s->target, err));
-    TC_TRY(api_fleet_join(o->fleet, o->database, s->target, &s->fleet, err));
+    TC_TRY(api_fleet_join(o->fleet, o->database, o->database, s->target, &s->fleet, err));
     if (o->target || o->threads)
         return TC_OK;
     tc_target_free(s->target);

@@ -9,7 +9,7 @@
 
 #define NANOSECONDS 1e9
 
-enum { MOST_DELIVERIES = 50 /* of one job: workers leave in the middle, servers restart, and somewhere it ends */ };
+enum { MOST_DELIVERIES = 200 /* of one job: workers leave in the middle, servers restart, and somewhere it ends */ };
 
 static tc_status add_consumer(tc_fleet_bus *b, const char *key, double lease, tc_error *err) {
     char filter[BUS_SUBJECT];

@@ -95,7 +95,10 @@ static tc_status serve_delivery(fleet_worker *w, tc_fleet_delivery *d, tc_error 
         tc_log(TC_LOG_DEBUG, "nobody waits for job %s any more", j.id);
         tc_fleet_delivery_refuse(d);
     } else if (fleet_is_barred(w, &j)) {
-        tc_fleet_delivery_back(d, wait_when_barred);
+        /* Waited for here: the server adds to a delay what it waits for those that are lost again. */
+        double pause = TC_MIN(wait_when_barred, w->lease / 2);
+        nanosleep(&(struct timespec){.tv_sec = (time_t)pause, .tv_nsec = (long)((pause - (double)(time_t)pause) * 1e9)}, NULL);
+        tc_fleet_delivery_back(d, 0);
     } else {
         s = measure(w, d, &j, a, err);
     }

@@ -310,13 +310,10 @@ static tc_status look(errand *e, tc_error *err) {
     return TC_OK;
 }
 
-/* The queue was lost, or what was in it is too old or was dropped: what is awaited is asked for again. */
+/* The queue was lost, or what was in it is too old or was dropped: what is awaited is asked for again, by a tuner that is there. */
 static tc_status ask_again(errand *e, tc_error *err) {
-    int64_t mine, waiting, under_way;
-    TC_TRY(tc_fleet_bus_asked(e->f->bus, e->f->key, e->f->tuner, &mine, err));
-    TC_TRY(tc_fleet_bus_queue(e->f->bus, e->f->key, &waiting, &under_way, err));
-    if (mine > 0 && waiting + under_way > 0)
-        return TC_OK;
+    e->f->attended = 0;
+    TC_TRY(fleet_attend(e->f, err));
     for (size_t i = 0; i < e->parcel.len; i++) {
         parcel *p = &e->parcel.data[i];
         if (p->left == 0)
@@ -329,6 +326,14 @@ static tc_status ask_again(errand *e, tc_error *err) {
     return TC_OK;
 }
 
+/* Looks into the stream; what is awaited then, and was in no queue before, is lost. */
+static tc_status look_again(errand *e, tc_error *err) {
+    int64_t mine;
+    TC_TRY(tc_fleet_bus_asked(e->f->bus, e->f->key, e->f->tuner, &mine, err));
+    TC_TRY(look(e, err));
+    return mine == 0 && e->flying ? ask_again(e, err) : TC_OK;
+}
+
 /* Nothing was heard for long: is there anybody who could answer? */
 static tc_status look_for_workers(errand *e, tc_error *err) {
     tc_fleet_crowd c = tc_fleet_crowd_new();
@@ -337,13 +342,17 @@ static tc_status look_for_workers(errand *e, tc_error *err) {
         s = fleet_nobody(e->f, &c, e->f->key, err);
     tc_fleet_crowd_free(&c);
     e->heard = tc_now();
-    return s == TC_OK ? ask_again(e, err) : s;
+    if (s != TC_OK)
+        return s;
+    int64_t waiting, under_way; /* of all tuners: what is in the queue was given away too often */
+    TC_TRY(tc_fleet_bus_queue(e->f->bus, e->f->key, &waiting, &under_way, err));
+    return waiting + under_way == 0 ? ask_again(e, err) : TC_OK;
 }
 
 static tc_status bear_silence(errand *e, tc_error *err) {
     double now = tc_now();
     if (tc_fleet_bus_connected(e->f->bus) && now - e->looked > look_seconds)
-        TC_TRY(look(e, err));
+        TC_TRY(look_again(e, err));
     if (now - e->heard < e->f->patience)
         return TC_OK;
     if (tc_fleet_bus_connected(e->f->bus))

@@ -82,7 +82,7 @@ tune() { # DB [OPTIONS...]
 }
 records() { # DB: what was measured, in order, without who did and when
     "$TCTUNE" export --db "$1" --out records.json >/dev/null
-    sed 's/"when_ms":[0-9]*//; s/"host":"[^"]*"//; s/"\(build\|run\)_seconds":[^,}]*//g' records.json | sort
+    sed 's/"when_ms":[0-9]*//; s/"host":"[^"]*"//; s/"job":"[^"]*",//; s/"\(build\|run\)_seconds":[^,}]*//g' records.json | sort
 }
 tune here.db
 says out "peak"

@@ -107,7 +107,8 @@ static void be_liar(const char *url, const char *key) {
         if (tc_fleet_job_read(tc_fleet_delivery_text(d), tc_arena_new(), &j, NULL) != TC_OK)
             _exit(1);
         if (j.nbarred) { /* it was found out */
-            tc_fleet_delivery_back(d, 0.1);
+            nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+            tc_fleet_delivery_back(d, 0);
             continue;
         }
         for (size_t i = 0; j.each && i < j.call.n; i++) {
