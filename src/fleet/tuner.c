@@ -60,6 +60,13 @@ static tc_status choose_key(tc_fleet *f, const tc_fleet_options *o, tc_fleet_cro
     return TC_OK;
 }
 
+/* One that is empty yet has nothing; what else is wrong with it the caller is told when it opens it to write. */
+static void open_database(tc_fleet *f, const char *file) {
+    tc_error why = {0};
+    if (tc_meas_db_open(file, TC_MEAS_DB_READ, &f->db, &why) != TC_OK)
+        tc_log(TC_LOG_DEBUG, "%s", why.msg);
+}
+
 static tc_status join(tc_fleet *f, const tc_fleet_options *o, tc_error *err) {
     tc_fleet_crowd c = tc_fleet_crowd_new();
     tc_status s = tc_fleet_bus_open(&o->access, o->tuner, &f->bus, err);
@@ -68,7 +75,7 @@ static tc_status join(tc_fleet *f, const tc_fleet_options *o, tc_error *err) {
     if (s == TC_OK)
         s = tc_fleet_bus_listen(f->bus, f->key, f->tuner, err);
     if (s == TC_OK && o->database && tc_fs_exists(o->database))
-        s = tc_meas_db_open(o->database, TC_MEAS_DB_READ, &f->db, err);
+        open_database(f, o->database);
     tc_fleet_crowd_free(&c);
     return s;
 }

@@ -23,6 +23,7 @@
 #include "fleet/crowd.h"
 #include "fleet/serve.h"
 #include "fleet/tuner.h"
+#include "measure/records/database.h"
 #include "server.h"
 #include "support/log.h"
 
@@ -454,6 +455,39 @@ static void who_answers_wrongly_gets_no_more(void **state) {
     tc_fleet_leave(f);
 }
 
+/* With the stream of results gone too: what a database has of a job is not asked for again. */
+static void what_is_recorded_is_not_measured_again(void **state) {
+    (void)state;
+    char file[600];
+    tc_meas_db *db;
+    tc_meas_input in[4] = {input(1), input(2), input(3), input(4)};
+    tc_record got[4], again[4];
+    pid_t w = start("w1", "1");
+    await_workers(1);
+    tc_fleet *f = join();
+    tc_meas *m = measuring(f);
+    check(tc_meas_batch(m, in, 4, arena, got, NULL, NULL, &err));
+    tc_meas_free(m);
+    tc_fleet_leave(f);
+    finish(w, SIGKILL);
+    snprintf(file, sizeof file, "%s/t.db", server.folder);
+    check(tc_meas_db_open(file, TC_MEAS_DB_WRITE, &db, &err));
+    check(tc_meas_db_insert(db, got, 4, &err));
+    as = "another"; /* has no results in the stream */
+    tc_fleet_options o = options();
+    o.database = file;
+    check(tc_fleet_join(&o, &f, &err));
+    m = measuring(f);
+    check(tc_meas_batch(m, in, 4, arena, again, NULL, NULL, &err));
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(again[i].job, got[i].job);
+        assert_true(again[i].median == got[i].median && again[i].id == got[i].id);
+    }
+    tc_meas_free(m);
+    tc_fleet_leave(f);
+    tc_meas_db_close(db);
+}
+
 /* Nobody waits for what a tuner left behind. */
 static void jobs_of_a_tuner_that_is_gone_are_dropped(void **state) {
     (void)state;
@@ -631,6 +665,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(what_a_killed_process_measured_is_measured_again, setup, teardown),
         cmocka_unit_test_setup_teardown(those_beside_the_culprit_are_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(who_answers_wrongly_gets_no_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_recorded_is_not_measured_again, setup, teardown),
         cmocka_unit_test_setup_teardown(jobs_of_a_tuner_that_is_gone_are_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(deleted_streams_are_made_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_server_that_is_restarted_loses_nothing, setup, teardown),
