@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "fleet/bus.h"
+#include "measure/carrier.h"
 
 typedef struct tc_fleet_serve_options {
     tc_fleet_access access;
@@ -14,6 +15,9 @@ typedef struct tc_fleet_serve_options {
     int threads;
     double lease; /* seconds after which a worker that says nothing has lost its job; 0: 30 */
     const volatile sig_atomic_t *stop;
+    /* Who carries jobs here; NULL: processes of this machine, or computed times, as jobs say. */
+    const tc_meas_carrier *carrier;
+    void *carried_by;
     void (*ready)(void *user, const char *name, const char *key); /* jobs can come now; may be NULL */
     void *user;
 } tc_fleet_serve_options;

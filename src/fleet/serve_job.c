@@ -78,6 +78,8 @@ static tc_status prepare(fleet_worker *w, const tc_fleet_job *j, tc_arena *a, tc
         return TC_OK;
     tc_meas_options o = j->measure;
     o.stop = w->o->stop;
+    o.carrier = w->o->carrier;
+    o.carried_by = w->o->carried_by;
     tc_meas_free(w->meas);
     w->meas = NULL;
     TC_TRY(tc_meas_new(&o, &w->meas, err));

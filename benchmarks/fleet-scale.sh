@@ -1,0 +1,138 @@
+#!/bin/sh
+# How a fleet grows: workers whose times are computed and waited for (tests/fleet/lab_worker.c), each in a network namespace of its own, so that one
+# machine carries many.
+#   fleet-scale.sh [--only 'throughput curve shares'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M] [--kernel FILE.te]
+# throughput: J jobs (20) of T seconds (0.5) for each worker, proposed without a search; what of that the tuner, the server and all workers together had of
+#   the processors.
+# curve: the best that a search of one kernel (ops/GMM_2.te) has found after so many seconds, with 8 workers and with 1, up to M minutes (1).
+# shares: what each of 8 tuners gets of 16 workers within M minutes.
+# Needs `ip` and `unshare`, and root or user namespaces; a machine with nothing else to do. TCTUNE, FLEET_LAB: those of the release build unless set.
+lab=$(dirname "$0")/../tests/fleet/lab.sh
+. "$lab"
+lab_enter "$@"
+here=$(cd "$(dirname "$0")" && pwd)
+only="throughput curve shares" counts="1 2 4 16 64" seconds=0.5 jobs=20 minutes=1 kernel=$here/ops/GMM_2.te
+while [ $# -gt 0 ]; do
+    case $1 in
+        --only) only=$2 ;;
+        --workers) counts=$2 ;;
+        --seconds) seconds=$2 ;;
+        --jobs) jobs=$2 ;;
+        --minutes) minutes=$2 ;;
+        --kernel) kernel=$(realpath "$2") ;;
+        *)
+            echo "usage: $0 [--only 'throughput curve shares'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M] [--kernel FILE.te]" >&2
+            exit 2
+            ;;
+    esac
+    shift 2
+done
+fail() {
+    echo "$0: $*" >&2
+    for file in out err w1.log; do
+        [ ! -f "$file" ] || sed "s/^/  $file: /" "$file" >&2
+    done
+    exit 1
+}
+lab_lease=30
+lab_begin
+lab_start_server
+url=nats://$server:4222 # nothing between it and the workers
+there=0 # workers that serve
+with() { # WORKERS
+    while [ $there -gt "$1" ]; do
+        eval "kill -TERM \$worker_$there; wait \$worker_$there || true"
+        there=$((there - 1))
+    done
+    while [ $there -lt "$1" ]; do
+        there=$((there + 1))
+        lab_start_worker $there "$seconds"
+        [ $((there % 8)) -ne 0 ] || lab_await_workers $there
+    done
+    lab_await_workers $there
+}
+
+# Seconds that processes had of the processors.
+processor() { # PID...
+    ticks=0
+    for pid in "$@"; do
+        # shellcheck disable=SC2046 # fields behind the name
+        set -- $(sed 's/.*) //' /proc/"$pid"/stat)
+        ticks=$((ticks + ${12} + ${13}))
+    done
+    echo $ticks
+}
+
+workers_together() {
+    i=0 pids=
+    while [ $i -lt $there ]; do
+        i=$((i + 1))
+        eval "pids=\"\$pids \$worker_$i\""
+    done
+    # shellcheck disable=SC2086 # a list
+    processor $pids
+}
+
+propose() { # NAME COUNT SECONDS SEED: a tuner without a search
+    nsenter --net=/run/netns/switch "$FLEET_LAB" tuner "$url" "$1" "$lab_threads" "$2" "$3" "$4"
+}
+
+throughput() {
+    echo "workers, of $seconds s a job | jobs/s | of linear | tuner, server, workers: share of one processor | load"
+    first=
+    for count in $counts; do
+        with "$count"
+        busy=$(workers_together) serving=$(processor "$server_pid")
+        propose "scale$count" $((count * jobs)) 0 $((count * 1000)) >out 2>err || fail "the tuner failed"
+        busy=$(($(workers_together) - busy)) serving=$(($(processor "$server_pid") - serving))
+        # shellcheck disable=SC2046 # words
+        set -- $(cat out) # measured N failed F seconds S rate R own O
+        [ "$2" -eq $((count * jobs)) ] || fail "$2 were measured of $((count * jobs))"
+        first=${first:-$(echo "$8 $count" | awk '{ print $1 / $2 }')}
+        echo "$count $8 $first $6 ${10} $serving $busy $(getconf CLK_TCK) $(cut -d' ' -f1 /proc/loadavg)" | awk '{
+            printf "%d | %.2f | %.0f %% | %.1f %%, %.1f %%, %.1f %% | %s\n", $1, $2, 100 * $2 / ($3 * $1), 100 * $5 / $4, 100 * $6 / $8 / $4, 100 * $7 / $8 / $4, $9 }'
+    done
+}
+
+# Its best after so many seconds since it began.
+search() { # WORKERS
+    with "$1"
+    begun=$(date +%s%3N)
+    timeout --foreground -s INT "$((minutes * 60))" nsenter --net=/run/netns/switch "$TCTUNE" tune --te "$kernel" --trials 100000 --batch 32 --threads "$lab_threads" \
+        --deterministic-measure --start-from none --stop-at-roof 9 --seed 1 --db "curve$1.db" --fleet "$url" >out 2>err || true
+    [ -s "curve$1.db" ] || fail "the search found nothing"
+    "$TCTUNE" db export --db "curve$1.db" --out curve.json >/dev/null
+    sed -n 's/.*"median":\([0-9.e+-]*\).*"when_ms":\([0-9]*\).*/\2 \1/p' curve.json | sort -n | awk -v begun="$begun" '
+        { if (!best || $2 < best) best = $2; n++; at = ($1 - begun) / 1000; print at, best, n }' >"curve$1"
+}
+
+curve() {
+    search 1
+    search 8
+    echo "seconds | 1 worker: trials, best | 8 workers: trials, best"
+    for share in 5 10 20 30 50 75 100; do
+        at=$((minutes * 60 * share / 100))
+        echo "$at | $(awk -v at=$at '$1 <= at { n = $3; best = $2 } END { printf "%d, %.1f us", n, best * 1e6 }' curve1) | $(
+            awk -v at=$at '$1 <= at { n = $3; best = $2 } END { printf "%d, %.1f us", n, best * 1e6 }' curve8)"
+    done
+}
+
+shares() {
+    with 16
+    pids=
+    for i in 1 2 3 4 5 6 7 8; do
+        propose "share$i" 20000 $((minutes * 60)) $((i * 20000)) >"share$i" 2>err &
+        pids="$pids $!"
+    done
+    for pid in $pids; do
+        wait "$pid" || fail "a tuner failed"
+    done
+    echo "tuner | jobs | of an equal share"
+    cat share[1-8] | awk '{ n[NR] = $2; all += $2 } END { for (i = 1; i <= NR; i++) printf "%d | %d | %.1f %%\n", i, n[i], 100 * n[i] * NR / all }'
+}
+
+sed -n 's/^model name[^:]*: /processor: /p' /proc/cpuinfo | sort | uniq -c
+for part in $only; do
+    echo "== $part"
+    $part
+done

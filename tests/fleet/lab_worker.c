@@ -1,0 +1,134 @@
+/* A worker as any other, by src/fleet/serve.h, but that its times are computed from programs as tc_meas_simulated does, and that it then
+ * waits for as long as a board would have measured. Two cores can so carry many.
+ *
+ * It may lie: `faster` divides its times by ten, `wrong` says of every other candidate that its result is wrong, `garbage` answers with
+ * what is no result. */
+#include "lab.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "codegen/target/target.h"
+#include "fleet/message.h"
+#include "fleet/serve.h"
+#include "measure/measure_int.h"
+#include "support/log.h"
+
+typedef struct pace {
+    double seconds; /* that a run takes at least */
+    const char *lie;
+} pace;
+
+static volatile sig_atomic_t stop;
+
+static void on_term(int number) {
+    stop = number;
+}
+
+static void wait_for(const tc_meas *m, double seconds) {
+    double until = tc_now() + seconds, left;
+    while ((left = until - tc_now()) > 0 && !tc_meas_stopped(m)) {
+        double step = fmin(left, 0.05);
+        nanosleep(&(struct timespec){.tv_nsec = (long)(step * 1e9)}, NULL);
+    }
+}
+
+static void lie_about(const pace *p, const tc_meas_job *j, tc_arena *a) {
+    tc_record *r = j->r;
+    if (strcmp(p->lie, "faster") == 0 && tc_record_ok(r)) {
+        double *times = tc_arena_dup(a, r->times, r->ntimes * sizeof *times);
+        for (size_t i = 0; i < r->ntimes; i++)
+            times[i] /= 10;
+        r->times = times;
+        r->median /= 10;
+    }
+    if (strcmp(p->lie, "wrong") == 0 && r->program % 2)
+        tc_meas_end_with(r, a, TC_MEAS_WRONG_RESULT, "so it says");
+}
+
+static tc_status run(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err) {
+    const pace *p = tc_meas_given(b->m)->carried_by;
+    double begun = tc_now();
+    TC_TRY(tc_meas_simulated.run(b, j, err));
+    lie_about(p, j, b->a);
+    wait_for(b->m, p->seconds - (tc_now() - begun));
+    return TC_OK;
+}
+
+/* ---- what is no result ---- */
+
+static tc_status answer_with_garbage(const tc_fleet_serve_options *o, tc_error *err) {
+    tc_fleet_bus *b;
+    tc_arena *a = tc_arena_new();
+    TC_TRY(tc_fleet_bus_open(&o->access, o->name, &b, err));
+    const char *build = tc_fleet_build(a), *key = tc_fleet_key(a, o->target, o->threads, build);
+    tc_fleet_worker told = {
+        .name = o->name, .key = key, .host = "lab", .target = o->target, .build = build, .threads = o->threads};
+    tc_strbuf text = {0};
+    tc_fleet_worker_write(&told, &text);
+    TC_TRY(tc_fleet_bus_serve(b, key, o->lease, err));
+    TC_TRY(tc_fleet_bus_announce(b, key, o->name, tc_sb_str(&text), err));
+    o->ready(o->user, o->name, key);
+    while (!stop) {
+        tc_fleet_delivery *d;
+        tc_fleet_job j;
+        TC_TRY(tc_fleet_bus_fetch(b, 0.2, &d, err));
+        if (!d)
+            continue;
+        TC_TRY(tc_fleet_job_read(tc_fleet_delivery_text(d), a, &j, err));
+        const char *garbage = tc_arena_printf(
+            a, "{\"kind\":\"result\",\"version\":1,\"id\":\"%s\",\"worker\":\"%s\",\"records\":[{\"times\":[-1]}]}", j.id,
+            o->name);
+        TC_TRY(tc_fleet_bus_answer(b, j.tuner, j.id, garbage, err));
+        tc_fleet_delivery_done(d);
+    }
+    tc_fleet_bus_leave(b, key, o->name);
+    tc_strbuf_free(&text);
+    tc_fleet_bus_close(b);
+    tc_arena_free(a);
+    return TC_OK;
+}
+
+/* ---- starting ---- */
+
+static void say_ready(void *user, const char *name, const char *key) {
+    (void)user;
+    printf("%s serves %s\n", name, key);
+    fflush(stdout);
+}
+
+static bool is_lie(const char *word) {
+    return strcmp(word, "") == 0 || strcmp(word, "faster") == 0 || strcmp(word, "wrong") == 0 || strcmp(word, "garbage") == 0;
+}
+
+int lab_worker(int argc, char **argv) {
+    tc_target *t;
+    tc_error err = {0};
+    if (argc < 5 || argc > 6 || !is_lie(argc == 6 ? argv[5] : ""))
+        return -1;
+    pace p = {.seconds = atof(argv[3]), .lie = argc == 6 ? argv[5] : ""};
+    tc_meas_carrier waits = tc_meas_simulated;
+    waits.run = run;
+    tc_fleet_serve_options o = {.access.url = argv[0],
+                                .name = argv[1],
+                                .threads = atoi(argv[2]),
+                                .lease = atof(argv[4]),
+                                .stop = &stop,
+                                .carrier = &waits,
+                                .carried_by = &p,
+                                .ready = say_ready};
+    signal(SIGTERM, on_term);
+    tc_status s = tc_target_parse("native", &t, &err);
+    if (s == TC_OK) {
+        o.target = t->text;
+        s = strcmp(p.lie, "garbage") == 0 ? answer_with_garbage(&o, &err) : tc_fleet_serve(&o, &err);
+        tc_target_free(t);
+    }
+    if (s != TC_OK)
+        fprintf(stderr, "%s: %s\n", argv[1], err.msg);
+    return s == TC_OK ? 0 : 1;
+}
