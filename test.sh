@@ -139,6 +139,21 @@ packages() {
     esac
 }
 
+# Namespaces may be forbidden.
+fleet() {
+    step "a fleet that loses things: 30 faults in 500 jobs"
+    status=0
+    tests/campaign/fleet/run --faults 30 --jobs 500 || status=$?
+    case $status in
+    0) passed=$((passed + 1)) ;;
+    77) left_out "a fleet that loses things: network namespaces or nats-server are missing" ;;
+    *)
+        failed=$((failed + 1))
+        note "FAILED: $doing"
+        ;;
+    esac
+}
+
 [ "$mode" != --full ] || export TCTUNE_TEST_FULL=1 # tests/common/test_size.h
 step "installing packages"
 scripts/install-deps.sh
@@ -220,5 +235,6 @@ fi
 ! room 6 "clocks" || check "clocks that cannot be trusted, stops, and load" tests/campaign/clock/run --cases 6
 ! room 8 "memory" || check "memory refused to calls, 100 requests of each" tests/campaign/memory/run --points 50
 ! room 2 "sharing" || check "8 tuners on each of 8 databases, killed" tests/campaign/sharing/run --cases 8
+! room 2 "a fleet that loses things" || fleet
 ! room 10 "fuzzing" || fuzzing 1
 ! room 5 "the differential test, 10000 cases" || differential 10000

@@ -18,8 +18,8 @@ packages="gcc libc6-dev cmake make ninja-build mold pkg-config"
 packages="$packages llvm-19-dev libxgboost-dev libsqlite3-dev libb2-dev libseccomp-dev"
 # Reading models: ONNX's own schema and the generator of its C reader; JSON; .npz; the tensor exchange header.
 packages="$packages libonnx-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libzip-dev libdlpack-dev"
-# A fleet of machines that measure, and the keys of its users.
-packages="$packages libnats-dev nats-server openssl"
+# A fleet of machines that measure, and the keys of its users; cables that tests pull.
+packages="$packages libnats-dev nats-server openssl iproute2"
 # Tests; Python fills the test models with weights.
 packages="$packages libcmocka-dev clang-format-14 python3-numpy python3-onnx zstd"
 # The Python package, and what installs and tests it.

@@ -8,9 +8,9 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *arguments;
 } parts[] = {
-    {"worker", lab_worker, "URL NAME THREADS SECONDS LEASE [faster|wrong|garbage]"},
+    {"worker", lab_worker, "URL NAME THREADS SECONDS LEASE [faster|wrong]"},
     {"tuner", lab_tuner, "URL NAME THREADS COUNT SECONDS SEED"},
-    {"proxy", lab_proxy, "ADDRESS PORT SERVER PORT SEED"},
+    {"proxy", lab_proxy, "ADDRESS PORT SERVER PORT SEED [garbage]"},
 };
 
 int main(int argc, char **argv) {

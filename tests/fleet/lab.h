@@ -7,6 +7,6 @@
  * make no sense -1. */
 int lab_worker(int argc, char **argv); /* URL NAME THREADS SECONDS LEASE [LIE] */
 int lab_tuner(int argc, char **argv);  /* URL NAME THREADS COUNT SECONDS SEED */
-int lab_proxy(int argc, char **argv);  /* ADDRESS PORT SERVER PORT SEED */
+int lab_proxy(int argc, char **argv);  /* ADDRESS PORT SERVER PORT SEED [garbage] */
 
 #endif

@@ -1,6 +1,7 @@
 # Read by what needs a fleet of many machines: each is a network namespace with a cable to one switch, all of them on this machine, in a
 # namespace of their own that has no way out and of which nothing is left when the script ends, however that happens. The server answers at
-# nats://$server:4222; a wire before it that can lose messages (lab_proxy.c) at $url, which is where workers are told that it is.
+# nats://$server:4222; a wire before it that can lose messages (lab_proxy.c) at $url, which is where workers are told that it is, unless $lab_url
+# says otherwise.
 # TCTUNE and FLEET_LAB name the command and the program tests/fleet/fleet_lab; those of the release build unless they are set.
 set -eu
 lab_root=$(cd "$(dirname "$lab")/../.." && pwd) # $lab: this file
@@ -42,6 +43,7 @@ lab_begin() {
     export TMPDIR="$work/scratch" TCTUNE_CACHE="$work/cache"
     mount -t tmpfs lab /run
     ip netns add switch
+    ip -n switch link set lo up
     ip -n switch link add name hub type bridge
     ip -n switch link set hub up
     ip -n switch addr add 10.77.0.1/16 dev hub
@@ -94,7 +96,7 @@ lab_start_wire() { # SEED
 
 lab_start_worker() { # NUMBER SECONDS [LIE]: w1, w2, ...; its process is $worker_N
     [ -e "/run/netns/w$1" ] || lab_machine "w$1" 1 "$1"
-    (lab_on "w$1" "$FLEET_LAB" worker $url "w$1" $lab_threads "$2" "$lab_lease" ${3:+"$3"} >"w$1.log" 2>&1 9>&-) &
+    (lab_on "w$1" "$FLEET_LAB" worker "${lab_url:-$url}" "w$1" $lab_threads "$2" "$lab_lease" ${3:+"$3"} >"w$1.log" 2>&1 9>&-) &
     eval "worker_$1=\$!"
 }
 

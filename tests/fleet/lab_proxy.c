@@ -3,7 +3,8 @@
  * such messages passes as it is.
  *
  * Faults are ordered by lines of the standard input, `drop`, `twice` or `delay MS`: each strikes one message, a few further on in whatever
- * direction, and what was struck is printed. Its end ends the program. */
+ * direction, and what was struck is printed. Its end ends the program. With `garbage`, whoever is behind it sends results that are
+ * none: where times begin stands what JSON does not allow there. */
 #include "lab.h"
 
 #include <arpa/inet.h>
@@ -49,6 +50,7 @@ typedef struct proxy {
     struct sockaddr_in server;
     int listener;
     bool over; /* no more orders */
+    bool garbage;
     TC_VEC(pair) pairs;
     tc_strbuf orders;
     fault fault[WAITING];
@@ -132,6 +134,17 @@ static const fault *next_fault(proxy *p, fault *f) {
     return f;
 }
 
+/* Of the first n bytes, where they are a result. */
+static void spoil(const proxy *p, const tc_strbuf *b, size_t n) {
+    static const char result[] = "HPUB tctune.result.", times[] = "\"times\":";
+    if (!p->garbage || n < sizeof result || memcmp(b->data, result, sizeof result - 1) != 0)
+        return;
+    for (char *at = b->data; (at = memmem(at, (size_t)(b->data + n - at), times, sizeof times - 1));) {
+        at += sizeof times - 1;
+        *at = '}';
+    }
+}
+
 /* Moves whole frames on, up to one that is held up. */
 static void pass(proxy *p, way *w) {
     bool message;
@@ -144,6 +157,7 @@ static void pass(proxy *p, way *w) {
             w->held = tc_now() + f->seconds;
             return;
         }
+        spoil(p, &w->in, n);
         int times = !f ? 1 : strcmp(f->what, "twice") == 0 ? 2 : 0;
         while (times-- > 0)
             tc_sb_addn(&w->out, w->in.data, n);
@@ -249,8 +263,9 @@ int lab_proxy(int argc, char **argv) {
     struct sockaddr_in here;
     proxy p = {.listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     int yes = 1;
-    if (argc != 5 || !at(&here, argv[0], argv[1]) || !at(&p.server, argv[2], argv[3]))
+    if (argc < 5 || argc > 6 || !at(&here, argv[0], argv[1]) || !at(&p.server, argv[2], argv[3]))
         return -1;
+    p.garbage = argc == 6 && strcmp(argv[5], "garbage") == 0;
     p.rng = tc_rng_seed(strtoull(argv[4], NULL, 10));
     setsockopt(p.listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (bind(p.listener, (struct sockaddr *)&here, sizeof here) != 0 || listen(p.listener, MOST_PAIRS) != 0) {

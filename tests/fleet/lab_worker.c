@@ -1,8 +1,7 @@
 /* A worker as any other, by src/fleet/serve.h, but that its times are computed from programs as tc_meas_simulated does, and that it then
  * waits for as long as a board would have measured. Two cores can so carry many.
  *
- * It may lie: `faster` divides its times by ten, `wrong` says of every other candidate that its result is wrong, `garbage` answers with
- * what is no result. */
+ * It may lie: `faster` divides its times by ten, `wrong` says of every other candidate that its result is wrong. */
 #include "lab.h"
 
 #include <math.h>
@@ -13,7 +12,6 @@
 #include <time.h>
 
 #include "codegen/target/target.h"
-#include "fleet/message.h"
 #include "fleet/serve.h"
 #include "measure/measure_int.h"
 #include "support/log.h"
@@ -59,40 +57,6 @@ static tc_status run(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err) {
     return TC_OK;
 }
 
-/* ---- what is no result ---- */
-
-static tc_status answer_with_garbage(const tc_fleet_serve_options *o, tc_error *err) {
-    tc_fleet_bus *b;
-    tc_arena *a = tc_arena_new();
-    TC_TRY(tc_fleet_bus_open(&o->access, o->name, &b, err));
-    const char *build = tc_fleet_build(a), *key = tc_fleet_key(a, o->target, o->threads, build);
-    tc_fleet_worker told = {
-        .name = o->name, .key = key, .host = "lab", .target = o->target, .build = build, .threads = o->threads};
-    tc_strbuf text = {0};
-    tc_fleet_worker_write(&told, &text);
-    TC_TRY(tc_fleet_bus_serve(b, key, o->lease, err));
-    TC_TRY(tc_fleet_bus_announce(b, key, o->name, tc_sb_str(&text), err));
-    o->ready(o->user, o->name, key);
-    while (!stop) {
-        tc_fleet_delivery *d;
-        tc_fleet_job j;
-        TC_TRY(tc_fleet_bus_fetch(b, 0.2, &d, err));
-        if (!d)
-            continue;
-        TC_TRY(tc_fleet_job_read(tc_fleet_delivery_text(d), a, &j, err));
-        const char *garbage = tc_arena_printf(
-            a, "{\"kind\":\"result\",\"version\":1,\"id\":\"%s\",\"worker\":\"%s\",\"records\":[{\"times\":[-1]}]}", j.id,
-            o->name);
-        TC_TRY(tc_fleet_bus_answer(b, j.tuner, j.id, garbage, err));
-        tc_fleet_delivery_done(d);
-    }
-    tc_fleet_bus_leave(b, key, o->name);
-    tc_strbuf_free(&text);
-    tc_fleet_bus_close(b);
-    tc_arena_free(a);
-    return TC_OK;
-}
-
 /* ---- starting ---- */
 
 static void say_ready(void *user, const char *name, const char *key) {
@@ -102,7 +66,7 @@ static void say_ready(void *user, const char *name, const char *key) {
 }
 
 static bool is_lie(const char *word) {
-    return strcmp(word, "") == 0 || strcmp(word, "faster") == 0 || strcmp(word, "wrong") == 0 || strcmp(word, "garbage") == 0;
+    return strcmp(word, "") == 0 || strcmp(word, "faster") == 0 || strcmp(word, "wrong") == 0;
 }
 
 int lab_worker(int argc, char **argv) {
@@ -125,7 +89,7 @@ int lab_worker(int argc, char **argv) {
     tc_status s = tc_target_parse("native", &t, &err);
     if (s == TC_OK) {
         o.target = t->text;
-        s = strcmp(p.lie, "garbage") == 0 ? answer_with_garbage(&o, &err) : tc_fleet_serve(&o, &err);
+        s = tc_fleet_serve(&o, &err);
         tc_target_free(t);
     }
     if (s != TC_OK)
