@@ -36,7 +36,7 @@ lab_enter() {
 # The switch and the server's machine. $work: a scratch folder, with a private one for the command's own.
 lab_begin() {
     work=$(mktemp -d "${TMPDIR:-/tmp}/lab-XXXXXX")
-    trap 'rm -rf "$work"' EXIT
+    trap lab_leave EXIT
     trap 'exit 1' HUP INT TERM
     cd "$work"
     mkdir -m 0700 scratch cache store
@@ -48,6 +48,13 @@ lab_begin() {
     ip -n switch link set hub up
     ip -n switch addr add 10.77.0.1/16 dev hub
     lab_machine server 0 2
+}
+
+# The other processes end with this one.
+lab_leave() {
+    [ -z "${server_pid:-}" ] || lab_kill "$server_pid" # it writes
+    cd /
+    rm -rf "$work"
 }
 
 lab_machine() { # NAME HIGH LOW: with the address 10.77.HIGH.LOW

@@ -1,0 +1,76 @@
+# A worker that lies, beside an honest one, each in a network namespace: what it says cannot pass for what it is, or its name stands with it.
+# TCTUNE, FLEET_LAB, NATS_SERVER: as in lab.sh, which $lab names.
+. "$lab"
+lab_enter "$@"
+fail() {
+    echo "FAILED: $*" >&2
+    for file in out err w*.log wire.log; do
+        [ ! -f "$file" ] || tail -n 20 "$file" | sed "s/^/  $file: /" >&2
+    done
+    exit 1
+}
+lab_begin
+cat >gemm.te <<'TE'
+tensor X[64, 96] f32
+tensor W[96, 80] f32 const
+compute Y[i:64, j:80] = sum(k:96) X[i, k] * W[k, j]
+output Y
+TE
+tune() { # DATABASE [OPTIONS...]: on the machine that $on says
+    db=$1
+    shift
+    ${on:-} "$TCTUNE" tune --te gemm.te --trials 32 --batch 16 --threads 1 --deterministic-measure --start-from none --stop-at-roof 9 --db "$db" "$@"
+}
+begin() { # NAME
+    (on="lab_on switch" tune "$1.db" --fleet "$url" >out 2>err 9>&-) &
+    tuner=$!
+}
+end() { # NAME
+    wait $tuner || fail "the search with a worker that lies by $1 failed"
+    "$TCTUNE" db export --db "$1.db" --out "$1" >/dev/null
+}
+who() { # FILE WORKER: how many records are its
+    grep -c "\"host\":\"$2@" "$1" || true
+}
+tune here.db >out 2>err || fail "the search here failed"
+"$TCTUNE" db export --db here.db --out here >/dev/null
+
+lab_start_server
+lab_start_wire 1
+lab_start_worker 1 0.02
+lab_await_workers 1
+
+# ---- garbage in the place of results: its wire makes that of them ----
+mkfifo others
+(lab_on switch "$FLEET_LAB" proxy 10.77.0.1 4223 "$server" 4222 1 garbage) <others >garbled 2>&1 9>&- &
+exec 8>others
+lab_url=nats://10.77.0.1:4223
+lab_start_worker 2 0.02
+lab_await_workers 2
+begin garbage
+lab_until_it_says err "damaged"
+grep -q "the worker w2 .*damaged" err || fail "who sent garbage is not named"
+eval "lab_kill \$worker_2" # it is barred, and would only hold up what it gives back
+end garbage
+[ "$(who garbage w2)" -eq 0 ] || fail "there are records of a worker that sent nothing but garbage"
+[ "$(who garbage w1)" -eq 32 ] || fail "the honest worker has $(who garbage w1) records, not 32"
+exec 8>&-
+
+# ---- times that are a tenth of what they are ----
+lab_url=
+lab_start_worker 3 0.02 faster
+lab_until_it_says w3.log "w3 serves"
+begin faster
+end faster
+[ "$(who faster w3)" -gt 0 ] || fail "the worker that lies had no job"
+# Each record that is not as it would be here names who said so; what was in turns has times of its rivals.
+timed() { # FILE
+    sed -n 's/.*"times":\(\[[^]]*\]\).*"rounds":0,.*"trace_hash":"\([^"]*\)".*/\2 \1/p' "$1" | sort
+}
+timed here >true
+timed faster >told
+join true told | awk '$2 != $3 { print $1 }' >lies
+[ -s lies ] || fail "the lies are not seen"
+while read -r trace; do
+    grep "$trace" faster | grep -q '"host":"w3@' || fail "a record has other times than here, and is not the liar's"
+done <lies
