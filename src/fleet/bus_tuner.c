@@ -73,7 +73,9 @@ tc_status tc_fleet_bus_find(tc_fleet_bus *b, const char *key, const char *tuner,
     natsStatus s = js_GetLastMsg(&m, b->js, "TCTUNE_RESULT", subject, NULL, &code);
     if (s == NATS_OK)
         take(m, a, out);
-    return s == NATS_OK || bus_nothing_came(s) ? TC_OK : bus_fail(b, err, s, "results cannot be looked for");
+    /* A stream that is lost is made again with the next job. */
+    bool none = bus_nothing_came(s) || code == JSStreamNotFoundErr;
+    return s == NATS_OK || none ? TC_OK : bus_fail(b, err, s, "results cannot be looked for");
 }
 
 tc_status tc_fleet_bus_asked(tc_fleet_bus *b, const char *key, const char *tuner, int64_t *n, tc_error *err) {

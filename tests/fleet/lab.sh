@@ -54,6 +54,7 @@ lab_begin() {
 lab_leave() {
     [ -z "${server_pid:-}" ] || lab_kill "$server_pid" # it writes
     cd /
+    umount "$work/store" 2>/dev/null || true # where it is a disk of its own
     rm -rf "$work"
 }
 
@@ -113,6 +114,16 @@ lab_await_workers() { # NUMBER
     while [ $lab_i -lt "$1" ]; do
         lab_i=$((lab_i + 1))
         lab_until_it_says "w$lab_i.log" "w$lab_i serves"
+    done
+}
+
+# Tuners are told of so many.
+lab_await_known() { # NUMBER
+    lab_tries=0
+    until [ "$(nsenter --net=/run/netns/switch "$TCTUNE" fleet status --nats "$url" 2>/dev/null | grep -c "^w[0-9]")" -ge "$1" ]; do
+        lab_tries=$((lab_tries + 1))
+        [ "$lab_tries" -lt 300 ] || fail "tuners are not told of $1 workers"
+        sleep 0.1
     done
 }
 

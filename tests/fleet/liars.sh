@@ -22,6 +22,7 @@ tune() { # DATABASE [OPTIONS...]: on the machine that $on says
     ${on:-} "$TCTUNE" tune --te gemm.te --trials 32 --batch 16 --threads 1 --deterministic-measure --start-from none --stop-at-roof 9 --db "$db" "$@"
 }
 begin() { # NAME
+    lab_await_known 2
     (on="lab_on switch" tune "$1.db" --fleet "$url" >out 2>err 9>&-) &
     tuner=$!
 }
