@@ -49,6 +49,14 @@ typedef struct tc_meas_input {
     int samples; /* 0: as in the options */
     /* Of a workload with symbols: the sizes to time it at, as records have them; NULL where it has none. */
     const char *sizes;
+    /* Experiments: one whose `without` or `denormal` is not 0 is measured for its time alone. Its result is not checked, it is raced
+     * against nothing (but `best`, if given), and its record is none to keep: tc_record.experiment, which no database takes. Only processes
+     * of this machine measure such inputs, or one with `shares`: with any other carrier a call that has one among its inputs is TC_BAD_INPUT. */
+    unsigned
+        without; /* parts that are left out of the program (tir_lower/program/ablate.h), a bit each; ILLEGAL where it has none of
+                       * one of them, with a message that says so. 0: the program as it is */
+    double denormal; /* share of the values of its float inputs, constants among them, that are denormal numbers, in [0, 1] */
+    bool shares;     /* what its threads' time goes to is wanted too: tc_record.shares */
 } tc_meas_input;
 
 typedef struct tc_meas tc_meas;

@@ -146,6 +146,11 @@ typedef struct tc_te_range {
 } tc_te_range;
 tc_te_range tc_te_random_range(tc_dtype t, int64_t index_limit);
 void tc_te_random_within(tc_dtype t, void *data, int64_t n, tc_rng *r, tc_te_range x);
+/* The share of n values of type t that are denormal numbers: not 0, and less than the smallest number that has a leading one. 0 of
+ * integers, of floats of a byte or less, and of no values. */
+double tc_te_denormal_share(tc_dtype t, const void *data, int64_t n);
+/* Makes about that share of n values of float type t denormal numbers of both signs, in place; leaves other types alone. */
+void tc_te_make_denormal(tc_dtype t, void *data, int64_t n, tc_rng *r, double share);
 /* Upper bound (exclusive) of safe integer values for placeholder `in` when its values are used as an index anywhere; 0 if never.
  */
 int64_t tc_te_index_limit(const tc_workload *w, int in);

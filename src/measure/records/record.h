@@ -43,6 +43,14 @@ typedef enum tc_meas_mode {
 const char *tc_meas_mode_text(tc_meas_mode m); /* "hot": the stored name */
 bool tc_meas_mode_parse(const char *text, tc_meas_mode *out);
 
+/* What becomes of the time of all threads together during a call, as shares of it that sum up to 1: in bodies of parallel loops,
+ * from a loop's start until a thread's body begins, from its end until the last thread's ends (all of the loop for a thread that has nothing
+ * to do), and outside of parallel loops, where one thread runs and the others have nothing to do. All 0: not known. */
+typedef struct tc_meas_shares {
+    double work, fork, wait, alone;
+    double loops; /* parallel loops of a call */
+} tc_meas_shares;
+
 typedef struct tc_record {
     int64_t id;                            /* row in the database; 0 when it is in none */
     const char *workload, *target, *trace; /* canonical texts, never NULL */
@@ -72,7 +80,9 @@ typedef struct tc_record {
     double predicted;  /* what the cost model made of it before it was measured, more being better; NAN: it was not asked */
     bool
         elsewhere; /* measured by another machine just now: says nothing of what may run in this one's processes; stored nowhere */
-    double reading; /* seconds that a call takes in a network at least (tc_meas_key); stored nowhere, 0 elsewhere */
+    double reading;  /* seconds that a call takes in a network at least (tc_meas_key); stored nowhere, 0 elsewhere */
+    bool experiment; /* not of the program and the data as they are (tc_meas_input.without, .denormal): no database takes it */
+    tc_meas_shares shares; /* where the input asked for them, else all 0; stored nowhere */
 } tc_record;
 
 /* Valid for ranking: measured without an error. Only a verified one may be applied. */
