@@ -115,17 +115,30 @@ static void *argument(const oracle *o, const tc_func *f, int i) {
     return p;
 }
 
+/* Frees the arguments that are not the oracle's. */
+static void free_arguments(const tc_func *f, void **args) {
+    for (int i = 0; i < f->nparam; i++)
+        if (f->params[i].kind != TC_PARAM_IN)
+            free(args[i]);
+    free(args);
+}
+
 /* Runs f and compares its outputs with what is wanted; frees the arguments that are not the oracle's. */
 static tc_status run_and_compare(const oracle *o, const tc_func *f, void **args, uint64_t shuffle, tc_error *err) {
     tc_status s = tc_tir_interp_shuffled(f, args, shuffle, err);
-    for (int i = 0; i < f->nparam; i++) {
-        const tc_param *p = &f->params[i];
-        if (p->kind == TC_PARAM_OUT && s == TC_OK)
-            s = compare(o->w->out[p->index], args[i], o->want[p->index], err);
-        if (p->kind != TC_PARAM_IN)
-            free(args[i]);
-    }
-    free(args);
+    for (int i = 0; i < f->nparam && s == TC_OK; i++)
+        if (f->params[i].kind == TC_PARAM_OUT)
+            s = compare(o->w->out[f->params[i].index], args[i], o->want[f->params[i].index], err);
+    free_arguments(f, args);
+    return s;
+}
+
+tc_status oracle_run_in_part(const oracle *o, const tc_func *f, uint64_t shuffle, tc_error *err) {
+    void **args = new_arguments(o, f);
+    for (int i = 0; i < f->nparam; i++)
+        args[i] = argument(o, f, i);
+    tc_status s = tc_tir_interp_in_part(f, args, shuffle, err);
+    free_arguments(f, args);
     return s;
 }
 

@@ -17,7 +17,9 @@ tc_status oracle_open_at(oracle *o, tc_ctx *c, const tc_workload *w, const int64
 void oracle_close(oracle *o);
 /* Interprets f (parallel iterations shuffled by `shuffle` unless 0) and compares. */
 tc_status oracle_run(const oracle *o, const tc_func *f, uint64_t shuffle, tc_error *err);
-/* The same of what the verifier accepts; TC_ILLEGAL: it does not. */
+/* Interprets f, of which a part was left out (tc_tir_interp_in_part), and compares nothing. */
+tc_status oracle_run_in_part(const oracle *o, const tc_func *f, uint64_t shuffle, tc_error *err);
+/* oracle_run of what the verifier accepts; TC_ILLEGAL: it does not. */
 tc_status oracle_check(const oracle *o, tc_ctx *c, const tc_func *f, uint64_t shuffle, tc_error *err);
 /* The same for every pair of an output and an input that f may write it over, with one piece of memory for both. *pairs grows by
  * their number. */

@@ -92,6 +92,7 @@ typedef struct interp {
     TC_VEC(const tc_stmt *) stack; /* loops around, for messages */
     tc_rng rng;
     bool shuffle;
+    bool in_part;                        /* a part of the program was left out: what was never written may be read */
     uint32_t iteration, first_iteration; /* of the parallel loop at hand; 0: outside */
     uint32_t next_iteration;
 } interp;
