@@ -60,6 +60,8 @@ typedef struct tc_meas_carrier {
     tc_status (*call)(const tc_meas_jobs *b, const tc_meas_call *c, tc_error *err);
     double (*peak)(const tc_meas *m, double seconds); /* tc_meas_fma_rate */
     size_t (*restarts)(const void *state);            /* of processes, after a death */
+    bool
+        experiments; /* it measures inputs that are experiments, or want shares; a call of another carrier has none among its inputs */
 } tc_meas_carrier;
 
 const tc_meas_options *tc_meas_given(const tc_meas *m); /* with defaults */

@@ -12,6 +12,7 @@
 #include "support/system/memory.h"
 #include "support/system/stop.h"
 #include "support/vec.h"
+#include "tir_lower/program/ablate.h"
 
 enum { GROUP = 64 /* candidates built before they are run: bounds the memory for objects */ };
 
@@ -137,6 +138,7 @@ static void begin_record(const tc_meas *m, const tc_meas_job *j, tc_arena *a) {
     r->llvm_version = tc_cg_llvm_version();
     r->host = tc_arena_strdup(a, m->host);
     r->sizes = tc_arena_strdup(a, j->in->sizes ? j->in->sizes : "");
+    r->experiment = j->in->without || j->in->denormal > 0;
     r->when_ms = tc_meas_now_ms();
     tc_meas_end_with(r, a, TC_MEAS_INTERRUPTED, tc_meas_error_meaning(TC_MEAS_INTERRUPTED));
 }
@@ -146,6 +148,8 @@ bool tc_meas_is_new(tc_meas *m, const tc_meas_job *j, tc_arena *a) {
         tc_hash64(j->in->workload_hash.hex, sizeof j->in->workload_hash.hex, j->r->program + (j->r->mode == TC_MEAS_COLD));
     if (*j->r->sizes)
         key = tc_hash64(j->r->sizes, strlen(j->r->sizes), key);
+    if (j->r->experiment)
+        key = tc_hash64(&j->in->denormal, sizeof j->in->denormal, tc_hash64(&j->in->without, sizeof j->in->without, key));
     if (tc_map_put(&m->seen, key, 1) || j->in->again)
         return true;
     tc_meas_end_with(j->r, a, TC_MEAS_DUPLICATE, tc_meas_error_meaning(TC_MEAS_DUPLICATE));
@@ -161,12 +165,30 @@ int tc_meas_samples(const tc_meas *m, const tc_meas_job *j) {
     return j->in->samples > 0 ? j->in->samples : m->o.samples;
 }
 
+/* Whether they can be measured as they ask for. */
+static tc_status check_inputs(const tc_meas *m, const tc_meas_input *in, size_t n, tc_error *err) {
+    for (size_t i = 0; i < n; i++) {
+        bool plain = !in[i].without && in[i].denormal == 0 && !in[i].shares;
+        if (!plain && !m->carrier->experiments)
+            return tc_fail(
+                err, TC_BAD_INPUT,
+                "programs without a part, data with denormal numbers and what threads wait for are measured by processes of "
+                "this machine only: measure without a fleet, and not in simulated time");
+        if ((in[i].without & ~TC_TIR_ALL_PARTS) || !(in[i].denormal >= 0 && in[i].denormal <= 1))
+            return tc_fail(err, TC_BAD_INPUT,
+                           "input %zu asks for parts %#x to be left out (of %#x), and a share of %g of denormal "
+                           "numbers (0 to 1)",
+                           i, in[i].without, TC_TIR_ALL_PARTS, in[i].denormal);
+    }
+    return TC_OK;
+}
+
 /* ---- batches ---- */
 
 double tc_meas_best_so_far(const tc_meas_job *jobs, size_t i) {
     double best = jobs[i].in->best > 0 ? jobs[i].in->best : INFINITY;
-    for (size_t k = 0; k < i; k++)
-        if (tc_record_ok(jobs[k].r) && jobs[k].r->verified && jobs[k].r->mode == jobs[i].r->mode &&
+    for (size_t k = 0; k < i && !jobs[i].r->experiment; k++)
+        if (!jobs[k].r->experiment && tc_record_ok(jobs[k].r) && jobs[k].r->verified && jobs[k].r->mode == jobs[i].r->mode &&
             strcmp(jobs[k].in->workload, jobs[i].in->workload) == 0 && strcmp(jobs[k].r->sizes, jobs[i].r->sizes) == 0)
             best = TC_MIN(best, jobs[k].r->median);
     return isfinite(best) ? best : 0;
@@ -215,7 +237,8 @@ tc_status tc_meas_batch(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_ar
         b.job[i].r = &out[i];
         begin_record(m, &b.job[i], arena);
     }
-    if (m->carrier->call)
+    s = check_inputs(m, inputs, n, err);
+    if (m->carrier->call && s == TC_OK)
         s = call_whole(&b, &(tc_meas_call){.way = TC_MEAS_WAY_BATCH, .in = inputs, .n = n, .out = out}, err);
     for (size_t i = 0; i < n && s == TC_OK && !m->carrier->call && !tc_meas_stopped(m); i += GROUP)
         s = measure_group(&b, b.job + i, TC_MIN(n - i, (size_t)GROUP), err);
@@ -312,11 +335,13 @@ tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *inputs, size_t n, 
         b.job[i].r = &out[i];
         begin_record(m, &b.job[i], arena);
     }
-    tc_status s = !m->carrier->call ? take_turns(&t, done, err)
-                  : !guest          ? call_whole(&b, &whole, err)
-                                    : tc_fail(err, TC_BAD_INPUT,
-                                              "what runs in this process cannot take turns with what others measure: compare "
-                                                       "without the fleet");
+    tc_status s = check_inputs(m, inputs, n, err);
+    if (s == TC_OK)
+        s = !m->carrier->call ? take_turns(&t, done, err)
+            : !guest          ? call_whole(&b, &whole, err)
+                              : tc_fail(err, TC_BAD_INPUT,
+                                        "what runs in this process cannot take turns with what others measure: compare "
+                                                 "without the fleet");
     free(b.job);
     return s;
 }
@@ -449,7 +474,9 @@ tc_status tc_meas_over_sizes(tc_meas *m, const tc_meas_input *programs, size_t n
         b.job[i].r = &made[i];
         begin_record(m, &b.job[i], arena);
     }
-    tc_status s = m->carrier->call ? call_field(&f, in, err) : run_field(&f, &built, err);
+    tc_status s = check_inputs(m, programs, n, err);
+    if (s == TC_OK)
+        s = m->carrier->call ? call_field(&f, in, err) : run_field(&f, &built, err);
     free(b.job);
     return s;
 }

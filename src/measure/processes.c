@@ -181,6 +181,7 @@ static tc_status send_build(tc_meas *m, tc_meas_proc *p, const tc_meas_job *j, t
     tc_meas_put_text(&b, j->in->trace);
     tc_meas_put_text(&b, m->o.target);
     tc_meas_put_u64(&b, (uint64_t)m->o.threads);
+    tc_meas_put_u64(&b, j->in->without);
     tc_status s = tc_meas_proc_send(p, TC_MEAS_MSG_BUILD, b.data, b.len, m->o.build_limit, err);
     tell_lacks(p);
     tc_strbuf_free(&b);
@@ -279,6 +280,7 @@ static void put_subject(const tc_meas *m, const tc_meas_job *j, tc_strbuf *b) {
     tc_meas_put_text(b, j->in->workload);
     tc_meas_put_text(b, j->r->sizes);
     tc_meas_put_u64(b, m->o.seed);
+    tc_meas_put_f64(b, j->in->denormal);
 }
 
 /* Has the runner make inputs and reference of the workload, unless it has them. */
@@ -314,6 +316,7 @@ static void take_ran(tc_meas *m, tc_meas_job *j, tc_arena *a) {
     if (ran.error != TC_MEAS_NONE)
         return;
     j->r->verified = ran.verified;
+    j->r->shares = ran.shares;
     j->r->ntimes = ran.ntimes;
     j->r->times = ran.times;
     j->r->median = tc_meas_median(j->r->times, j->r->ntimes);
@@ -338,7 +341,8 @@ static void put_run(const tc_meas *m, const tc_meas_job *j, tc_strbuf *b) {
                         .early_stop = TC_MAX(m->o.early_stop, 0.0),
                         .doubt = disturbed ? WIDER : 1,
                         .mode = j->r->mode,
-                        .verify = !m->o.no_verify};
+                        .verify = !m->o.no_verify && !j->r->experiment,
+                        .shares = j->in->shares};
     put_subject(m, j, b);
     tc_meas_put_text(b, j->in->trace);
     tc_meas_put_text(b, m->o.target);
@@ -368,5 +372,10 @@ static tc_status run(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err) {
     return s;
 }
 
-const tc_meas_carrier tc_meas_processes = {
-    .open = open_processes, .close = close_processes, .build = build, .run = run, .peak = peak, .restarts = restarts};
+const tc_meas_carrier tc_meas_processes = {.open = open_processes,
+                                           .close = close_processes,
+                                           .build = build,
+                                           .run = run,
+                                           .peak = peak,
+                                           .restarts = restarts,
+                                           .experiments = true};

@@ -1,4 +1,6 @@
 /* Seeded contents for inputs, of a scale at which neither overflow nor cancellation hides errors. */
+#include <math.h>
+
 #include "te/te_int.h"
 
 tc_te_range tc_te_random_range(tc_dtype t, int64_t index_limit) {
@@ -24,4 +26,31 @@ void tc_te_random_within(tc_dtype t, void *data, int64_t n, tc_rng *r, tc_te_ran
 
 void tc_te_random_fill(tc_dtype t, void *data, int64_t n, tc_rng *r, int64_t index_limit) {
     tc_te_random_within(t, data, n, r, tc_te_random_range(t, index_limit));
+}
+
+/* ---- denormal numbers ---- */
+
+/* The smallest number with a leading one; 0: no denormal number of this type costs more than another. */
+static double least_normal(tc_dtype t) {
+    int exponent = t == TC_F64 ? -1022 : t == TC_F32 || t == TC_BF16 ? -126 : t == TC_F16 ? -14 : 0;
+    return exponent ? ldexp(1, exponent) : 0;
+}
+
+double tc_te_denormal_share(tc_dtype t, const void *data, int64_t n) {
+    double least = least_normal(t);
+    int64_t count = 0;
+    for (int64_t i = 0; i < n && least > 0; i++) {
+        double v = fabs(tc_load_f(t, data, i));
+        count += v > 0 && v < least;
+    }
+    return n > 0 ? (double)count / (double)n : 0;
+}
+
+void tc_te_make_denormal(tc_dtype t, void *data, int64_t n, tc_rng *r, double share) {
+    double least = least_normal(t);
+    for (int64_t i = 0; i < n && least > 0 && share > 0; i++)
+        if (tc_rng_unit(r) < share) {
+            double part = 0.125 + 0.75 * tc_rng_unit(r); /* rounds neither to 0 nor to the least */
+            tc_store_f(t, data, i, tc_rng_below(r, 2) ? part * least : -part * least);
+        }
 }

@@ -104,6 +104,7 @@ static void reply_run(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {
     (void)tc_meas_get_text(r, a);
     const char *sizes = tc_meas_get_text(r, a);
     (void)tc_meas_get_u64(r);
+    (void)tc_meas_get_f64(r);
     const char *trace = tc_meas_get_text(r, a), *command = command_at(trace, sizes);
     size_t size, n = 3;
     (void)tc_meas_get_text(r, a);
@@ -125,6 +126,7 @@ static void reply_run(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {
     tc_meas_put_u64(b, 0);
     tc_meas_put_f64(b, 0.125);
     tc_meas_put_f64(b, 1e-4 * (1 + number_after(trace, "load=")));
+    tc_meas_put_shares(b, &(tc_meas_shares){.work = number_after(trace, "work="), .wait = 0.25});
 }
 
 static void reply_prepare(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {

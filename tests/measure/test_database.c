@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "measure/records/admission.h"
 #include "measure/records/exchange.h"
 
 /* Opening must fail with `status`, naming the file and saying each of the phrases. */
@@ -57,6 +58,20 @@ static void records_come_back(void **state) {
     assert_string_equal(text, "w0");
     assert_int_equal(tc_meas_db_workload(db, arena, tc_meas_text_hash("nowhere"), &text, NULL), TC_OK);
     assert_null(text);
+    tc_meas_db_close(db);
+}
+
+/* Nothing of a call in which one is among the records. */
+static void experiments_are_refused(void **state) {
+    (void)state;
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
+    tc_record in[2] = {sample_record(arena, "w0", 0, 3e-3), sample_record(arena, "w0", 1, 1e-3)};
+    tc_error err = {0};
+    in[1].experiment = true;
+    assert_int_equal(tc_meas_db_insert(db, in, 2, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "experiment"));
+    assert_int_equal(tc_meas_db_insert_measured(db, in, 2, &err), TC_BAD_INPUT);
+    assert_int_equal(total(db), 0);
     tc_meas_db_close(db);
 }
 
@@ -488,6 +503,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(records_come_back),
         TEST(a_job_has_one_record),
+        TEST(experiments_are_refused),
         TEST(best_is_the_fastest_verified_one),
         TEST(nearest_names_the_difference),
         TEST(models_are_kept_by_target_and_name),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "measure/machine/caches.h"
+#include "measure/machine/fork.h"
 #include "measure/machine/unit_peak.h"
 #include "support/log.h"
 #include "support/system/fs.h"
@@ -220,11 +221,21 @@ static void this_machine_is_walked_thrice(void **state) {
     free(dir);
 }
 
+/* A fork takes longer than nothing and less than the calls that it was measured over, whoever else is on the machine. */
+static void a_fork_takes_its_time(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 2; threads++) {
+        double start = tc_now(), one = tc_meas_measure_fork(threads, 1e-3), all = tc_now() - start;
+        assert_true(one > 0 && one < all / 64); /* the median of at least 128 timings is at most twice their mean */
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(peak_is_between_a_chain_and_the_ports),
                                        cmocka_unit_test(streams_are_as_fast_as_their_level),
                                        cmocka_unit_test(units_are_between_one_operation_and_the_ports),
                                        cmocka_unit_test(a_unit_program_is_its_instruction),
+                                       cmocka_unit_test(a_fork_takes_its_time),
                                        cmocka_unit_test(a_walk_tells_the_last_cache),
                                        cmocka_unit_test(this_machine_is_walked_thrice)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,7 @@
 #include "support/log.h"
 #include "support/vec.h"
 #include "te/text.h"
+#include "tir_lower/program/ablate.h"
 
 /* Canonical text and hash. */
 static tc_meas_input input(const char *te, const char *trace) {
@@ -138,6 +139,122 @@ static void cold_beside_hot(void **state) {
         assert_false(r[i].stopped_early);
     }
     tc_meas_free(m);
+}
+
+/* ---- experiments ---- */
+
+static const char ROWS[] = "io, ii = split t0.i0 [_, 4]\nparallel t0.io\nunroll t0.ii\n";
+
+static unsigned part_named(const char *text) {
+    tc_tir_part p;
+    assert_true(tc_tir_part_parse(text, &p));
+    return TC_TIR_WITHOUT(p);
+}
+
+/* A program without a part runs, whatever it computes, and is no duplicate of the whole one; its record is marked and says nothing of the
+ * result. What the program does not have is said. */
+static void a_part_left_out(void **state) {
+    (void)state;
+    tc_meas *m = make((tc_meas_options){0});
+    tc_meas_input in[5] = {input(GEMM, ROWS), input(GEMM, ROWS), input(GEMM, ROWS), input(GEMM, ROWS), input(GEMM, ROWS)};
+    tc_record r[5];
+    in[1].without = part_named("tails");
+    in[2].without = part_named("loads");
+    in[3].without = part_named("stores") | part_named("tails");
+    in[4].without = part_named("epilogue");
+    assert_int_equal(tc_meas_batch(m, in, 5, arena, r, NULL, NULL, NULL), TC_OK);
+    check_good(&r[0]);
+    assert_false(r[0].experiment);
+    for (int i = 1; i < 4; i++) {
+        if (r[i].error != TC_MEAS_NONE)
+            fail_msg("%s", r[i].message);
+        assert_true(r[i].ntimes > 0 && r[i].median > 0);
+        assert_false(r[i].stopped_early);
+        assert_true(r[i].experiment);
+        assert_false(r[i].verified);
+        assert_true(r[i].program == r[0].program);
+    }
+    assert_int_equal(r[4].error, TC_MEAS_ILLEGAL);
+    assert_non_null(strstr(r[4].message, "no epilogue to leave out"));
+    in[0].again = in[1].again = true;
+    double seconds[2 * 2];
+    int done;
+    assert_int_equal(tc_meas_interleave(m, in, 2, NULL, 2, arena, r, seconds, &done, NULL), TC_OK);
+    assert_int_equal(done, 2);
+    assert_true(r[1].experiment && !r[1].verified && r[0].verified);
+    tc_meas_free(m);
+}
+
+static void denormal_data(void **state) {
+    (void)state;
+    tc_meas *m = make((tc_meas_options){0});
+    tc_meas_input in[3] = {input(GEMM, ""), input(GEMM, ""), input(GEMM, "")};
+    tc_record r[3];
+    in[0].denormal = 1;
+    in[1].denormal = 0.1;
+    assert_int_equal(tc_meas_batch(m, in, 3, arena, r, NULL, NULL, NULL), TC_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(r[i].error, TC_MEAS_NONE);
+        assert_true(r[i].experiment && r[i].ntimes > 0);
+        assert_false(r[i].verified);
+    }
+    check_good(&r[2]); /* on its own data again */
+    tc_meas_free(m);
+}
+
+static void what_threads_do(void **state) {
+    (void)state;
+    static const char *const traces[] = {"", ROWS};
+    tc_meas *m = make((tc_meas_options){0});
+    for (int i = 0; i < 2; i++) {
+        tc_meas_input in = input(GEMM, traces[i]);
+        in.shares = true;
+        tc_record r = measure(m, in);
+        check_good(&r);
+        assert_false(r.experiment);
+        assert_true(fabs(r.shares.work + r.shares.fork + r.shares.wait + r.shares.alone - 1) < 1e-6);
+        assert_true(r.shares.loops == i);
+        assert_true(i ? r.shares.work > 0 : r.shares.alone == 1);
+        in.shares = false;
+        in.again = true;
+        r = measure(m, in);
+        assert_true(r.shares.work + r.shares.fork + r.shares.wait + r.shares.alone + r.shares.loops == 0);
+    }
+    tc_meas_free(m);
+}
+
+static void check_refused(tc_meas *m, const tc_meas_input *in, const char *why) {
+    tc_record r[2];
+    tc_error err = {0};
+    double seconds[2];
+    int done;
+    assert_int_equal(tc_meas_batch(m, in, 2, arena, r, NULL, NULL, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, why));
+    assert_int_equal(r[0].error, TC_MEAS_INTERRUPTED);
+    assert_int_equal(tc_meas_interleave(m, in, 2, NULL, 1, arena, r, seconds, &done, &err), TC_BAD_INPUT);
+    assert_int_equal(done, 0);
+}
+
+/* Times that are computed know nothing of them; nor are there other parts, or more than all data. */
+static void experiments_that_cannot_be(void **state) {
+    (void)state;
+    tc_meas *m = make((tc_meas_options){.mode = TC_MEAS_SIMULATED}), *here = make((tc_meas_options){0});
+    tc_meas_input in[2] = {input(GEMM, ""), input(GEMM, "")};
+    in[1].without = part_named("loads");
+    check_refused(m, in, "processes of this machine only");
+    in[1].without = 0;
+    in[1].denormal = 0.5;
+    check_refused(m, in, "processes of this machine only");
+    in[1].denormal = 1.5;
+    check_refused(here, in, "1.5");
+    in[1].denormal = 0;
+    in[1].without = TC_TIR_ALL_PARTS + 1;
+    check_refused(here, in, "parts");
+    in[1].without = 0;
+    in[1].shares = true;
+    check_refused(m, in, "processes of this machine only");
+    tc_meas_free(m);
+    tc_meas_free(here);
 }
 
 static void illegal_traces(void **state) {
@@ -282,6 +399,7 @@ static void build_object(tc_meas_proc *p, const char *te, const char *trace, tc_
     tc_meas_put_text(&b, trace);
     tc_meas_put_text(&b, "native");
     tc_meas_put_u64(&b, 2);
+    tc_meas_put_u64(&b, 0);
     assert_int_equal(request(p, TC_MEAS_MSG_BUILD, &b), TC_MEAS_EV_REPLY);
     tc_meas_reader r = tc_meas_reader_of(p->reply, p->reply_size);
     size_t n;
@@ -308,6 +426,7 @@ static tc_meas_event run_as(const char *built, const char *claimed, const char *
     tc_meas_put_text(&b, input(claimed, "").workload);
     tc_meas_put_text(&b, sizes);
     tc_meas_put_u64(&b, 0);
+    tc_meas_put_f64(&b, 0);
     tc_meas_put_text(&b, "");
     tc_meas_put_text(&b, "native");
     tc_meas_put_bytes(&b, object.data, object.len);
@@ -413,6 +532,7 @@ static void nonsense_ends_the_worker_cleanly(void **state) {
     tc_meas_put_text(&b, "");
     tc_meas_put_text(&b, "native");
     tc_meas_put_u64(&b, 1);
+    tc_meas_put_u64(&b, 0);
     tc_meas_frame f = {TC_MEAS_FRAME_MAGIC, TC_MEAS_MSG_BUILD, b.len};
     tc_sb_addn(&m, (char *)&f, sizeof f);
     tc_sb_addn(&m, b.data, b.len);
@@ -444,6 +564,10 @@ int main(int argc, char **argv) {
         TEST(other_workloads),
         TEST(cold_timing),
         TEST(cold_beside_hot),
+        TEST(a_part_left_out),
+        TEST(denormal_data),
+        TEST(what_threads_do),
+        TEST(experiments_that_cannot_be),
         TEST(illegal_traces),
         TEST(slow_candidates_are_stopped_early),
         TEST(too_much_memory_is_a_record),

@@ -466,6 +466,34 @@ static void random_filling(void **state) {
     }
 }
 
+/* As many as were asked for, of the types whose numbers can be denormal; the rest stays as it was. */
+static void denormals(void **state) {
+    (void)state;
+    enum { N = 2000 };
+    for (int t = 0; t < TC_NDTYPES; t++) {
+        tc_dtype type = (tc_dtype)t;
+        static unsigned char a[8 * N], b[8 * N];
+        tc_rng rng = tc_rng_seed(5);
+        bool can = type == TC_F16 || type == TC_BF16 || type == TC_F32 || type == TC_F64;
+        tc_te_random_fill(type, a, N, &rng, 5);
+        memcpy(b, a, sizeof b);
+        double before = tc_te_denormal_share(type, a, N);
+        assert_true(type == TC_F16 ? before < 0.01 : before == 0);
+        tc_te_make_denormal(type, a, N, &rng, 0);
+        assert_memory_equal(a, b, sizeof a);
+        tc_te_make_denormal(type, a, N, &rng, 0.25);
+        double share = tc_te_denormal_share(type, a, N);
+        assert_true(can ? share > 0.2 && share < 0.3 : share == 0);
+        for (int i = 0; i < N; i++) {
+            double was = tc_load_f(type, b, i), is = tc_load_f(type, a, i);
+            assert_true(was == is || (can && is != 0 && fabs(is) < 1e-4 && fabs(was) > fabs(is)));
+        }
+        tc_te_make_denormal(type, a, N, &rng, 1);
+        assert_true(tc_te_denormal_share(type, a, N) == (can ? 1 : 0));
+        assert_true(tc_te_denormal_share(type, a, 0) == 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gemm),         cmocka_unit_test(unit_gain),
@@ -477,7 +505,7 @@ int main(void) {
         cmocka_unit_test(logic),        cmocka_unit_test(fused),
         cmocka_unit_test(untaken_arms), cmocka_unit_test(division_by_zero),
         cmocka_unit_test(points_cost),  cmocka_unit_test(random_filling),
-        cmocka_unit_test(no_elements),
+        cmocka_unit_test(no_elements),  cmocka_unit_test(denormals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,6 +87,7 @@ static tc_meas_reader bad_code(between *b, const char *target, int threads) {
     tc_meas_put_text(&q, "");
     tc_meas_put_text(&q, target);
     tc_meas_put_u64(&q, (uint64_t)threads);
+    tc_meas_put_u64(&q, 0);
     char *reply = ask(b, TC_MEAS_MSG_BUILD, q.data, q.len, &answer, &n);
     tc_strbuf_free(&q);
     tc_meas_reader r = tc_meas_reader_of(tc_arena_dup(b->a, reply, n), n);
@@ -105,6 +106,7 @@ static void spoil_run(between *b, const char *payload, size_t n, tc_strbuf *out)
     size_t size;
     const char *workload = tc_meas_get_text(&r, b->a), *sizes = tc_meas_get_text(&r, b->a);
     uint64_t seed = tc_meas_get_u64(&r);
+    double denormal = tc_meas_get_f64(&r);
     const char *trace = tc_meas_get_text(&r, b->a), *target = tc_meas_get_text(&r, b->a);
     const void *object = tc_meas_get_bytes(&r, &size);
     uint64_t workspace = tc_meas_get_u64(&r);
@@ -119,6 +121,7 @@ static void spoil_run(between *b, const char *payload, size_t n, tc_strbuf *out)
     tc_meas_put_text(out, workload);
     tc_meas_put_text(out, sizes);
     tc_meas_put_u64(out, seed);
+    tc_meas_put_f64(out, denormal);
     tc_meas_put_text(out, trace);
     tc_meas_put_text(out, target);
     tc_meas_put_bytes(out, object, size);
@@ -143,6 +146,7 @@ static void set_times(between *b, const char *payload, size_t n, tc_strbuf *out)
     (void)tc_meas_get_f64(&r);
     const char *load = getenv(FLAKY_LOAD);
     tc_meas_put_f64(out, load && b->runs++ >= QUIET_RUNS ? quiet * atof(load) : quiet);
+    tc_meas_put_shares(out, &(tc_meas_shares){0});
 }
 
 static void pass_on(between *b, tc_meas_msg type, const char *payload, size_t n) {

@@ -100,6 +100,7 @@ void tc_meas_put_timing(tc_strbuf *b, const tc_meas_timing *t) {
     tc_meas_put_f64(b, t->doubt);
     tc_meas_put_u64(b, t->mode);
     tc_meas_put_u64(b, t->verify);
+    tc_meas_put_u64(b, t->shares);
 }
 
 tc_meas_timing tc_meas_get_timing(tc_meas_reader *r) {
@@ -113,7 +114,16 @@ tc_meas_timing tc_meas_get_timing(tc_meas_reader *r) {
     t.doubt = tc_meas_get_f64(r);
     t.mode = (tc_meas_mode)tc_meas_get_u64(r);
     t.verify = tc_meas_get_u64(r) != 0;
+    t.shares = tc_meas_get_u64(r) != 0;
     return t;
+}
+
+void tc_meas_put_shares(tc_strbuf *b, const tc_meas_shares *s) {
+    tc_meas_put_f64(b, s->work);
+    tc_meas_put_f64(b, s->fork);
+    tc_meas_put_f64(b, s->wait);
+    tc_meas_put_f64(b, s->alone);
+    tc_meas_put_f64(b, s->loops);
 }
 
 /* ---- answers ---- */
@@ -159,6 +169,22 @@ static const double *received_times(tc_meas_reader *r, tc_arena *a, bool some, s
     return times;
 }
 
+static double received_share(tc_meas_reader *r) {
+    double v = received_number(r);
+    if (v > 1)
+        r->bad = true;
+    return v;
+}
+
+static tc_meas_shares received_shares(tc_meas_reader *r) {
+    tc_meas_shares s = {.work = received_share(r)};
+    s.fork = received_share(r);
+    s.wait = received_share(r);
+    s.alone = received_share(r);
+    s.loops = received_number(r);
+    return s;
+}
+
 bool tc_meas_get_built(const void *payload, size_t n, tc_arena *a, tc_meas_built *out) {
     tc_meas_reader r = tc_meas_reader_of(payload, n);
     *out = (tc_meas_built){.error = received_kind(&r, TC_MEAS_BUILD_FAILED)};
@@ -187,6 +213,7 @@ bool tc_meas_get_ran(const void *payload, size_t n, tc_arena *a, tc_meas_ran *ou
     out->stopped_early = tc_meas_get_u64(&r) != 0;
     out->seconds = received_number(&r);
     out->reference = received_number(&r);
+    out->shares = received_shares(&r);
     return tc_meas_reader_done(&r);
 }
 

@@ -14,7 +14,7 @@
 #include "support/strbuf.h"
 
 enum {
-    TC_MEAS_PROTOCOL = 4,            /* sent in READY; both ends must agree */
+    TC_MEAS_PROTOCOL = 5,            /* sent in READY; both ends must agree */
     TC_MEAS_MAX_PAYLOAD = 512 << 20, /* of a request; larger frames are damage */
     TC_MEAS_FRAME_MAGIC = 0x314d4354
 };
@@ -22,12 +22,12 @@ enum {
 /* MSG(id, text, most): frame types, and the bytes that an answer may have; 0: none, it is a request. Requests and their answers. */
 #define TC_MEAS_MESSAGES(MSG)                                                                                                    \
     MSG(READY, "ready", 4096)        /* worker: after start: protocol, LLVM version, what its sandbox lacks */                   \
-    MSG(BUILD, "build", 0)           /* tuner: workload, trace, target, threads */                                               \
+    MSG(BUILD, "build", 0)           /* tuner: workload, trace, target, threads, parts left out */                               \
     MSG(BUILT, "built", 64 << 20)    /* worker: error, message, program hash, seconds, workspace bytes, object */                \
-    MSG(PREPARE, "prepare", 0)       /* tuner: workload, sizes, seed: inputs and reference of a workload, kept for RUN */        \
+    MSG(PREPARE, "prepare", 0)       /* tuner: workload, sizes, seed, denormal: inputs and reference, kept for RUN */            \
     MSG(PREPARED, "prepared", 65536) /* worker: error, message */                                                                \
-    MSG(RUN, "run", 0)               /* tuner: workload, sizes, seed, trace, target, object, workspace, timing */                \
-    MSG(RAN, "ran", 1 << 20)         /* worker: error, message, times, verified, deviation, stopped early, seconds, reference */
+    MSG(RUN, "run", 0)               /* tuner: workload, sizes, seed, denormal, trace, target, object, workspace, timing */      \
+    MSG(RAN, "ran", 1 << 20) /* worker: error, message, times, verified, deviation, stopped early, seconds, reference, shares */
 
 typedef enum tc_meas_msg {
 #define MSG(id, text, most) TC_MEAS_MSG_##id,
@@ -78,9 +78,12 @@ typedef struct tc_meas_timing {
     double doubt;      /* 1 on a quiet machine; larger: a candidate must be that much more clearly slower before it is stopped */
     tc_meas_mode mode;
     bool verify;
+    bool shares; /* what the threads' time goes to is wanted too */
 } tc_meas_timing;
 void tc_meas_put_timing(tc_strbuf *b, const tc_meas_timing *t);
 tc_meas_timing tc_meas_get_timing(tc_meas_reader *r);
+/* At the end of RAN. */
+void tc_meas_put_shares(tc_strbuf *b, const tc_meas_shares *s);
 
 /* ---- answers (the tuner's side) ----
  *
@@ -107,6 +110,7 @@ typedef struct tc_meas_ran {
     size_t ntimes;
     bool verified, stopped_early;
     double max_error, seconds, reference;
+    tc_meas_shares shares; /* each between 0 and 1; all 0 where nobody asked */
 } tc_meas_ran;
 bool tc_meas_get_ran(const void *payload, size_t n, tc_arena *a, tc_meas_ran *out);
 

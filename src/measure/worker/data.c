@@ -13,14 +13,21 @@ static size_t tensor_bytes(const tc_tensor *t) {
     return (size_t)tc_tensor_size(t) * (size_t)tc_dtype_bytes(t->dtype);
 }
 
-static void fill_inputs(const tc_meas_data *d, uint64_t seed, bool positive) {
+/* How inputs are drawn. */
+typedef struct draw {
+    uint64_t seed;
+    double denormal; /* share */
+} draw;
+
+static void fill_inputs(const tc_meas_data *d, const draw *of, bool positive) {
     for (int i = 0; i < d->w->nin; i++) {
         const tc_tensor *t = d->w->in[i];
-        tc_rng parent = tc_rng_seed(seed), r = tc_rng_fork(&parent, (uint64_t)i);
+        tc_rng parent = tc_rng_seed(of->seed), r = tc_rng_fork(&parent, (uint64_t)i);
         int64_t n = tc_tensor_size(t);
         tc_te_random_fill(t->dtype, d->in[i].data, n, &r, tc_te_index_limit(d->w, i));
         for (int64_t k = 0; positive && tc_dtype_is_float(t->dtype) && k < n; k++)
             tc_store_f(t->dtype, d->in[i].data, k, fabs(tc_load_f(t->dtype, d->in[i].data, k)) + 0.25);
+        tc_te_make_denormal(t->dtype, d->in[i].data, n, &r, of->denormal);
     }
 }
 
@@ -36,19 +43,19 @@ static tc_status make_check(tc_meas_data *d, uint64_t seed, tc_error *err) {
 
 /* A workload that takes logarithms or square roots gives NaN for half of all random inputs; with positive ones it can be checked.
  */
-static tc_status fill_and_check(tc_meas_data *d, uint64_t seed, tc_error *err) {
-    fill_inputs(d, seed, false);
-    TC_TRY(make_check(d, seed, err));
+static tc_status fill_and_check(tc_meas_data *d, const draw *of, tc_error *err) {
+    fill_inputs(d, of, false);
+    TC_TRY(make_check(d, of->seed, err));
     if (tc_meas_check_finite(d->check) < 0.75) {
-        fill_inputs(d, seed, true);
-        TC_TRY(make_check(d, seed, err));
+        fill_inputs(d, of, true);
+        TC_TRY(make_check(d, of->seed, err));
     }
     for (int i = 0; i < d->w->nin; i++)
         tc_meas_region_protect(&d->in[i]);
     return TC_OK;
 }
 
-tc_status tc_meas_data_new(const tc_workload *w, uint64_t seed, tc_meas_data **out, tc_error *err) {
+tc_status tc_meas_data_new(const tc_workload *w, uint64_t seed, double denormal, tc_meas_data **out, tc_error *err) {
     tc_meas_data *d = tc_xcalloc(1, sizeof *d);
     tc_status s = TC_OK;
     d->w = w;
@@ -59,7 +66,7 @@ tc_status tc_meas_data_new(const tc_workload *w, uint64_t seed, tc_meas_data **o
     for (int i = 0; i < w->nout && s == TC_OK; i++)
         s = tc_meas_region_new(tensor_bytes(w->out[i]), &d->out[i], err);
     if (s == TC_OK)
-        s = fill_and_check(d, seed, err);
+        s = fill_and_check(d, &(draw){seed, denormal}, err);
     if (s != TC_OK) {
         tc_meas_data_free(d);
         d = NULL;

@@ -342,10 +342,32 @@ static void take_references(call *c, double *seconds) {
     }
 }
 
+/* Calls that say what the threads' time goes to: as many as make a sample, and some at least. */
+static int32_t take_shares(call *c, const tc_meas_timing *t, tc_arena *a, tc_meas_result *r) {
+    enum { LEAST_CALLS = 4 };
+    tc_meas_tally tally;
+    tc_rt plain = c->rt;
+    double sum = 0, one;
+    int64_t calls = 0;
+    int32_t rc = 0;
+    c->rt = tc_meas_tally_on(&tally, &plain, a);
+    for (; rc == 0 && (calls < LEAST_CALLS || sum < least(c, t)) && sum < TC_MAX(t->budget, t->min_sample); calls++) {
+        rc = once(c, &one);
+        sum += one;
+    }
+    c->rt = plain;
+    if (rc == 0)
+        r->shares = tc_meas_tally_shares(&tally, sum, calls);
+    return rc;
+}
+
 static void time_in_context(call *c, const tc_meas_timing *t, tc_arena *a, tc_meas_result *r) {
     double seconds[2 * REFERENCES];
     take_references(c, seconds);
     time_kernel(c, t, a, r);
+    int32_t rc = t->shares && r->error == TC_MEAS_NONE ? take_shares(c, t, a, r) : 0;
+    if (rc != 0)
+        fail_status(r, a, rc);
     take_references(c, seconds + REFERENCES);
     r->reference = tc_meas_median(seconds, TC_LEN(seconds));
 }

@@ -16,7 +16,7 @@
 #include "support/log.h"
 #include "support/system/user_folder.h"
 #include "te/text.h"
-#include "tir_lower/program/program.h"
+#include "tir_lower/program/ablate.h"
 
 enum {
     KEPT = 8 /* workloads with data: a round measures one task, rounds go round a handful */
@@ -28,6 +28,7 @@ typedef struct kept {
     const tc_workload *w;
     const int64_t *size; /* of each symbol */
     tc_meas_data *data;  /* of these sizes; NULL until prepared */
+    double denormal;     /* share of the data that is */
     uint64_t seed, used;
 } kept;
 
@@ -98,22 +99,28 @@ typedef struct built {
     size_t size;
 } built;
 
-static tc_status build(worker *w, const char *workload, const char *trace, const char *target, int threads, tc_ctx **ctx,
-                       built *b, tc_error *err) {
+/* What is to be built. */
+typedef struct order {
+    const char *workload, *trace, *target;
+    int threads;
+    unsigned without; /* parts of the program */
+} order;
+
+static tc_status build(worker *w, const order *o, tc_ctx **ctx, built *b, tc_error *err) {
     kept *k;
     tc_tir_program p;
     b->error = TC_MEAS_BUILD_FAILED;
-    TC_TRY(find_workload(w, workload, "", &k, err));
-    TC_TRY(find_target(w, target, threads, err));
+    TC_TRY(find_workload(w, o->workload, "", &k, err));
+    TC_TRY(find_target(w, o->target, o->threads, err));
     *ctx = tc_ctx_child(k->ctx);
     b->error = TC_MEAS_ILLEGAL;
-    tc_tir_origin from = origin_of(w, k, trace);
-    tc_status s = tc_tir_program_make(*ctx, &from, TC_TIR_HASH | TC_TIR_LOWERED, &p, err);
-    b->program = p.hash; /* known also where the passes refuse it */
+    tc_tir_origin from = origin_of(w, k, o->trace);
+    tc_status s = tc_tir_program_without(*ctx, &from, o->without, &p, err);
+    b->program = p.hash; /* of the whole program; known also where the passes refuse it */
     if (s != TC_OK)
         return s;
     b->error = TC_MEAS_BUILD_FAILED;
-    b->workspace = (uint64_t)tc_cg_workspace_bytes(p.lowered, threads);
+    b->workspace = (uint64_t)tc_cg_workspace_bytes(p.lowered, o->threads);
     int64_t stack; /* bounded by code generation */
     TC_TRY(tc_cg_cached_object(w->cache, w->target, p.lowered, TC_MEAS_SYMBOL, &b->object, &b->size, &stack, err));
     b->error = TC_MEAS_NONE;
@@ -125,12 +132,14 @@ static void answer_build(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
     tc_error err = {0};
     tc_ctx *ctx = NULL;
     built b = {0};
-    const char *workload = tc_meas_get_text(r, w->arena), *trace = tc_meas_get_text(r, w->arena),
-               *target = tc_meas_get_text(r, w->arena);
-    int threads = (int)tc_meas_get_u64(r);
+    order o = {.workload = tc_meas_get_text(r, w->arena)};
+    o.trace = tc_meas_get_text(r, w->arena);
+    o.target = tc_meas_get_text(r, w->arena);
+    o.threads = (int)tc_meas_get_u64(r);
+    o.without = (unsigned)tc_meas_get_u64(r);
     if (!tc_meas_reader_done(r))
         return;
-    tc_status s = build(w, workload, trace, target, threads, &ctx, &b, &err);
+    tc_status s = build(w, &o, &ctx, &b, &err);
     tc_meas_put_u64(reply, b.error);
     tc_meas_put_text(reply, s == TC_OK ? "" : err.msg);
     tc_meas_put_u64(reply, b.program);
@@ -156,12 +165,14 @@ static tc_status fix_sizes(kept *k, const tc_workload **out, tc_error *err) {
 typedef struct subject {
     const char *workload, *sizes;
     uint64_t seed;
+    double denormal;
 } subject;
 
 static subject get_subject(tc_meas_reader *r, tc_arena *a) {
     subject x = {.workload = tc_meas_get_text(r, a)};
     x.sizes = tc_meas_get_text(r, a);
     x.seed = tc_meas_get_u64(r);
+    x.denormal = tc_meas_get_f64(r);
     return x;
 }
 
@@ -169,13 +180,14 @@ static tc_status prepare(worker *w, const subject *x, kept **out, tc_error *err)
     const tc_workload *fixed;
     TC_TRY(find_workload(w, x->workload, x->sizes, out, err));
     kept *k = *out;
-    if (k->data && k->seed == x->seed)
+    if (k->data && k->seed == x->seed && k->denormal == x->denormal)
         return TC_OK;
     tc_meas_data_free(k->data);
     k->data = NULL;
     k->seed = x->seed;
+    k->denormal = x->denormal;
     TC_TRY(fix_sizes(k, &fixed, err));
-    return tc_meas_data_new(fixed, x->seed, &k->data, err);
+    return tc_meas_data_new(fixed, x->seed, x->denormal, &k->data, err);
 }
 
 static void answer_prepare(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
@@ -198,6 +210,7 @@ static void put_result(tc_strbuf *reply, const tc_meas_result *res, double secon
     tc_meas_put_u64(reply, res->stopped_early);
     tc_meas_put_f64(reply, seconds);
     tc_meas_put_f64(reply, res->reference);
+    tc_meas_put_shares(reply, &res->shares);
 }
 
 static void answer_run(worker *w, tc_meas_reader *r, tc_strbuf *reply) {

@@ -7,6 +7,7 @@
 #include "measure/records/record.h"
 #include "measure/worker/check.h"
 #include "support/vec.h"
+#include "tctune/runtime.h"
 #include "tir_lower/tir.h"
 
 /* Answers requests until there are no more, in this process as it is: no sandbox, no cache. For tests. TC_ENV: a request was none. */
@@ -27,8 +28,8 @@ void tc_meas_evict(const void *data, size_t size);
 
 /* A workload without symbols, or at sizes of them, with its inputs, outputs and reference, kept between candidates. */
 typedef struct tc_meas_data tc_meas_data;
-/* TC_ENV when the memory or the reference cannot be had. Keeps w. */
-TC_NODISCARD tc_status tc_meas_data_new(const tc_workload *w, uint64_t seed, tc_meas_data **out, tc_error *err);
+/* A share of `denormal` of the float inputs is denormal numbers. TC_ENV when the memory or the reference cannot be had. Keeps w. */
+TC_NODISCARD tc_status tc_meas_data_new(const tc_workload *w, uint64_t seed, double denormal, tc_meas_data **out, tc_error *err);
 void tc_meas_data_free(tc_meas_data *d);
 
 /* Private to data.c and runner.c, which runs candidates on it. */
@@ -58,8 +59,22 @@ typedef struct tc_meas_result {
     TC_VEC(double) times;
     bool verified, stopped_early;
     double max_error;
-    double reference; /* seconds that tc_meas_reference_work took on all threads, about when it was timed; 0: it was not */
+    double reference;      /* seconds that tc_meas_reference_work took on all threads, about when it was timed; 0: it was not */
+    tc_meas_shares shares; /* all 0: nobody asked */
 } tc_meas_result;
+
+/* What the threads' time goes to while kernels run on a runtime that keeps count of it (tally.c). */
+typedef struct tc_meas_tally {
+    tc_rt inner;
+    struct tc_meas_turn *turn; /* of each thread in the loop at hand */
+    double work, fork, wait;   /* seconds of all threads */
+    double loop_seconds;
+    int64_t loops;
+} tc_meas_tally;
+/* `inner` that counts in *t, for one call at a time; both stay where they are. Memory in `a`. */
+tc_rt tc_meas_tally_on(tc_meas_tally *t, const tc_rt *inner, tc_arena *a);
+/* What became of `calls` calls that took `seconds` together. */
+tc_meas_shares tc_meas_tally_shares(const tc_meas_tally *t, double seconds, int64_t calls);
 
 /* What is run. */
 typedef struct tc_meas_code {

@@ -27,6 +27,10 @@ static void check_ran(const tc_meas_ran *r) {
     check_number(r->max_error, "a deviation");
     check_number(r->seconds, "a duration");
     check_number(r->reference, "a reference");
+    const double shares[] = {r->shares.work, r->shares.fork, r->shares.wait, r->shares.alone};
+    for (int i = 0; i < 4; i++)
+        check_number(shares[i] > 1 ? -shares[i] : shares[i], "a share");
+    check_number(r->shares.loops, "a number of loops");
 }
 
 static void take(const tc_meas_proc *p) {

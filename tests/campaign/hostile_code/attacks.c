@@ -517,11 +517,12 @@ static bool attack_malformed(void) {
     return attack_spin();
 }
 
-/* error, message, times, verified, deviation, stopped early, seconds, reference: measured in less than no time. */
+/* error, message, times, verified, deviation, stopped early, seconds, reference, shares: measured in less than no time. */
 static bool attack_impossible_times(void) {
+    enum { SHARES = 5 };
     double time = next() % 2 ? -1.0 : 0.0, one = 1, none = 0;
     uint64_t before[] = {TC_MEAS_NONE, 0, sizeof time}, yes = 1, no = 0;
-    head(TC_MEAS_MSG_RAN, sizeof before + 6 * 8);
+    head(TC_MEAS_MSG_RAN, sizeof before + (6 + SHARES) * 8);
     say(before, sizeof before);
     say(&time, sizeof time);
     say(&yes, sizeof yes);
@@ -529,6 +530,8 @@ static bool attack_impossible_times(void) {
     say(&no, sizeof no);
     say(&one, sizeof one);
     say(&none, sizeof none);
+    for (int i = 0; i < SHARES; i++)
+        say(&none, sizeof none);
     return attack_spin();
 }
 
