@@ -7,7 +7,7 @@
  *     tails      if io*16 + ii < 100 {S}   =>   if io*16 + 15 < 100 {S}
  *     loads      acc += A[i, ko*4 + ki] * B[ko*4 + ki, j]   =>   acc += A[i, 0] * B[0, j]
  *     stores     parallel p { Y[p*64 + j] = .. }   =>   parallel p { T[j] = .. }, a T for each thread
- *     memory     B[jo*16 + ramp, ko*4 + ki]   =>   B[ramp, ko % 2 * 4 + ki], if that much fits into half of the first cache
+ *     memory     for k in 768 { .. B[jo, k] .. }   =>   for k in 12 { for ki in 64 { .. B[0, ki] .. } }, if that much fits
  *     arithmetic a0 += x*u; a1 += x*v; a2 += y*u; a3 += y*v   =>   a0 += x*u; a1 += x*v; a2 += y*u: no load is missing
  *     epilogue   Y[i] = gelu(acc + b[i])   =>   Y[i] = acc
  *     packing    P[j, k] = B[k, j], in a workspace   =>   nothing

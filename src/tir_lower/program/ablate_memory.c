@@ -1,11 +1,12 @@
 /* The same instructions on little data, in the lowered program.
  *
- *     for jo in 48 { for ko in 192 { .. B[jo*49152 + ko*256 + 64*q + ramp] .. } }     # 1024 bytes a step
- *  => for jo in 48 { for ko in 192 { .. B[ko % 16*256 + 64*q + ramp] .. } }           # 16 KB, for a first cache of 32
+ *     for jo in 48 { for k in 768 { .. B[jo*49152 + k*64 + 16*q + ramp] .. } }     # 256 bytes a step
+ *  => for jo in 48 { for k in 12 { for ki in 64 { .. B[ki*64 + 16*q + ramp] .. } } }   # 16 KB, for a first cache of 32
  *
- * From the innermost loop outwards loops stay as they are while what they touch fits into half of the first cache. The next one starts
- * over as often as it must, though it goes on by a step at least, so that no load can be taken out of it; and of those around it the first
- * iteration's elements are taken. What counts is how far elements lie apart, so that no two of them want the same place in the cache.
+ * From the innermost loop outwards loops stay as they are while what they touch fits into half of the first cache. The next one goes over
+ * the same elements again and again: in turns, so that the innermost loop is what it was, or by its variable modulo a number. It goes on by
+ * a step at least, so that no load can be taken out of it. Of the loops around it the first iteration's elements are taken. What counts is how
+ * far elements lie apart, so that no two of them want the same place in the cache.
  *
  * What parallel iterations store to memory that all see would lie in one place then: results go to buffers of each thread's own
  * (ablate_stores.c), and what one loop stores for another stays where it is. An access that only a condition keeps in bounds may stay as well. */
@@ -14,12 +15,20 @@
 
 enum { COMMON_CACHE = 32 << 10, LINE = 64 };
 
+/* for v in n {S}   =>   for outer in n / m { for inner in m {S} }, with v = outer * m + inner where it stands in no index. */
+typedef struct divided {
+    const tc_var *outer, *inner;
+    int64_t n, m;
+} divided;
+
 typedef struct memory {
     const ablation *k;
     tc_env *trial; /* loops that stay have their range, all others are at their first iteration */
     tc_map with;   /* variable -> what stands for it in indices */
-    int64_t most;  /* bytes */
-    tc_map stored; /* buffers that all threads see, and the parallel loop at hand stores to */
+    TC_VEC(divided) turns;
+    tc_map turns_at; /* variable -> position */
+    int64_t most;    /* bytes */
+    tc_map stored;   /* buffers that all threads see, and the parallel loop at hand stores to */
     bool parallel;
 } memory;
 
@@ -94,15 +103,39 @@ static void stand_for(memory *x, const tc_var *v, const tc_expr *e) {
     tc_map_put(&x->with, v->id, (uintptr_t)e);
 }
 
-/* The largest power of two of iterations that fits, two at least. */
+/* The longest turn that fits, of those into which n iterations can be divided, else the shortest; 0: there is none. */
+static int64_t turn_of(const memory *x, const tc_stmt *loop, int64_t n) {
+    enum { MOST_TRIES = 4096, SHORT = 64 };
+    int64_t shortest = 0;
+    for (int64_t turns = 2; turns < MOST_TRIES && n / turns >= 2; turns++) {
+        if (n % turns)
+            continue;
+        shortest = n / turns;
+        if (fits(x, loop, shortest))
+            return shortest;
+    }
+    return shortest <= SHORT ? shortest : 0;
+}
+
+/* A loop in turns; or, where it cannot be divided, its variable modulo the largest power of two that fits. */
 static void wrap(memory *x, const tc_stmt *loop, int64_t n) {
     const tc_var *v = loop->u.loop.var;
-    int64_t m = 2;
-    while (m * 2 < n && fits(x, loop, m * 2))
-        m *= 2;
+    tc_ctx *c = x->k->c;
+    bool divides = loop->u.loop.kind != TC_FOR_PARALLEL && tir_const_extent(loop, &n);
+    int64_t m = divides ? turn_of(x, loop, n) : 0;
+    if (m > 0) {
+        divided t = {tc_var_new(c, v->name), tc_var_new(c, v->name), n, m};
+        tc_map_put(&x->turns_at, v->id, x->turns.len);
+        tc_push(&x->turns, t);
+        tc_env_set(x->k->env, t.inner, (tc_ival){0, m - 1});
+        stand_for(x, v, tc_varx(c, t.inner));
+    } else {
+        for (m = 2; m * 2 < n && fits(x, loop, m * 2);)
+            m *= 2;
+        if (m < n)
+            stand_for(x, v, tc_mod(c, tc_varx(c, v), tc_i64(c, m)));
+    }
     tc_env_set(x->trial, v, (tc_ival){0, TC_MIN(m, n) - 1});
-    if (m < n)
-        stand_for(x, v, tc_mod(x->k->c, tc_varx(x->k->c, v), tc_i64(x->k->c, m)));
 }
 
 /* True: s stays as it is, with all loops in it. */
@@ -213,8 +246,20 @@ static const tc_stmt *wrap_arms(tc_ctx *c, const tc_stmt *s, void *user) {
     return tir_rewrite_arms(c, &RULES, s, x->k->env, x);
 }
 
+static const tc_stmt *in_turns(tc_ctx *c, const tc_stmt *s, const divided *t, const tc_stmt *body) {
+    tir_copier k = {.c = c};
+    tir_bind(&k, s->u.loop.var, tc_add(c, tc_mul(c, tc_varx(c, t->outer), tc_i64(c, t->m)), tc_varx(c, t->inner)));
+    const tc_stmt *r = tir_copy_stmt(&k, body);
+    tir_copier_free(&k);
+    r = tc_tir_for_like(c, s, t->inner, tc_i64(c, t->m), r);
+    return tc_tir_for_like(c, s, t->outer, tc_i64(c, t->n / t->m), r);
+}
+
 static const tc_stmt *wrap_loop(tc_ctx *c, const tc_stmt *s, void *user) {
     memory *x = user;
+    const uintptr_t *at = tc_map_get(&x->turns_at, s->u.loop.var->id);
+    if (at)
+        return in_turns(c, s, &x->turns.data[*at], tir_rewrite(c, &RULES, s->u.loop.body, x));
     if (s->u.loop.kind != TC_FOR_PARALLEL)
         return tir_rewrite_inside(c, &RULES, s, x);
     x->parallel = true;
@@ -232,6 +277,8 @@ static tc_func *wrap_all(ablation *k, int64_t cache) {
     const tc_stmt *body = x.with.len ? tir_rewrite(k->c, &RULES, k->f->body, &x) : k->f->body;
     tc_env_free(x.trial);
     tc_map_free(&x.with);
+    tc_vec_free(&x.turns);
+    tc_map_free(&x.turns_at);
     tc_map_free(&x.stored);
     return ablate_with_body(k, body);
 }

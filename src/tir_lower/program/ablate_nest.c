@@ -127,14 +127,20 @@ tc_func *ablate_tails(ablation *k) {
  *     acc[i, j] = acc[i, j] + A[i, ko*4 + ki] * B[ko*4 + ki, j]   =>   acc[i, j] = acc[i, j] + A[i, 0] * B[0, j]
  *
  * What is left to load does not depend on the sum's loops, so that the compiler takes it out of them; the sums stay as many, since each
- * reads other elements. Loops of a unit's instruction stay, and so do unrolled ones over narrow elements, which become such instructions
- * (passes/units/dot.c). An index that a condition keeps in bounds (padding) may stay as it is. */
+ * reads other elements. Operands that have no room in registers beside the sums would be spilled: these alternate between two elements, k % 2,
+ * and are loaded from the first cache at each step. Loops of a unit's instruction stay, and so do unrolled ones over narrow elements, which
+ * become such instructions (passes/units/dot.c). An index that a condition keeps in bounds (padding) may stay as it is. */
 
-enum { WIDE = 4 }; /* bytes of elements that no instruction takes several of */
+enum {
+    WIDE = 4, /* bytes of elements that no instruction takes several of */
+    SPARE = 2 /* registers for what is not kept */
+};
 
 typedef struct sums {
     const ablation *k;
     const tc_stmt *store;
+    TC_VEC(const tc_expr *) operands;
+    tc_map kept; /* those that stay in registers */
 } sums;
 
 static bool is_stepped(const ablate_loop *l, const tc_expr *load) {
@@ -144,26 +150,92 @@ static bool is_stepped(const ablate_loop *l, const tc_expr *load) {
     return kind == TC_FOR_SERIAL || (kind == TC_FOR_UNROLL && tc_dtype_bytes((tc_dtype)load->dtype) >= WIDE);
 }
 
+static bool is_operand(const sums *x, const tc_expr *e) {
+    return e->op == TC_OP_LOAD && e->u.buffer != x->store->u.store.buffer && !ablate_is_fixed(x->k, e->u.buffer);
+}
+
+static void add_operand(const tc_expr *e, void *user) {
+    sums *x = user;
+    if (is_operand(x, e))
+        tc_push(&x->operands, e);
+}
+
+/* Registers that a tile of what is at this index takes. */
+static int64_t registers_of(const sums *x, const tc_expr *index) {
+    const tc_machine *m = x->k->m;
+    int64_t lanes = TC_MAX(m->vector_bytes / tc_dtype_bytes(x->store->u.store.buffer->dtype), 1), all = 1, n;
+    for (size_t i = 0; i < x->k->loops.len; i++) {
+        const tc_stmt *l = x->k->loops.data[i].s;
+        if (!of_tile(l) || l->u.loop.reduce || !tir_const_extent(l, &n) || !tc_expr_uses_var(index, l->u.loop.var))
+            continue;
+        all *= l->u.loop.kind == TC_FOR_UNROLL ? n : (n + lanes - 1) / lanes;
+        all = TC_MIN(all, TC_MAX_SIZE);
+    }
+    return all;
+}
+
+/* The smallest first. */
+static void choose_kept(sums *x) {
+    int64_t left = x->k->m->vector_regs - registers_of(x, x->store->u.store.index) - SPARE;
+    for (;;) {
+        const tc_expr *best = NULL;
+        int64_t least = left;
+        for (size_t i = 0; i < x->operands.len; i++) {
+            const tc_expr *e = x->operands.data[i];
+            int64_t n = registers_of(x, e->args[0]);
+            if (n <= least && !tc_map_get(&x->kept, e->id)) {
+                best = e;
+                least = n - 1; /* of equal ones the first */
+            }
+        }
+        if (!best)
+            return;
+        left -= least + 1;
+        tc_map_put(&x->kept, best->id, 1);
+    }
+}
+
+/* The innermost loop that steps through the load's elements; NULL: none does. */
+static const tc_stmt *stepping(const sums *x, const tc_expr *load) {
+    const ablate_loop *best = NULL;
+    for (size_t i = 0; i < x->k->loops.len; i++) {
+        const ablate_loop *l = &x->k->loops.data[i];
+        if (l->s->u.loop.kind == TC_FOR_SERIAL && is_stepped(l, load) && tc_expr_uses_var(load->args[0], l->s->u.loop.var) &&
+            (!best || l->depth > best->depth))
+            best = l;
+    }
+    return best ? best->s : NULL;
+}
+
 static const tc_expr *load_once(tc_ctx *c, const tc_expr *e, void *user) {
     const sums *x = user;
-    const tc_buffer *b = e->op == TC_OP_LOAD ? e->u.buffer : NULL;
-    if (!b || b == x->store->u.store.buffer || ablate_is_fixed(x->k, b))
+    if (!is_operand(x, e))
         return e;
-    const tc_expr *index = e->args[0], *zero = tc_i64(c, 0);
-    for (size_t i = 0; i < x->k->loops.len; i++)
-        if (is_stepped(&x->k->loops.data[i], e))
-            index = tc_expr_subst(c, index, 1, &x->k->loops.data[i].s->u.loop.var, &zero);
-    if (index == e->args[0] || !ablate_within(x->k, b, index))
+    const tc_stmt *alternates = tc_map_get(&x->kept, e->id) ? NULL : stepping(x, e);
+    const tc_expr *index = e->args[0];
+    for (size_t i = 0; i < x->k->loops.len; i++) {
+        const ablate_loop *l = &x->k->loops.data[i];
+        const tc_var *v = l->s->u.loop.var;
+        const tc_expr *to = l->s == alternates ? tc_mod(c, tc_varx(c, v), tc_i64(c, 2)) : tc_i64(c, 0);
+        if (is_stepped(l, e))
+            index = tc_expr_subst(c, index, 1, &v, &to);
+    }
+    if (index == e->args[0] || !ablate_within(x->k, e->u.buffer, index))
         return e;
-    return tc_load(c, b, (tc_dtype)e->dtype, index, e->nargs > 1 ? e->args[1] : NULL);
+    return tc_load(c, e->u.buffer, (tc_dtype)e->dtype, index, e->nargs > 1 ? e->args[1] : NULL);
 }
 
 static const tc_stmt *load_rule(tc_ctx *c, const tc_stmt *s, void *user) {
     const ablation *k = user;
     if (!ablate_accumulates(s) || ablate_is_fixed(k, s->u.store.buffer))
         return s;
-    sums x = {k, s};
-    return tir_with_store(c, s, s->u.store.index, tc_expr_map(c, s->u.store.value, load_once, &x), s->u.store.mask);
+    sums x = {.k = k, .store = s};
+    tc_expr_walk(s->u.store.value, add_operand, &x);
+    choose_kept(&x);
+    const tc_expr *value = tc_expr_map(c, s->u.store.value, load_once, &x);
+    tc_vec_free(&x.operands);
+    tc_map_free(&x.kept);
+    return tir_with_store(c, s, s->u.store.index, value, s->u.store.mask);
 }
 
 static const tc_stmt *arms_rule(tc_ctx *c, const tc_stmt *s, void *user);
