@@ -1,0 +1,56 @@
+/* Schedules, records and other libraries that a caller names, found: of which kernel they are, at which sizes and how it is timed, and what
+ * each becomes. What compares them (compare.c) and what explains one (explain.c) begin here. */
+#ifndef TC_API_SIDES_SIDE_H
+#define TC_API_SIDES_SIDE_H
+
+#include "api/api_int.h"
+#include "measure/peer.h"
+
+typedef enum api_side_kind { API_SIDE_DEFAULT, API_SIDE_BEST, API_SIDE_FILE, API_SIDE_RECORD, API_SIDE_PEER } api_side_kind;
+
+typedef struct api_side {
+    const char *spec; /* as given */
+    api_side_kind kind;
+    int64_t id;     /* RECORD */
+    const char *db; /* RECORD: its file */
+    tc_record record;
+    tc_tune_schedule k; /* not of a peer; workload and trace are canonical */
+    const char *origin; /* of the schedule or the library, for people */
+    tc_tune_side made;
+    tc_meas_peer *peer;
+} api_side;
+
+/* One or two of them, and the kernel. */
+typedef struct api_sides {
+    const char *database;  /* of "best", and of records that name none; NULL: none */
+    const char *const *at; /* sizes, as options have them */
+    int threads;           /* 0: not given */
+    tc_tune_timing asked;
+    const volatile sig_atomic_t *stop;
+    int n;
+    api_side side[2];
+    tc_target *target;
+    tc_ctx *ctx;
+    tc_arena *arena;
+    const tc_workload *w;
+    const int64_t *sizes;     /* of its symbols; NULL: it has none */
+    const tc_workload *timed; /* w at these sizes */
+    tc_digest hash;
+    const char *kernel; /* its name, or its hash */
+    tc_meas_mode mode;
+} api_sides;
+
+/* What `spec` names; `what` is what messages call those that may be named. Opens nothing but looks whether a file is there. */
+TC_NODISCARD tc_status api_side_read(const api_sides *c, const char *spec, const char *what, api_side *out, tc_error *err);
+/* The first that is a record; NULL: none is. */
+const api_side *api_sides_record(const api_sides *c);
+/* Loads records, and finds the kernel (of the task, else of a record), its sizes, threads and mode. `here`: the target must run on this machine.
+ * Needs arena, ctx and target. */
+TC_NODISCARD tc_status api_sides_find(const tctune_work *w, int task, api_sides *c, tc_error *err);
+/* What a side becomes: its schedule and program, or the library, which is opened. */
+TC_NODISCARD tc_status api_side_make(const api_sides *c, api_side *s, tc_error *err);
+/* The same without its program. */
+TC_NODISCARD tc_status api_side_schedule(const api_sides *c, api_side *s, tc_error *err);
+void api_sides_free(api_sides *c); /* arena, ctx, target and sides */
+
+#endif
