@@ -6,6 +6,7 @@
  *   tctune_schedule_new   one kernel by hand: primitives, stages, times        schedule.h
  *   tctune_show_task      kernels shown, from workload to assembly             show.h
  *   tctune_compare_show   two schedules or records, or another library         compare.h
+ *   tctune_explain        why a schedule is as fast as it is, and not faster   explain.h
  *   tctune_build          the network built with the best records, and run     model.h
  *   tctune_bench          what a network, its kernels, or one kernel take       bench.h
  *   tctune_try            a model on inputs from files, compared with outputs  trial.h
@@ -26,6 +27,7 @@
 #include <tctune/cases.h>
 #include <tctune/compare.h>
 #include <tctune/database.h>
+#include <tctune/explain.h>
 #include <tctune/fleet.h>
 #include <tctune/library.h>
 #include <tctune/machine.h>

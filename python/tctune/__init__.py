@@ -12,7 +12,7 @@ from typing import Any
 
 from . import te
 from ._build import build
-from ._documents import (compare_show, describe_library, doctor, is_library, llvm_version, lowering_passes, machine, quantize, show, use_cache,
+from ._documents import (compare_show, describe_library, doctor, explain, is_library, llvm_version, lowering_passes, machine, quantize, show, use_cache,
                          verify_cases, zoo, zoo_names)
 from ._database import Database, Record, Records, Rerun, Stats, add_files
 from ._fleet import Fleet, Worker, fleet_key
@@ -42,5 +42,5 @@ def library_version() -> str:
 __all__ = ["BadInput", "Closed", "Context", "Database", "Decision", "EnvironmentProblem", "Event", "Fleet", "KernelTime", "LibraryError", "Loop",
            "LoopState", "Model", "Port", "Profile", "Record", "Records", "Report", "Rerun", "Schedule", "Session", "Size", "Stage", "Stats",
            "Stopped", "Task", "TaskState", "TaskStates", "Tasks", "TctuneError", "Verdict", "Work", "Worker", "__version__", "add_files", "build",
-           "compare", "compare_show", "describe_library", "doctor", "empty", "fleet_key", "is_library", "library_version", "llvm_version", "load",
+           "compare", "compare_show", "describe_library", "doctor", "empty", "explain", "fleet_key", "is_library", "library_version", "llvm_version", "load",
            "lowering_passes", "machine", "quantize", "show", "te", "tune", "use_cache", "verify_cases", "zoo", "zoo_names"]

@@ -94,6 +94,19 @@ def compare_show(a: Union[int, Path], b: Union[int, Path], work: Optional[Work] 
         return Stoppable(options).run(lambda: take_json("tctune_compare_show", pointer, i, options))
 
 
+def explain(work: Work, task: Union[int, str] = 0, *, schedule: Union[None, int, Path] = None, db: Optional[Path] = None, threads: int = 0,
+            at: At = None, target: Optional[str] = None, mode: Optional[str] = None, seconds: float = 0, denormal: float = 0,
+            seed: int = 0) -> Document:
+    """Why a schedule of a kernel is as fast as it is, and not faster: ["answer"] says it in a sentence. schedule: a record (12, or "12@FILE.db"), a
+    .sched file, "best" or "default"; None: the best record of the database, where there is one. seconds: what it may take; 0: 45. denormal: share of
+    denormal numbers in inputs and constants, in [0, 1]. Other options as for compare_show. Ctrl-C ends it."""
+    options = Struct("tctune_explain_options", schedule=str(schedule) if isinstance(schedule, int) else schedule, database=db, threads=threads,
+                     at=at_list(at), target=target, mode=mode, seconds=seconds, denormal=denormal, seed=seed)
+    i = work.find(task)
+    with work._using() as pointer:
+        return Stoppable(options).run(lambda: take_json("tctune_explain", pointer, i, options))
+
+
 # ---- networks ----
 
 

@@ -18,6 +18,7 @@
     X(show)                                                                                                                      \
     X(measure)                                                                                                                   \
     X(compare)                                                                                                                   \
+    X(explain)                                                                                                                   \
     X(quantize)                                                                                                                  \
     X(zoo)                                                                                                                       \
     X(db_stats)                                                                                                                  \

@@ -42,4 +42,7 @@ int tc_cli_show_library(const char *path, bool json, tc_error *err);
 /* What `tctune compare` tells (compare_report.c). */
 void tc_cli_print_comparison(const json_t *j);
 
+/* What `tctune explain` tells (watch/explanation.c). */
+void tc_cli_print_explanation(const json_t *j);
+
 #endif

@@ -17,6 +17,7 @@
 #include "measure/machine/peak.h"
 #include "measure/records/maintain.h"
 #include "schedule_primitives/schedule.h"
+#include "tune/explain/explain.h"
 #include "tune/kernel/compare.h"
 #include "tune/kernel/variants.h"
 #include "tune/range.h"
@@ -162,5 +163,17 @@ typedef struct tc_report_comparison {
 } tc_report_comparison;
 
 json_t *tc_report_compared(const tc_report_comparison *c);
+
+/* ---- why one is as fast as it is (explanation.c) ---- */
+
+typedef struct tc_report_explained {
+    const char *kernel, *hash, *spec, *origin, *form, *trace;
+    int threads;
+    tc_meas_mode mode;
+    const char *no_best; /* why the database was not looked at for a better record; NULL: it was, or there is none */
+    const tc_tune_explanation *made;
+} tc_report_explained;
+
+json_t *tc_report_explanation(const tc_report_explained *e);
 
 #endif

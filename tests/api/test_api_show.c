@@ -179,10 +179,61 @@ static void test_nothing_to_compare(void **state) {
     REFUSED(TCTUNE_BAD_INPUT, "of which kernel", tctune_compare_show(NULL, 0, &o, &text, error, sizeof error));
 }
 
+/* ---- explanations ---- */
+
+static void test_explanation_of_another_machine(void **state) {
+    (void)state;
+    tctune_work *w = open_text(gemm_text);
+    tctune_explain_options o = {.struct_size = sizeof o, .target = "neoverse-n1", .threads = 2};
+    char *text;
+    OK(tctune_explain(w, 0, &o, &text, error, sizeof error));
+    json_t *j = read_text(text);
+    assert_non_null(strstr(text_of(j, "unmeasured"), "does not run on this machine"));
+    assert_non_null(strstr(text_of(j, "answer"), "Nothing was measured"));
+    assert_string_equal(text_of(j, "spec"), "default");
+    assert_true(json_array_size(json_object_get(j, "trials")) > 0);
+    assert_null(json_object_get(j, "limits"));
+    json_decref(j);
+    tctune_work_free(w);
+}
+
+static void test_nothing_to_explain(void **state) {
+    (void)state;
+    static const struct {
+        const char *schedule, *mode, *why;
+        double seconds;
+    } cases[] = {{"soup", NULL, "'soup' is nothing to explain", 0},
+                 {"onednn", NULL, "is a library", 0},
+                 {"best", NULL, "'best' is of a database", 0},
+                 {"12", NULL, "'12' is of a database", 0},
+                 {"default", "warm", "warm", 0},
+                 {"default", NULL, "takes 5 of them at least", 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tctune_explain_options o = {
+            .struct_size = sizeof o, .schedule = cases[i].schedule, .mode = cases[i].mode, .seconds = cases[i].seconds};
+        REFUSED(TCTUNE_BAD_INPUT, cases[i].why, tctune_explain_check(&o, NULL, error, sizeof error));
+    }
+    int of_record = -1;
+    OK(tctune_explain_check(&(tctune_explain_options){.struct_size = sizeof(tctune_explain_options), .schedule = "3@x.db"},
+                            &of_record, error, sizeof error));
+    assert_true(of_record == 1);
+    OK(tctune_explain_check(NULL, &of_record, error, sizeof error));
+    assert_true(of_record == 0);
+    char *text;
+    REFUSED(TCTUNE_BAD_INPUT, "of which kernel?", tctune_explain(NULL, 0, NULL, &text, error, sizeof error));
+    assert_null(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),   cmocka_unit_test(test_stages),     cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_checks), cmocka_unit_test(test_comparison), cmocka_unit_test(test_nothing_to_compare),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_stages),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_checks),
+        cmocka_unit_test(test_comparison),
+        cmocka_unit_test(test_nothing_to_compare),
+        cmocka_unit_test(test_explanation_of_another_machine),
+        cmocka_unit_test(test_nothing_to_explain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

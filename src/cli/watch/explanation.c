@@ -1,0 +1,114 @@
+/* What `tctune explain` prints for people: the answer, then what it rests on. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/print.h"
+
+static void heading(const char *text) {
+    printf("\n# ---- %s ----\n", text);
+}
+
+static void print_interval(tc_cli_table *t, const json_t *j) {
+    double low = tc_cli_real(j, "low"), high = tc_cli_real(j, "high");
+    if (isfinite(low) && isfinite(high))
+        tc_cli_cell(t, "%+.1f to %+.1f", low, high);
+    else
+        tc_cli_cell(t, "-");
+}
+
+static void print_causes(const json_t *causes) {
+    static const char *const head[] = {"cause", ">estimate", ">saves", ">at least", "what was seen"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    heading("causes that are suspected");
+    for (size_t i = 0; i < json_array_size(causes); i++) {
+        const json_t *c = json_array_get(causes, i);
+        bool measured = json_is_true(json_object_get(c, "measured"));
+        tc_cli_cell(&t, "%s", tc_cli_text(c, "cause"));
+        tc_cli_cell(&t, "%.0f %%", tc_cli_real(c, "estimate"));
+        if (measured) {
+            tc_cli_cell(&t, "%.1f %%", tc_cli_real(c, "saves"));
+            tc_cli_cell(&t, "%.1f %%", tc_cli_real(c, "saves_at_least"));
+        } else {
+            tc_cli_cell(&t, "-");
+            tc_cli_cell(&t, "-");
+        }
+        tc_cli_cell(&t, "%s", tc_cli_text(c, "evidence"));
+    }
+    if (json_array_size(causes))
+        tc_cli_table_print(&t, stdout);
+    else
+        printf("(none)\n");
+    tc_cli_table_free(&t);
+}
+
+static void print_trials(const json_t *trials) {
+    static const char *const head[] = {"about", "decision", "changed", ">time %", ">95 % interval", ">rounds"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    size_t shown = 0;
+    heading("what each decision is worth: its time against the schedule's");
+    for (size_t i = 0; i < json_array_size(trials); i++) {
+        const json_t *x = json_array_get(trials, i);
+        if (!json_is_number(json_object_get(x, "percent")))
+            continue;
+        shown++;
+        const char *about = json_string_value(json_object_get(x, "about"));
+        tc_cli_cell(&t, "%s", about ? about : tc_cli_text(x, "kind"));
+        tc_cli_cell(&t, "%s", tc_cli_text(x, "decision"));
+        tc_cli_cell(&t, "%s", tc_cli_text(x, "what"));
+        tc_cli_cell(&t, "%+.1f", tc_cli_real(x, "percent"));
+        print_interval(&t, x);
+        tc_cli_cell(&t, "%lld", tc_cli_number(x, "rounds"));
+    }
+    if (shown)
+        tc_cli_table_print(&t, stdout);
+    printf("%zu of %zu that were tried have a time; without rounds, one try beside the schedule\n", shown,
+           json_array_size(trials));
+    tc_cli_table_free(&t);
+}
+
+static void print_limits(const json_t *j) {
+    const json_t *list = json_object_get(j, "limits");
+    static const char *const head[] = {"limit", ">needs", ">of the time", "how it is known"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    heading("limits of the machine");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *l = json_array_get(list, i);
+        char time[24];
+        tc_cli_cell(&t, "%s%s", tc_cli_text(l, "name"), json_is_true(json_object_get(l, "binds")) ? " (binds)" : "");
+        tc_cli_cell(&t, "%s", tc_text_time(time, tc_cli_real(l, "ms") / 1e3));
+        tc_cli_cell(&t, "%.0f %%", 100 * tc_cli_real(l, "of_time"));
+        tc_cli_cell(&t, "%s", tc_cli_text(l, "how"));
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
+static void print_parts(const json_t *parts) {
+    static const char *const head[] = {"part", ">of the time %", ">95 % interval", "how it is known"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    heading("where the time goes: what is done at the same time counts in each part");
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const json_t *p = json_array_get(parts, i);
+        tc_cli_cell(&t, "%s", tc_cli_text(p, "name"));
+        tc_cli_cell(&t, "%.1f", tc_cli_real(p, "percent"));
+        print_interval(&t, p);
+        tc_cli_cell(&t, "%s", tc_cli_text(p, "how"));
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
+void tc_cli_print_explanation(const json_t *j) {
+    const char *no_best = json_string_value(json_object_get(j, "no_best"));
+    printf("%s\n\nkernel %s: %s (%s), %lld threads, %s\n", tc_cli_text(j, "answer"), tc_cli_text(j, "kernel"),
+           tc_cli_text(j, "spec"), tc_cli_text(j, "origin"), tc_cli_number(j, "threads"), tc_cli_text(j, "mode"));
+    if (no_best)
+        printf("the database was not looked at for a better record: %s\n", no_best);
+    print_causes(json_object_get(j, "causes"));
+    if (!json_is_string(json_object_get(j, "unmeasured"))) {
+        print_trials(json_object_get(j, "trials"));
+        print_limits(j);
+        print_parts(json_object_get(j, "parts"));
+    }
+    printf("\n%.1f s\n", tc_cli_real(j, "seconds"));
+}

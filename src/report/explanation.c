@@ -1,0 +1,110 @@
+/* Why a schedule is as fast as it is, and not faster. */
+#include <math.h>
+
+#include "report/report.h"
+
+static const char *const kinds[] = {[TC_TRIAL_CHANGE] = "change",
+                                    [TC_TRIAL_CONSTRUCTED] = "constructed",
+                                    [TC_TRIAL_KNOWN] = "record",
+                                    [TC_TRIAL_CONDITION] = "condition"};
+
+static json_t *text_or_null(const char *s) {
+    return s ? json_string(s) : json_null();
+}
+
+/* In per cent of the schedule's time: negative is faster. */
+static json_t *percent(double ratio) {
+    return tc_report_real(100 * (ratio - 1));
+}
+
+static json_t *trial_json(const tc_tune_trial *t) {
+    json_t *j = json_pack("{s:s,s:s,s:s}", "kind", kinds[t->kind], "decision", t->change.decision, "what", t->change.what);
+    bool timed = !t->failed && t->ratio > 0;
+    json_object_set_new(j, "about", t->kind == TC_TRIAL_CHANGE ? json_string(tc_space_change_text(t->change.kind)) : json_null());
+    json_object_set_new(j, "step",
+                        t->kind == TC_TRIAL_CHANGE && t->change.step >= 0 ? json_integer(t->change.step + 1) : json_null());
+    json_object_set_new(j, "failed", text_or_null(t->failed));
+    json_object_set_new(j, "rounds", json_integer(t->rounds));
+    json_object_set_new(j, "percent", timed ? percent(t->ratio) : json_null());
+    json_object_set_new(j, "low", timed ? percent(t->low) : json_null());
+    json_object_set_new(j, "high", timed ? percent(t->high) : json_null());
+    json_object_set_new(j, "schedule", json_string(t->trace));
+    return j;
+}
+
+static json_t *finding_json(const tc_tune_finding *f) {
+    json_t *j = json_pack("{s:s,s:s,s:s,s:s}", "cause", tc_tune_cause_text(f->cause), "meaning", tc_tune_cause_meaning(f->cause),
+                          "remedy", tc_tune_cause_remedy(f->cause), "evidence", f->evidence);
+    json_object_set_new(j, "estimate", tc_report_real(100 * f->estimate));
+    json_object_set_new(j, "measured", json_boolean(f->trial >= 0));
+    json_object_set_new(j, "saves", f->trial >= 0 ? tc_report_real(100 * f->saves) : json_null());
+    json_object_set_new(j, "saves_at_least", f->trial >= 0 ? tc_report_real(100 * f->low) : json_null());
+    json_object_set_new(j, "trial", f->trial >= 0 ? json_integer(f->trial) : json_null());
+    json_object_set_new(j, "is_cause", json_boolean(f->score >= TC_TUNE_WORTH));
+    return j;
+}
+
+static json_t *limits_json(const tc_tune_explanation *x) {
+    json_t *list = json_array();
+    for (int i = 0; i < x->nlimit; i++) {
+        const tc_tune_limit *l = &x->limit[i];
+        json_array_append_new(list, json_pack("{s:s,s:s,s:f,s:f,s:b}", "name", l->name, "how", l->how, "ms", l->seconds * 1e3,
+                                              "of_time", l->seconds / x->seconds, "binds", i == x->binds));
+    }
+    return list;
+}
+
+static json_t *parts_json(const tc_tune_explanation *x) {
+    json_t *list = json_array();
+    for (int i = 0; i < x->npart; i++) {
+        const tc_tune_part *p = &x->part[i];
+        json_t *j = json_pack("{s:s,s:s}", "name", p->name, "how", p->how);
+        json_object_set_new(j, "percent", tc_report_real(100 * p->share));
+        json_object_set_new(j, "low", tc_report_real(100 * p->low));
+        json_object_set_new(j, "high", tc_report_real(100 * p->high));
+        json_array_append_new(list, j);
+    }
+    return list;
+}
+
+static json_t *roof_json(const tc_tune_roof *r, double seconds) {
+    json_t *j =
+        json_pack("{s:f,s:f,s:f,s:f,s:f,s:s,s:f,s:f}", "flops", r->flops, "bytes", r->bytes, "intensity", r->intensity,
+                  "peak_gflops", r->peak_gflops, "bandwidth_gbs", r->bandwidth_gbs, "bound_by",
+                  r->memory_bound ? "bandwidth" : "arithmetic", "roof_ms", r->seconds * 1e3, "of_roof", r->seconds / seconds);
+    if (r->unit)
+        json_object_set_new(j, "unit", json_string(r->unit->text));
+    return j;
+}
+
+static void put_measured(json_t *j, const tc_tune_explanation *x) {
+    json_object_set_new(j, "median_ms", tc_report_real(x->seconds * 1e3));
+    json_object_set_new(j, "gflops", tc_report_real(x->roof.flops / x->seconds / 1e9));
+    json_object_set_new(j, "roofline", roof_json(&x->roof, x->seconds));
+    json_object_set_new(j, "limits", limits_json(x));
+    json_object_set_new(j, "parts", parts_json(x));
+}
+
+json_t *tc_report_explanation(const tc_report_explained *e) {
+    const tc_tune_explanation *x = e->made;
+    json_t *causes = json_array(), *trials = json_array();
+    json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:i,s:s}", "answer", x->answer, "kernel", e->kernel, "hash", e->hash, "spec",
+                          e->spec, "origin", e->origin, "threads", e->threads, "mode", tc_meas_mode_text(e->mode));
+    json_object_set_new(j, "cause", x->helps ? json_string(tc_tune_cause_text(x->finding[0].cause)) : json_null());
+    json_object_set_new(j, "form", text_or_null(e->form));
+    json_object_set_new(j, "unmeasured", text_or_null(x->unmeasured));
+    json_object_set_new(j, "no_best", text_or_null(e->no_best));
+    if (!x->unmeasured)
+        put_measured(j, x);
+    for (int i = 0; i < x->nfinding; i++)
+        json_array_append_new(causes, finding_json(&x->finding[i]));
+    for (int i = 0; i < x->ntrial; i++)
+        json_array_append_new(trials, trial_json(&x->trial[i]));
+    json_object_set_new(j, "causes", causes);
+    json_object_set_new(j, "trials", trials);
+    json_object_set_new(j, "schedule", json_string(e->trace));
+    json_object_set_new(j, "nest", json_string(tc_sb_str(&x->side.nest)));
+    json_object_set_new(j, "asm_facts", tc_report_assembly(&x->side.facts));
+    json_object_set_new(j, "seconds", tc_report_real(x->took));
+    return j;
+}
