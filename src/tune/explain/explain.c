@@ -26,6 +26,7 @@ static tc_status measure(field *f, tc_tune_explanation *x, tc_error *err) {
     x->seconds = f->seconds;
     if (f->unmeasured)
         return TC_OK;
+    x->roof = tc_tune_roofline(o->timed, o->target, o->mode, &x->roof); /* the larger rates of before and after */
     tune_limits(f, x);
     tune_parts(f, x);
     return TC_OK;

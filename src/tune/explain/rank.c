@@ -73,6 +73,9 @@ static bool goes_before(const tc_tune_finding *a, const tc_tune_finding *b) {
         return a->score * CLEARLY >= b->score;
     if (b->score >= TC_TUNE_WORTH && covers(b->cause, a->cause))
         return b->score * CLEARLY < a->score;
+    bool guessed = a->trial < 0, other_guessed = b->trial < 0;
+    if (guessed != other_guessed && (guessed ? b : a)->score >= TC_TUNE_WORTH)
+        return other_guessed; /* what was measured goes before what was guessed */
     return a->score > b->score;
 }
 

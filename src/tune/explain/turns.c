@@ -10,7 +10,7 @@
 enum { FASTEST = 8, OF_CAUSES = 6, LEAST = 3, FEWEST = 8, ROUNDS = 15 };
 /* What took longer by more than this when it was tried once is not the faster one. */
 static const double once_spread = 1.3;
-static const double screen_budget = 0.1, turn_budget = 0.06, screen_share = 0.55;
+static const double screen_budget = 0.1, turn_budget = 0.06, screen_share = 0.4;
 
 static tc_meas_options options_of(const field *f, double budget, double early_stop, double share) {
     const tc_tune_explain_options *o = f->o;
@@ -170,9 +170,7 @@ tc_status tune_take_turns(field *f, tc_error *err) {
     tc_meas_free(m);
     if (st != TC_OK || f->unmeasured)
         return st;
-    if (room < TC_MIN(LEAST, f->n))
-        return too_few(f, 0, err);
-    choose(f, room);
+    choose(f, TC_MAX(room, LEAST));
     o = options_of(f, turn_budget, -1, 1);
     TC_TRY(tc_meas_new(&o, &m, err));
     st = run(f, m, err);
