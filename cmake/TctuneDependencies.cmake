@@ -59,6 +59,20 @@ if(TCTUNE_BUILD_TESTS)
     pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
 endif()
 
+# D3, which the page of `tctune report` is drawn with: those modules of it that the page uses, in the order in which they need each other.
+# Debian's libjs-d3 is version 3 of 2016, and all of version 5 in one file (node-d3) is twice as large as these.
+set(TCTUNE_D3_FILES)
+foreach(module array path format time time-format collection color interpolate scale selection shape axis)
+    string(MAKE_C_IDENTIFIER TCTUNE_D3_${module} variable)
+    find_file(${variable} d3-${module}.min.js PATHS /usr/share/nodejs/d3-${module}/dist NO_DEFAULT_PATH)
+    mark_as_advanced(${variable})
+    if(NOT ${variable})
+        message(FATAL_ERROR "D3: d3-${module}.min.js not found; install the package node-d3-${module} (scripts/install-deps.sh names every "
+                            "package that is needed), or name the file with -D ${variable}=FILE")
+    endif()
+    list(APPEND TCTUNE_D3_FILES ${${variable}})
+endforeach()
+
 # graph generates its reader from the schema that Debian's libonnx-dev ships.
 find_program(TCTUNE_PROTOC_C NAMES protoc-c)
 find_path(TCTUNE_ONNX_PROTO_DIR onnx/onnx.proto)

@@ -7,6 +7,7 @@
 #   scripts/install-deps.sh --python      and what the Python package uses where it is there: tqdm, pandas, PyTorch; and mypy
 #   scripts/install-deps.sh --packages    and what tests/packages needs, and the tests of manual pages and completions
 #   scripts/install-deps.sh --docs        and what scripts/docs makes HTML of the documentation with
+#   scripts/install-deps.sh --browser     and Chromium, in which the test of the report looks at its page
 #   scripts/install-deps.sh --abi         and what tests/api/abi/run compares ABIs with
 #   scripts/install-deps.sh --list        only prints the names; options may be given together
 set -eu
@@ -18,6 +19,8 @@ packages="gcc libc6-dev cmake make ninja-build mold pkg-config"
 packages="$packages llvm-19-dev libxgboost-dev libsqlite3-dev libb2-dev libseccomp-dev"
 # Reading models: ONNX's own schema and the generator of its C reader; JSON; .npz; the tensor exchange header.
 packages="$packages libonnx-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libzip-dev libdlpack-dev"
+# D3, which pages of `tctune report` are drawn with (node-d3-scale and node-d3-shape bring what these need).
+packages="$packages node-d3-array node-d3-axis node-d3-format node-d3-scale node-d3-selection node-d3-shape"
 # A fleet of machines that measure, and the keys of its users; cables that tests pull.
 packages="$packages libnats-dev nats-server openssl iproute2"
 # Tests; Python fills the test models with weights.
@@ -50,9 +53,10 @@ for option in "$@"; do
         --docs) packages="$packages $docs_packages" ;;
         --packages) packages="$packages $package_packages" ;;
         --musl) packages="$packages musl-tools" ;;
+        --browser) packages="$packages chromium fonts-dejavu-core" ;;
         --abi) packages="$packages abigail-tools xz-utils" ;;
         --python) packages="$packages python3-tqdm python3-pandas python3-torch python3-mypy mypy" ;;
-        *) echo "usage: $0 [--abi] [--benchmarks] [--clang] [--docs] [--musl] [--packages] [--python] [--list]" >&2; exit 2 ;;
+        *) echo "usage: $0 [--abi] [--benchmarks] [--browser] [--clang] [--docs] [--musl] [--packages] [--python] [--list]" >&2; exit 2 ;;
     esac
 done
 if $list; then

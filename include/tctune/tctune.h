@@ -13,6 +13,7 @@
  *   tctune_library_describe  what a built library says of itself               library.h
  *   tctune_trace          the course of one run, by thread                     trace.h
  *   tctune_verify_cases   test cases with expected outputs                     cases.h
+ *   tctune_page           what a database tells, as a page to look at          page.h
  *   tctune_quantize       an f32 network as a quantised one                    quantize.h
  *   tctune_fleet_serve    machines that measure for others                      fleet.h
  *   tctune_zoo            ready-made networks to try things on                 zoo.h
@@ -32,6 +33,7 @@
 #include <tctune/library.h>
 #include <tctune/machine.h>
 #include <tctune/model.h>
+#include <tctune/page.h>
 #include <tctune/quantize.h>
 #include <tctune/schedule.h>
 #include <tctune/show.h>

@@ -12,8 +12,8 @@ from typing import Any
 
 from . import te
 from ._build import build
-from ._documents import (compare_show, describe_library, doctor, explain, is_library, llvm_version, lowering_passes, machine, quantize, show, use_cache,
-                         verify_cases, zoo, zoo_names)
+from ._documents import (compare_show, describe_library, doctor, explain, is_library, llvm_version, lowering_passes, machine, page, page_data,
+                         quantize, show, use_cache, verify_cases, zoo, zoo_names)
 from ._database import Database, Record, Records, Rerun, Stats, add_files
 from ._fleet import Fleet, Worker, fleet_key
 from ._ffi import lib as _lib
@@ -42,5 +42,6 @@ def library_version() -> str:
 __all__ = ["BadInput", "Closed", "Context", "Database", "Decision", "EnvironmentProblem", "Event", "Fleet", "KernelTime", "LibraryError", "Loop",
            "LoopState", "Model", "Port", "Profile", "Record", "Records", "Report", "Rerun", "Schedule", "Session", "Size", "Stage", "Stats",
            "Stopped", "Task", "TaskState", "TaskStates", "Tasks", "TctuneError", "Verdict", "Work", "Worker", "__version__", "add_files", "build",
-           "compare", "compare_show", "describe_library", "doctor", "empty", "explain", "fleet_key", "is_library", "library_version", "llvm_version", "load",
-           "lowering_passes", "machine", "quantize", "show", "te", "tune", "use_cache", "verify_cases", "zoo", "zoo_names"]
+           "compare", "compare_show", "describe_library", "doctor", "empty", "explain", "fleet_key", "is_library", "library_version",
+           "llvm_version", "load", "lowering_passes", "machine", "page", "page_data", "quantize", "show", "te", "tune", "use_cache", "verify_cases",
+           "zoo", "zoo_names"]

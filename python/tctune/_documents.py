@@ -3,7 +3,7 @@ import json
 from typing import Any, Callable, Dict, Iterable, List, Optional, Union
 
 from ._background import Stoppable, nobody
-from ._ffi import Path, Struct, call, encode, ffi, function, lib, take_json, text
+from ._ffi import Path, Struct, call, encode, ffi, function, lib, take_json, take_text, text
 from ._work import At, Shape, Work, at_list, level_of, listed, shape_list
 
 Document = Dict[str, Any]
@@ -94,17 +94,51 @@ def compare_show(a: Union[int, Path], b: Union[int, Path], work: Optional[Work] 
         return Stoppable(options).run(lambda: take_json("tctune_compare_show", pointer, i, options))
 
 
-def explain(work: Work, task: Union[int, str] = 0, *, schedule: Union[None, int, Path] = None, db: Optional[Path] = None, threads: int = 0,
+def explain(work: Optional[Work] = None, task: Union[int, str] = 0, *, schedule: Union[None, int, Path] = None, db: Optional[Path] = None, threads: int = 0,
             at: At = None, target: Optional[str] = None, mode: Optional[str] = None, seconds: float = 0, denormal: float = 0,
             seed: int = 0) -> Document:
     """Why a schedule of a kernel is as fast as it is, and not faster: ["answer"] says it in a sentence. schedule: a record (12, or "12@FILE.db"), a
-    .sched file, "best" or "default"; None: the best record of the database, where there is one. seconds: what it may take; 0: 45. denormal: share of
+    .sched file, "best" or "default"; None: the best record of the database, where there is one. work None: of the kernel that the record is of.
+    seconds: what it may take; 0: 45. denormal: share of
     denormal numbers in inputs and constants, in [0, 1]. Other options as for compare_show. Ctrl-C ends it."""
     options = Struct("tctune_explain_options", schedule=str(schedule) if isinstance(schedule, int) else schedule, database=db, threads=threads,
                      at=at_list(at), target=target, mode=mode, seconds=seconds, denormal=denormal, seed=seed)
+    if work is None:
+        return Stoppable(options).run(lambda: take_json("tctune_explain", ffi.NULL, 0, options))
     i = work.find(task)
     with work._using() as pointer:
         return Stoppable(options).run(lambda: take_json("tctune_explain", pointer, i, options))
+
+
+class _PageOptions:
+    """What page() and page_data() have in common."""
+
+    def __init__(self, db: Path, baseline: Optional[Path], documents: Paths, target: Optional[str], threads: int, accuracy: Optional[str],
+                 precision: Optional[str], quick: bool) -> None:
+        self.options = Struct("tctune_page_options", database=db, baseline=baseline, documents=listed(documents), target=target, threads=threads,
+                              accuracy=accuracy, precision=precision, quick=quick)
+
+    def take(self, name: str, work: Optional[Work]) -> str:
+        if work is None:
+            return take_text(name, ffi.NULL, self.options)
+        with work._using() as pointer:
+            return take_text(name, pointer, self.options)
+
+
+def page(db: Path, work: Optional[Work] = None, *, baseline: Optional[Path] = None, documents: Paths = None, target: Optional[str] = None,
+         threads: int = 0, accuracy: Optional[str] = None, precision: Optional[str] = None, quick: bool = False) -> str:
+    """One HTML page, which needs no network, of what a database tells of the kernels of `work` (None: of all that it has), as `tctune report` writes it.
+
+    baseline: another database, which times are compared with. documents: files with what bench() and the like answered, as JSON. target: whose
+    records; None: this machine's, or where there are none those that are most. threads: of the records; 0: as many as most have. accuracy, precision:
+    as for build. quick: nothing is measured, so that times have no roof unless a document says what the machine can do."""
+    return _PageOptions(db, baseline, documents, target, threads, accuracy, precision, quick).take("tctune_page", work)
+
+
+def page_data(db: Path, work: Optional[Work] = None, *, baseline: Optional[Path] = None, documents: Paths = None, target: Optional[str] = None,
+              threads: int = 0, accuracy: Optional[str] = None, precision: Optional[str] = None, quick: bool = False) -> Document:
+    """What page() shows, with the same options."""
+    return json.loads(_PageOptions(db, baseline, documents, target, threads, accuracy, precision, quick).take("tctune_page_data", work))
 
 
 # ---- networks ----

@@ -12,6 +12,7 @@
     X(verify)                                                                                                                    \
     X(bench)                                                                                                                     \
     X(trace)                                                                                                                     \
+    X(report)                                                                                                                    \
     X(doctor)                                                                                                                    \
     X(worker)                                                                                                                    \
     X(fleet_status)                                                                                                              \

@@ -1,6 +1,11 @@
 /* What stands in the assembly of a kernel. */
 #include "report/report.h"
 
+static json_t *loop(const tc_cg_asm_loop *l) {
+    return json_pack("{s:s,s:i,s:i,s:i}", "name", l->name, "first_line", l->first + 1, "last_line", l->last + 1, "depth",
+                     l->depth);
+}
+
 json_t *tc_report_assembly(const tc_cg_asm_facts *f) {
     const tc_cg_mix *m = &f->mix;
     json_t *j = json_object();
@@ -28,14 +33,11 @@ json_t *tc_report_assembly(const tc_cg_asm_facts *f) {
                   {"loops", f->nloop}};
     tc_strbuf text = {0};
     json_object_set_new(j, "known", json_boolean(f->known));
-    if (f->hot >= 0) {
-        const tc_cg_asm_loop *l = &f->loops[f->hot];
-        json_object_set_new(j, "hot_loop",
-                            json_pack("{s:s,s:i,s:i,s:i}", "name", l->name, "first_line", l->first + 1, "last_line", l->last + 1,
-                                      "depth", l->depth));
-    } else {
-        json_object_set_new(j, "hot_loop", json_null());
-    }
+    json_t *loops = json_array();
+    for (int i = 0; i < f->nloop; i++)
+        json_array_append_new(loops, loop(&f->loops[i]));
+    json_object_set_new(j, "each_loop", loops);
+    json_object_set_new(j, "hot_loop", f->hot >= 0 ? loop(&f->loops[f->hot]) : json_null());
     for (size_t i = 0; i < TC_LEN(counts); i++)
         json_object_set_new(j, counts[i].name, json_integer(counts[i].value));
     json_object_set_new(j, "fma_share", json_real(tc_cg_fma_share(m)));

@@ -157,6 +157,35 @@ static void test_comparison(void **state) {
     tctune_work_free(w);
 }
 
+/* ---- pages ---- */
+
+static void test_page(void **state) {
+    (void)state;
+    tctune_work *w = open_text(gemm_text);
+    tctune_page_options o = {.struct_size = sizeof o, .quick = 1};
+    char *text;
+    REFUSED(TCTUNE_BAD_INPUT, "none is named", tctune_page(NULL, &o, &text, error, sizeof error));
+    assert_null(text);
+    o.database = "none.db";
+    REFUSED(TCTUNE_BAD_INPUT, "none.db", tctune_page(NULL, &o, &text, error, sizeof error));
+    o.database = db;
+    o.threads = -1;
+    REFUSED(TCTUNE_BAD_INPUT, "-1 threads", tctune_page_data(NULL, &o, &text, error, sizeof error));
+    o.threads = 0;
+    remove_database(db);
+    assert_int_equal(record_default(w), 1);
+    OK(tctune_page_data(w, &o, &text, error, sizeof error));
+    json_t *j = read_text(text), *kernel = json_array_get(json_object_get(j, "kernels"), 0);
+    assert_int_equal(json_array_size(json_object_get(j, "kernels")), 1);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(kernel, "best"), "record")), 1);
+    assert_non_null(strstr(text_of(json_object_get(json_object_get(j, "machine"), "roofs"), "why"), "--quick"));
+    json_decref(j);
+    OK(tctune_page(NULL, &o, &text, error, sizeof error));
+    assert_int_equal(strncmp(text, "<!doctype html>", 15), 0);
+    tctune_text_free(text);
+    tctune_work_free(w);
+}
+
 static void test_nothing_to_compare(void **state) {
     (void)state;
     static const struct {
@@ -234,6 +263,7 @@ int main(void) {
         cmocka_unit_test(test_nothing_to_compare),
         cmocka_unit_test(test_explanation_of_another_machine),
         cmocka_unit_test(test_nothing_to_explain),
+        cmocka_unit_test(test_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,6 +135,30 @@ def test_compared(tuned):
             tctune.compare_show(a, b, tctune.Work(kernel), db=path, threads=1, rounds=11)
 
 
+def test_explained(tuned):
+    kernel, path = tuned
+    with tctune.Work(kernel) as work:
+        told = keys_of(tctune.explain(work, schedule="default", target="neoverse-n1", threads=2), "answer", "unmeasured")
+        assert "does not run on this machine" in told["unmeasured"]
+        assert keys_of(tctune.explain(work, db=path, threads=1, seconds=5), "answer", "trials")["spec"] == "best"
+        with pytest.raises(BadInput, match="5 of them at least"):
+            tctune.explain(work, seconds=1)
+    with pytest.raises(BadInput, match="of which kernel"):
+        tctune.explain(schedule="default")
+
+
+def test_a_page(tuned):
+    kernel, path = tuned
+    with tctune.Work(kernel) as work:
+        data = tctune.page_data(path, work, quick=True)
+        assert [k["name"] for k in data["kernels"]] == ["gemm"]
+        page = tctune.page(path, work, baseline=path, quick=True)
+        assert page.startswith("<!doctype html>") and page.rstrip().endswith("</html>")
+    assert len(tctune.page_data(path, quick=True)["kernels"]) == 1
+    with pytest.raises(TctuneError, match="none.db"):
+        tctune.page("none.db")
+
+
 def test_a_search_described(gemm):
     with tctune.Session(gemm, trials=4, threads=1, db="t.db", deterministic_measure=True) as session:
         with pytest.raises(BadInput):
@@ -256,6 +280,7 @@ def test_interrupted(gemm, gemm_model):
         interrupted(lambda: schedule.measure(repeats=EVER))
         interrupted(lambda: gemm_model.bench(repeats=EVER))
         interrupted(lambda: tctune.compare_show("default", "default", work, rounds=EVER, threads=1))
+        interrupted(lambda: tctune.explain(work, threads=1, seconds=EVER))
         assert schedule.measure(repeats=3).verified  # and goes on
 
 

@@ -38,6 +38,7 @@ EXCUSED = {
     "tctune_build_file": "tctune.build opens a Work first, as for all else",
     "tctune_cases_check": "verify_cases checks its options",
     "tctune_compare_check": "compare_show checks its options",
+    "tctune_explain_check": "explain checks its options",
     "tctune_output_shape": "of the model's own context; Python's models have contexts of their own",
     "tctune_profile": "as tctune_output_shape",
     "tctune_run": "as tctune_output_shape",

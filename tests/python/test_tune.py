@@ -46,7 +46,8 @@ OPTIONS = {tctune.show: "tctune_show_options", tctune.compare_show: "tctune_comp
            tctune.Work.bench: "tctune_bench_kernel_options", tctune.Schedule: "tctune_schedule_options",
            tctune.Schedule.measure: "tctune_measure_options", tctune.Model.bench: "tctune_bench_options",
            tctune.Model.trace: "tctune_trace_options", tctune.Model.trial: "tctune_trial_options", tctune.Database.rerun: "tctune_rerun_options",
-           tctune.Worker: "tctune_worker_options"}
+           tctune.Worker: "tctune_worker_options", tctune.explain: "tctune_explain_options", tctune.page: "tctune_page_options",
+           tctune.page_data: "tctune_page_options"}
 
 
 def left_out(function, struct, **named):
@@ -63,7 +64,7 @@ def test_nothing_of_the_structs_is_left_out():
     assert not left_out(tctune.build, "tctune_build_options", database="db")
     for function, struct in OPTIONS.items():
         assert not left_out(function, struct, database="db", shapes="shape", level="opt_level", without="disable_pass",
-                            default_steps="default") - {"bounded"}
+                            default_steps="default") - {"bounded", "command"}
     for kind, struct in STRUCTS:
         assert {name for name, _ in _ffi.ffi.typeof(struct).fields} - {"struct_size", "ntimes"} <= {f.name for f in dataclasses.fields(kind)}
 

@@ -1,0 +1,47 @@
+/* Reports to look at (include/tctune/page.h). */
+#include "report/page/page.h"
+#include "api/api_int.h"
+
+static tc_status make_data(const tctune_work *w, const tctune_page_options *options, json_t **out, tc_error *err) {
+    tctune_page_options o;
+    tc_page_options p;
+    TC_TRY(API_OPTIONS(o, options, err));
+    if (!o.database)
+        return tc_fail(err, TC_BAD_INPUT, "database: a report is of a database, and none is named");
+    if (o.threads < 0)
+        return tc_fail(err, TC_BAD_INPUT, "no record is of %d threads: give 1 or more, or 0", o.threads);
+    p = (tc_page_options){.database = o.database,
+                          .baseline = o.baseline,
+                          .documents = o.documents,
+                          .target = o.target,
+                          .threads = o.threads,
+                          .command = o.command,
+                          .quick = o.quick != 0};
+    TC_TRY(api_accuracy(o.accuracy, o.precision, &p.accuracy, err));
+    if (w) {
+        p.model = tc_graph_work_path(w->w);
+        p.ntask = tc_graph_work_tasks(w->w, &p.tasks);
+    }
+    return tc_page_data(&p, out, err);
+}
+
+static tc_status make_page(const tctune_work *w, const tctune_page_options *options, char **html, tc_error *err) {
+    json_t *data;
+    TC_TRY(make_data(w, options, &data, err));
+    return tc_page_write(data, html, err);
+}
+
+tctune_status tctune_page(const tctune_work *w, const tctune_page_options *options, char **html, char *error, size_t error_size) {
+    API_DOCUMENT(err, error, error_size, html, make_page(w, options, html, &err));
+}
+
+static tc_status make_text(const tctune_work *w, const tctune_page_options *options, char **json, tc_error *err) {
+    json_t *data;
+    TC_TRY(make_data(w, options, &data, err));
+    return tc_page_text(data, json, err);
+}
+
+tctune_status tctune_page_data(const tctune_work *w, const tctune_page_options *options, char **json, char *error,
+                               size_t error_size) {
+    API_DOCUMENT(err, error, error_size, json, make_text(w, options, json, &err));
+}

@@ -1,0 +1,164 @@
+/* tctune report: what a database tells, as a page to look at. */
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/work.h"
+#include "support/system/fs.h"
+
+typedef struct report_args {
+    tc_cli_common common;
+    tc_cli_source_args source;
+    tc_cli_db_args db;
+    tc_cli_target_args target;
+    tc_cli_accuracy_args accuracy;
+    const char *out, *baseline;
+    tc_cli_texts with;
+    bool quick, json;
+} report_args;
+
+static const tc_cli_option options[] = {
+    TC_CLI_DB_OPTION(report_args, db.path),
+    TC_CLI_SOURCE_OPTIONS(report_args, source),
+    TC_CLI_TEXT(report_args, baseline, "baseline", "FILE.db", "another database, which times are compared with"),
+    TC_CLI_LIST(report_args, with, "with", "FILE.json",
+                "what `tctune bench --json` printed: latencies of whole runs, times in the network, curves over sizes, what the "
+                "machine can do; may be repeated"),
+    TC_CLI_OUT_OPTION(report_args, out),
+    TC_CLI_TARGET_OPTION(report_args, target.name),
+    TC_CLI_ACCURACY_OPTIONS(report_args, accuracy),
+    TC_CLI_COUNT(report_args, target.threads, "threads", "N", "records of so many threads; default those that are most"),
+    TC_CLI_WEIGHTS_OPTION(report_args, source.weights),
+    TC_CLI_FLAG(report_args, quick, "quick", "measure nothing: times have no roof, unless --with says what the machine can do"),
+    TC_CLI_PASS_OPTIONS(report_args, source.passes),
+    TC_CLI_JSON_OPTION(report_args, json),
+};
+
+/* ---- the command, as the page shows it ---- */
+
+static void add_word(tc_strbuf *b, const char *word) {
+    bool plain = *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:=+-") == strlen(word);
+    tc_sb_addc(b, ' ');
+    if (plain) {
+        tc_sb_add(b, word);
+        return;
+    }
+    tc_sb_addc(b, '\'');
+    for (const char *p = word; *p; p++)
+        tc_sb_add(b, *p == '\'' ? "'\\''" : (const char[]){*p, 0});
+    tc_sb_addc(b, '\'');
+}
+
+static void add_option(tc_strbuf *b, const char *name, const char *value) {
+    if (value) {
+        tc_sb_printf(b, " --%s", name);
+        add_word(b, value);
+    }
+}
+
+static void add_options(tc_strbuf *b, const char *name, const tc_cli_texts *values) {
+    for (size_t i = 0; i < values->len; i++)
+        add_option(b, name, values->data[i]);
+}
+
+static void write_command(const report_args *a, tc_strbuf *b) {
+    tc_sb_add(b, "tctune report");
+    add_option(b, "db", tc_cli_db_path(&a->db));
+    add_option(b, "model", a->source.model);
+    add_option(b, "te", a->source.te);
+    add_options(b, "shape", &a->source.shape);
+    add_option(b, "baseline", a->baseline);
+    add_options(b, "with", &a->with);
+    add_option(b, "target", a->target.name);
+    add_option(b, "accuracy", a->accuracy.accuracy);
+    add_option(b, "precision", a->accuracy.precision);
+    if (a->target.threads)
+        tc_sb_printf(b, " --threads %d", a->target.threads);
+    if (a->quick)
+        tc_sb_add(b, " --quick");
+    if (a->out)
+        tc_sb_add(b, " -o");
+    if (a->out)
+        add_word(b, a->out);
+}
+
+/* ---- making it ---- */
+
+static int write_page(const report_args *a, const tctune_work *w, const tctune_page_options *o, tc_error *err) {
+    char *html, size[24];
+    int status = tc_cli_status(tctune_page(w, o, &html, TC_CLI_SAY(err)));
+    if (status != TC_CLI_DONE)
+        return status;
+    size_t n = strlen(html);
+    tc_status s = tc_fs_write(a->out, html, n, err);
+    tctune_text_free(html);
+    if (s != TC_OK)
+        return TC_CLI_FAILED;
+    printf("%s: %s\n", a->out, tc_text_bytes(size, (double)n));
+    return TC_CLI_DONE;
+}
+
+static int print_data(const tctune_work *w, const tctune_page_options *o, tc_error *err) {
+    char *text;
+    int status = tc_cli_status(tctune_page_data(w, o, &text, TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE) {
+        puts(text);
+        tctune_text_free(text);
+    }
+    return status;
+}
+
+static int make(const report_args *a, const tctune_work *w, tc_error *err) {
+    tc_strbuf command = {0};
+    write_command(a, &command);
+    tctune_page_options o = {.struct_size = sizeof o,
+                             .database = tc_cli_db_path(&a->db),
+                             .baseline = a->baseline,
+                             .documents = a->with.data,
+                             .target = a->target.name,
+                             .threads = a->target.threads,
+                             .accuracy = a->accuracy.accuracy,
+                             .precision = a->accuracy.precision,
+                             .command = tc_sb_str(&command),
+                             .quick = a->quick};
+    int status = a->json ? print_data(w, &o, err) : write_page(a, w, &o, err);
+    tc_strbuf_free(&command);
+    return status;
+}
+
+static int check(const report_args *a, tc_error *err) {
+    if (a->json == (a->out != NULL))
+        return tc_cli_usage(err, a->out ? "--out is for the page, --json for its data on standard output: give one of them"
+                                        : "--out is missing: where the page is written (or --json, for its data)");
+    if (a->source.model || a->source.te)
+        return tc_cli_work_check(&a->source, err);
+    return tc_cli_check_target(&a->target, false, err);
+}
+
+static int run(const void *args, tc_error *err) {
+    const report_args *a = args;
+    tctune_work *w = NULL;
+    tc_cli_source_args source = a->source;
+    int status = check(a, err);
+    source.varying = true;
+    if (status == TC_CLI_DONE && a->out && tc_fs_check_writable(a->out, err) != TC_OK)
+        return TC_CLI_FAILED;
+    if (status == TC_CLI_DONE && (source.model || source.te))
+        status = tc_cli_work_open(&source, NULL, 0, &w, err);
+    if (status == TC_CLI_DONE)
+        status = make(a, w, err);
+    tctune_work_free(w);
+    return status;
+}
+
+const tc_cli_command tc_cli_report = {
+    .name = "report",
+    .summary = "make a page of what a database tells: times beside roofs, curves, schedules, failures",
+    .details =
+        "The page is one HTML file that needs no network and no server. It shows the kernels of --model or --te; without "
+        "these, every workload of the database. Records are of one target and number of threads: this machine's, or where it "
+        "has none those that are most. Where they are of another machine nothing is measured; else peak and bandwidths are, in "
+        "about a second. With --json the data that the page shows go to standard output.",
+    TC_CLI_ARGS(report_args, options),
+    .defaults = &(const report_args){.source = TC_CLI_SOURCE_DEFAULTS},
+    .run = run,
+};

@@ -1,0 +1,74 @@
+// One kernel: its times, its code, and what its decisions are worth by the records that there are.
+
+// Of each decision of the best record: the best time of records that decided the same, and of those that did not. Records with the same
+// steps alone are compared, and they differ in more than the one decision, so this is what was seen, not what the decision causes.
+function worths(k) {
+    const best = k.timed.find(r => r.id === k.best.record);
+    if (!best) return [];
+    const like = k.timed.filter(r => r.steps === best.steps);
+    return best.steps.map((place, i) => {
+        const mine = best.choices[i + 1], others = like.filter(r => r.choices[i + 1] !== mine);
+        const rival = others.reduce((a, r) => !a || r.ms < a.ms ? r : a, null);
+        return {i, step: place.step, value: place.values[mine], tried: new Set(like.map(r => r.choices[i + 1])).size, of: like.length,
+            rival: rival ? place.values[rival.choices[i + 1]] : null, rivalRecord: rival && rival.id, worth: rival ? rival.ms / best.ms - 1 : null, ms: rival && rival.ms};
+    });
+}
+
+function decisionTable(k) {
+    const rows = worths(k);
+    if (!rows.length) return absent(k.has ? "The best record's times are not among those of this mode." : "There is no best record.");
+    return make("figure", {id: "decisions"}, table([
+        {name: "#", of: r => r.i, show: r => String(r.i), n: true},
+        {name: "decision", of: r => r.step, show: r => make("code", {}, r.step), wide: true},
+        {name: "best record", show: r => make("code", {}, r.value)},
+        {name: "values tried", of: r => r.tried, show: r => String(r.tried), n: true},
+        {name: "next best with", show: r => r.rival === null ? "nothing else was tried" : make("code", {}, r.rival)},
+        {name: "which takes", of: r => r.ms, show: r => asTime(r.ms), n: true, key: "rival_ms"},
+        {name: "that is", of: r => r.worth, show: r => asChange(r.worth), n: true},
+        {name: "record", of: r => r.rivalRecord, show: r => r.rivalRecord === null ? "\u2013" : String(r.rivalRecord), n: true},
+    ], rows, {label: "Decisions", sort: 6, down: true}),
+    make("figcaption", {}, "Of each decision of the best record: the fastest record with the same steps that decided otherwise (" + count(rows[0].of, "record") + " with these steps). Those differ in other decisions too, so it says what was seen, not what the decision alone is worth. ",
+        make("code", {}, `tctune compare --db ${data.database.file} ${k.best.record} RECORD`)));
+}
+
+function kernelFacts(k) {
+    const b = k.best;
+    const fact = (name, value, small) => make("div", {}, make("dt", {}, name), make("dd", {}, value, small ? " " : null, small ? make("small", {}, small) : null));
+    return make("dl", {class: "facts"},
+        fact("best", k.has ? asTime(b.median_ms) : "\u2013", k.has ? "record " + b.record : null),
+        fact("of the roof", asShare(b.of_roof), known(b.roof_ms) ? asTime(b.roof_ms) + ", " + b.bound_by : "not known"),
+        fact("rate", asNumber(k.gflops) + " GFLOP/s", k.unit ? "unit " + k.unit : null),
+        fact("operations", asNumber(k.flops / 1e6) + " MFLOP", asBytes(k.bytes) + " moved"),
+        data.baseline ? fact("baseline", asTime(k.baseline.median_ms), known(k.baseline.median_ms) && k.has ? asChange(b.median_ms / k.baseline.median_ms - 1) : k.baseline.why) : null,
+        fact("first schedule tried", asTime(k.first), known(k.first) && k.has ? digits(k.first / b.median_ms, 3) + " times the best" : null));
+}
+
+function kernelBody(k) {
+    const show = `tctune show ${sourceOf(k)} --db ${data.database.file}`;
+    const code = make("div"), sides = [["best", k.best]];
+    if (data.baseline && k.baseline.record !== null) sides.push(["baseline", k.baseline]);
+    const put = name => code.replaceChildren(codePanes(sides.find(s => s[0] === name)[1]));
+    put("best");
+    return [make("h3", {}, k.name), k.has ? null : absent("No record is used: " + k.best.why + "."), known(k.flops) ? kernelFacts(k) : absent("Its workload cannot be read, so operations and bytes are not known."),
+        make("figure", {id: "modes"}, modeTable(k), make("figcaption", {}, "The best record of each mode, and the middle half of its timings. Times of different modes are not compared with each other. ", make("code", {}, `tctune bench ${sourceOf(k)} --db ${data.database.file}`))),
+        make("h3", {}, "Decisions"), decisionTable(k), make("h3", {}, "Schedule, nest and assembly"),
+        sides.length > 1 ? make("div", {class: "controls"}, choice("of", "side", sides.map(s => [s[0], s[0]]), "best", put)) : null,
+        make("figure", {id: "code"}, code, make("figcaption", {}, "A loop of the nest shows its instructions, and the first instruction of a loop its place in the nest. The bar is the hot loop. ", make("code", {}, show))),
+        behind("Workload", () => plainLines(k.workload))];
+}
+
+function kernelSection() {
+    const host = body("kernel");
+    if (!kernels.length) {
+        host.append(absent("There are no kernels to show."));
+        return;
+    }
+    const content = make("div");
+    let shown = null;
+    host.append(make("div", {class: "controls"}, kernelSelect()), content);
+    onChange(() => {
+        if (state.kernel === shown) return;
+        shown = state.kernel;
+        content.replaceChildren(...kernelBody(shown).filter(x => x));
+    });
+}
