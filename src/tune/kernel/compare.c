@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codegen/code/code.h"
+#include "measure/machine/caches.h"
 #include "measure/machine/unit_peak.h"
 #include "support/vec.h"
 #include "te/text.h"
@@ -78,6 +79,13 @@ tc_tune_difference *tc_tune_differences(const tc_tune_side *a, const tc_tune_sid
 
 /* ---- roofline ---- */
 
+/* Bytes of which nothing is in a cache at the next pass. A virtual machine reports the last cache of its host, many times of what it has. */
+static double beyond_caches(const tc_machine *m) {
+    enum { BEYOND = 4 /* times the last cache */ };
+    int64_t last = tc_meas_known_caches(m).last;
+    return BEYOND * (double)TC_MAX(m->l2, last > 0 ? last : m->l3);
+}
+
 /* What a call must move. Timed cold, what is not constant was written just before: it is in a cache. */
 static double traffic(const tc_workload *w, tc_meas_mode mode) {
     bool cold = mode == TC_MEAS_COLD && tc_te_constant_bytes_read(w) > 0;
@@ -85,11 +93,10 @@ static double traffic(const tc_workload *w, tc_meas_mode mode) {
 }
 
 tc_tune_roof tc_tune_roofline(const tc_workload *w, const tc_target *t, tc_meas_mode mode, const tc_tune_roof *earlier) {
-    enum { BEYOND = 4 /* times the last cache: nothing of it is still there at the next pass */ };
     const tc_machine *m = &t->machine;
     int threads = m->cores;
     tc_tune_roof r = {.flops = tc_te_flops(w), .bytes = traffic(w, mode), .unit = tc_te_unit(w, m->intrinsics)};
-    double footprint = mode == TC_MEAS_COLD ? fmax(r.bytes, BEYOND * (double)TC_MAX(m->l2, m->l3)) : r.bytes;
+    double footprint = mode == TC_MEAS_COLD ? fmax(r.bytes, beyond_caches(m)) : r.bytes;
     tc_meas_stream stream = tc_meas_measure_stream(threads, (int64_t)footprint, 0.4);
     r.intensity = r.flops / r.bytes;
     tc_meas_peak peak = {.f32_gflops = tc_meas_measure_fma(threads, 0.4)};
