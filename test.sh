@@ -158,7 +158,7 @@ fleet() {
 step "installing packages"
 scripts/install-deps.sh
 # Parts that lack something say so and are left out.
-[ "$mode" != --full ] || scripts/install-deps.sh --abi --clang --docs --musl --packages --python || true
+[ "$mode" != --full ] || scripts/install-deps.sh --abi --browser --clang --docs --musl --packages --python || true
 if [ "$mode" = --fast ]; then
     build release --target unit_tests
     suite "the unit tests (release)" release -L unit
