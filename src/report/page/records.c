@@ -119,8 +119,8 @@ static tc_status take(void *user, const tc_record *r, tc_error *err) {
     put(t, AT_phase, number_of(&t->phases, r->phase));
     put(t, AT_predicted, tc_report_real(r->predicted));
     put(t, AT_decisions, page_decisions_of(t->decisions, r->trace));
-    (void)number_of(&t->hosts, r->host);
-    (void)number_of(&t->versions, r->tctune_version);
+    json_decref(number_of(&t->hosts, r->host));
+    json_decref(number_of(&t->versions, r->tctune_version));
     return TC_OK;
 }
 

@@ -76,9 +76,9 @@ void page_find_roofs(page *p) {
 }
 
 json_t *page_tell_roofs(const page_roofs *r) {
-    json_t *levels = json_array();
     if (!r->from)
         return json_pack("{s:n,s:s}", "from", "why", r->why);
+    json_t *levels = json_array();
     for (int i = 0; i < r->nlevel; i++)
         json_array_append_new(levels, json_pack("{s:s,s:I,s:f}", "name", r->level[i].name, "bytes", (json_int_t)r->level[i].bytes,
                                                 "gbs", r->level[i].gbs));
