@@ -32,7 +32,7 @@ static json_t *trial_json(const tc_tune_trial *t) {
     return j;
 }
 
-static json_t *finding_json(const tc_tune_finding *f) {
+static json_t *finding_json(const tc_tune_finding *f, bool certain) {
     json_t *j = json_pack("{s:s,s:s,s:s,s:s}", "cause", tc_tune_cause_text(f->cause), "meaning", tc_tune_cause_meaning(f->cause),
                           "remedy", tc_tune_cause_remedy(f->cause), "evidence", f->evidence);
     json_object_set_new(j, "estimate", tc_report_real(100 * f->estimate));
@@ -40,7 +40,7 @@ static json_t *finding_json(const tc_tune_finding *f) {
     json_object_set_new(j, "saves", f->trial >= 0 ? tc_report_real(100 * f->saves) : json_null());
     json_object_set_new(j, "saves_at_least", f->trial >= 0 ? tc_report_real(100 * f->low) : json_null());
     json_object_set_new(j, "trial", f->trial >= 0 ? json_integer(f->trial) : json_null());
-    json_object_set_new(j, "is_cause", json_boolean(f->score >= TC_TUNE_WORTH));
+    json_object_set_new(j, "is_cause", json_boolean(certain && f->score >= TC_TUNE_WORTH));
     return j;
 }
 
@@ -77,6 +77,14 @@ static json_t *roof_json(const tc_tune_roof *r, double seconds) {
     return j;
 }
 
+/* As the document of a search has it. */
+static void put_calm(json_t *j, const tc_tune_explanation *x) {
+    json_object_set_new(j, "busy", json_boolean(x->disturbed));
+    json_object_set_new(j, "slowdown", x->slowdown > 0 ? json_real(x->slowdown) : json_null());
+    json_object_set_new(j, "spread", x->slowdown > 0 ? json_real(x->spread) : json_null());
+    json_object_set_new(j, "waited", json_real(x->waited));
+}
+
 static void put_measured(json_t *j, const tc_tune_explanation *x) {
     json_object_set_new(j, "median_ms", tc_report_real(x->seconds * 1e3));
     json_object_set_new(j, "gflops", tc_report_real(x->roof.flops / x->seconds / 1e9));
@@ -94,10 +102,11 @@ json_t *tc_report_explanation(const tc_report_explained *e) {
     json_object_set_new(j, "form", text_or_null(e->form));
     json_object_set_new(j, "unmeasured", text_or_null(x->unmeasured));
     json_object_set_new(j, "no_best", text_or_null(e->no_best));
+    put_calm(j, x);
     if (!x->unmeasured)
         put_measured(j, x);
     for (int i = 0; i < x->nfinding; i++)
-        json_array_append_new(causes, finding_json(&x->finding[i]));
+        json_array_append_new(causes, finding_json(&x->finding[i], !x->disturbed));
     for (int i = 0; i < x->ntrial; i++)
         json_array_append_new(trials, trial_json(&x->trial[i]));
     json_object_set_new(j, "causes", causes);

@@ -15,17 +15,22 @@ printf 'jo, jv = split Y.j [_, 16]\nvectorize Y.jv\n' >hand.sched
 
 # ---- a schedule by hand ----
 ok "$TCTUNE" explain --te ffn.te --sched hand.sched --threads 1 --seconds 8 --json
-for key in answer kernel hash spec origin threads mode schedule nest asm_facts.instructions seconds causes.0.cause causes.0.meaning \
+for key in answer busy slowdown spread waited kernel hash spec origin threads mode schedule nest asm_facts.instructions seconds causes.0.cause causes.0.meaning \
     causes.0.remedy causes.0.evidence causes.0.estimate trials.0.kind trials.0.decision trials.0.what trials.0.schedule; do
     json out $key >/dev/null
 done
 [ "$(json out spec)" = hand.sched ] || fail "spec"
 [ "$(json out threads)" -eq 1 ] || fail "threads"
 "$JSON" out trials.0.low >/dev/null || fail "an interval"
+if [ "$(json out busy)" = true ]; then # whoever else is at work here
+    grep -q '"answer": ".* on a disturbed machine' out || fail "the answer does not say that the machine is disturbed"
+    says '"cause": null'
+    ! grep -q '"is_cause": true' out || fail "a cause that is certain on a disturbed machine"
+fi
 grep -q '"no vectors"' out || fail "a scalar sum is not suspected to have no vectors"
 grep -q '"vectors along t0.i1"' out || fail "vectors for the sum were not tried"
 ok "$TCTUNE" explain --te ffn.te --sched hand.sched --threads 1 --seconds 5
-says "kernel ffn: hand.sched" "# ---- causes that are suspected ----" "no vectors"
+says "kernel ffn: hand.sched" "# ---- causes that are suspected" "no vectors"
 head -n 1 out | grep -q '\.$' || fail "the first line is no sentence"
 [ ! -e tctune.db ] || fail "explaining made a database"
 

@@ -119,7 +119,8 @@ const tc_cli_command tc_cli_explain = {
         "gave which figure stands beside it. The kernel is that of --te or --model "
         "and --kernel, or of a record. A record of another machine, or a schedule for another --target, is explained by its "
         "program "
-        "alone, and not run. Nothing is stored.",
+        "alone, and not run. While others use the machine it waits, for a quarter of its time at most; if they go on, it says so "
+        "first, its intervals are wider, and no cause is certain. Nothing is stored.",
     TC_CLI_ARGS(explain_args, options),
     .defaults = &(const explain_args){.source = TC_CLI_SOURCE_DEFAULTS},
     .run = run,

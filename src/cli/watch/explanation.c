@@ -16,10 +16,10 @@ static void print_interval(tc_cli_table *t, const json_t *j) {
         tc_cli_cell(t, "-");
 }
 
-static void print_causes(const json_t *causes) {
+static void print_causes(const json_t *causes, bool busy) {
     static const char *const head[] = {"cause", ">estimate", ">saves", ">at least", "what was seen"};
     tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
-    heading("causes that are suspected");
+    heading(busy ? "causes that are suspected (measured on a disturbed machine)" : "causes that are suspected");
     for (size_t i = 0; i < json_array_size(causes); i++) {
         const json_t *c = json_array_get(causes, i);
         bool measured = json_is_true(json_object_get(c, "measured"));
@@ -104,8 +104,9 @@ void tc_cli_print_explanation(const json_t *j) {
            tc_cli_text(j, "spec"), tc_cli_text(j, "origin"), tc_cli_number(j, "threads"), tc_cli_text(j, "mode"));
     if (no_best)
         printf("the database was not looked at for a better record: %s\n", no_best);
-    print_causes(json_object_get(j, "causes"));
-    if (!json_is_string(json_object_get(j, "unmeasured"))) {
+    bool measured = !json_is_string(json_object_get(j, "unmeasured"));
+    print_causes(json_object_get(j, "causes"), measured && json_is_true(json_object_get(j, "busy")));
+    if (measured) {
         print_trials(json_object_get(j, "trials"));
         print_limits(j);
         print_parts(json_object_get(j, "parts"));

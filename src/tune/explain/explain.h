@@ -3,7 +3,10 @@
  * Each decision is changed alone (search_space/changes), which is measured in turns with the schedule as it is: what it is worth. What the
  * schedule becomes is read for causes of slowness (causes.def); each of these that is suspected has something that would be faster if it
  * were one: a change that has less of it, or the schedule under other conditions. A cause counts by what that saves, as surely as the
- * rounds show, and only where nothing such could be measured by half of what is estimated. */
+ * rounds show, and only where nothing such could be measured by half of what is estimated.
+ *
+ * The machine is looked at before and between the rounds. While it is disturbed they wait, for a part of their time; if it stays so, the
+ * explanation says that first, and is sure of nothing. */
 #ifndef TC_TUNE_EXPLAIN_EXPLAIN_H
 #define TC_TUNE_EXPLAIN_EXPLAIN_H
 
@@ -89,9 +92,13 @@ typedef struct tc_tune_explanation {
     tc_tune_trial *trial;
     int nfinding; /* the main cause first */
     tc_tune_finding finding[TC_NCAUSES];
-    bool helps;         /* finding[0] is a cause: something is faster beyond TC_TUNE_WORTH */
+    bool helps;         /* finding[0] is a cause: something is faster beyond TC_TUNE_WORTH. Never on a disturbed machine */
     const char *answer; /* a sentence or two */
     double took;        /* seconds of the explanation */
+    /* Others used the machine while it was measured, or its clock sank: no share and no cause is certain, and intervals are wider. `slowdown` and `spread` as in
+     * tc_meas_calm, 0 where nothing was measured; `waited`: seconds, for it to become quiet. */
+    bool disturbed;
+    double slowdown, spread, waited;
 } tc_tune_explanation;
 
 /* What saves less of the time than this is not called a cause. */

@@ -39,6 +39,13 @@ typedef struct entrant {
     bool turns;      /* it is in the turns */
 } entrant;
 
+/* How quiet the machine was while the rounds were run. */
+typedef struct tune_calm {
+    int rounds, rough;       /* of which so many were of a disturbed machine */
+    double slowdown, spread; /* tc_meas_calm, means over the rounds; 0 without any */
+    double waited;           /* seconds, for it to become quiet */
+} tune_calm;
+
 typedef struct field {
     const tc_tune_schedule *s;
     const tc_tune_explain_options *o;
@@ -47,12 +54,14 @@ typedef struct field {
     traits own;
     tc_tune_side *side;
     double began, seconds_left; /* tc_now() when measuring began, and what it may take */
-    double fork;                /* seconds of a parallel loop that does nothing; 0: unknown */
-    tc_meas_input in;           /* the schedule's */
-    double screened;            /* seconds */
-    double seconds;             /* in turns */
-    const char *unmeasured;     /* why there are no times to speak of; NULL: there are */
-    tc_meas_shares shares;      /* of its threads' time */
+    tune_calm calm;
+    tc_meas_drift looks;    /* at the machine, while nothing is measured */
+    double fork;            /* seconds of a parallel loop that does nothing; 0: unknown */
+    tc_meas_input in;       /* the schedule's */
+    double screened;        /* seconds */
+    double seconds;         /* in turns */
+    const char *unmeasured; /* why there are no times to speak of; NULL: there are */
+    tc_meas_shares shares;  /* of its threads' time */
     int n, cap;
     entrant *e; /* without the schedule itself */
 } field;
@@ -61,6 +70,25 @@ typedef struct field {
 TC_NODISCARD tc_status tune_enter(field *f, tc_error *err);
 /* Each once, then the best and those that tell of causes in turns (turns.c). */
 TC_NODISCARD tc_status tune_take_turns(field *f, tc_error *err);
+
+/* What is measured on; tests make one up. */
+typedef struct tune_machine {
+    tc_meas_calm (*look)(void *user);            /* as it is now */
+    double (*pause)(void *user, double seconds); /* the time, in seconds, when they are over */
+    void *user;
+} tune_machine;
+
+/* Looks at the machine, and again while it is disturbed, for so many seconds at most; *calm: the last look. Returns the seconds that it waited (calm.c). */
+double tune_await_calm(const tune_machine *m, double most, const volatile sig_atomic_t *stop, tc_meas_calm *calm);
+/* A round was run on a machine that was seen so. */
+void tune_note_round(tune_calm *c, const tc_meas_calm *seen);
+bool tune_is_disturbed(const tune_calm *c);
+/* By how much, as a share, a time may be wrong because of it, which neither rounds nor repeats show; 0 on a quiet machine. */
+double tune_unrest(const tune_calm *c);
+
+/* Of seconds[0..done) of the schedule, and of entrant i from seconds[(i + 1) * stride] on: what each takes against the schedule (judge.c). Intervals are
+ * as much wider as the machine was disturbed. */
+void tune_judge(field *f, const double *seconds, int stride, int done, entrant *const *in, int n);
 
 /* What a cause costs by what is read off the program, as a share of the time: 0, not suspected. *why: what was seen (causes.c). */
 double tune_suspect(const field *f, tc_tune_cause c, const char **why);

@@ -107,7 +107,7 @@ void tune_rank(const field *f, tc_tune_explanation *x) {
     }
     if (!x->unmeasured)
         add_other(f, x);
-    x->helps = x->nfinding && x->finding[0].score >= TC_TUNE_WORTH;
+    x->helps = !x->disturbed && x->nfinding && x->finding[0].score >= TC_TUNE_WORTH;
 }
 
 /* ---- the answer ---- */
@@ -128,6 +128,20 @@ static const char *remedy(const field *f, const tc_tune_finding *t) {
                            100 * t->saves, 100 * (1 - e->t.high), 100 * (1 - e->t.low));
 }
 
+/* What is first is a suspicion; the sentence begins with why. */
+static const char *uncertain(const field *f, const tc_tune_explanation *x) {
+    const tc_tune_finding *t = &x->finding[0];
+    const char *first = x->nfinding && t->score >= TC_TUNE_WORTH
+                            ? tc_arena_printf(f->arena, "First comes %s: %s; %s", tc_tune_cause_text(t->cause),
+                                              tc_tune_cause_meaning(t->cause), remedy(f, t))
+                            : "Nothing that was tried saves more than that";
+    return tc_arena_printf(
+        f->arena,
+        "Measured on a disturbed machine, so that no cause is certain: a fixed loop took %.3g times as long as "
+        "at best, and repeats of a kernel differed by %.0f %%. %s. %s. A quiet machine tells more.",
+        x->slowdown, 100 * x->spread, first, how_far(f, x));
+}
+
 static const char *unmeasured(const field *f, const tc_tune_explanation *x) {
     if (!x->nfinding)
         return tc_arena_printf(f->arena, "Nothing was measured (%s), and the program shows nothing that makes it slow.",
@@ -141,6 +155,8 @@ void tune_answer(const field *f, tc_tune_explanation *x) {
     const tc_tune_finding *t = &x->finding[0];
     if (x->unmeasured)
         x->answer = unmeasured(f, x);
+    else if (x->disturbed)
+        x->answer = uncertain(f, x);
     else if (!x->helps)
         x->answer =
             tc_arena_printf(f->arena, "Nothing within the space helps: no change that was tried saves %.0f %% of the time. %s.",

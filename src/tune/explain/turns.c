@@ -1,6 +1,7 @@
 /* The measurement: everybody once beside the schedule, then those that matter in turns with it. */
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "support/log.h"
 #include "support/system/stop.h"
@@ -10,21 +11,51 @@
 enum { FASTEST = 8, OF_CAUSES = 6, LEAST = 3, FEWEST = 8, ROUNDS = 15 };
 /* What took longer by more than this when it was tried once is not the faster one. */
 static const double once_spread = 1.3;
-static const double screen_budget = 0.1, turn_budget = 0.06, screen_share = 0.4;
+static const double screen_share = 0.4;
+/* Of the time, so much may be waited for a machine that is disturbed. */
+static const double wait_share = 0.25;
+/* Threads spin for some milliseconds when they are done, those that a look runs on and those that candidates run on. */
+static const double until_asleep = 0.01;
 
-static tc_meas_options options_of(const field *f, double budget, double early_stop, double share) {
+static tc_meas_options options_of(const field *f) {
     const tc_tune_explain_options *o = f->o;
     return (tc_meas_options){.target = o->target->text,
                              .threads = o->target->machine.cores,
                              .mode = TC_MEAS_HOT, /* inputs say cold */
-                             .samples = 3,
-                             .budget = budget,
-                             .early_stop = early_stop,
+                             .samples = 5,        /* fewer do not show how much repeats differ */
+                             .budget = 0.06,
+                             .early_stop = 3,
                              .build_limit = 8,
                              .run_limit = 5,
                              .seed = o->seed,
-                             .deadline = f->began + share * f->seconds_left,
                              .stop = o->stop};
+}
+
+/* ---- waiting ---- */
+
+static tc_meas_calm look(void *user) {
+    field *f = user;
+    tc_meas_drift_look(&f->looks, f->o->target->machine.cores);
+    return tc_meas_drift_state(&f->looks);
+}
+
+static double rest(void *user, double seconds) {
+    (void)user;
+    struct timespec t = {.tv_sec = (time_t)seconds, .tv_nsec = (long)(1e9 * fmod(seconds, 1))};
+    nanosleep(&t, NULL); /* a signal may cut it short: the stop flag is looked at, and the time as well */
+    return tc_now();
+}
+
+static double may_wait(const field *f) {
+    return TC_MAX(0, wait_share * f->seconds_left - f->calm.waited);
+}
+
+static tc_meas_calm await_calm(field *f) {
+    tc_meas_calm calm;
+    rest(NULL, until_asleep);
+    f->calm.waited += tune_await_calm(&(tune_machine){look, rest, f}, may_wait(f), f->o->stop, &calm);
+    rest(NULL, until_asleep);
+    return calm;
 }
 
 /* ---- once ---- */
@@ -50,8 +81,12 @@ static void take_screening(field *f, const tc_record *r) {
 static tc_status too_few(field *f, int rounds, tc_error *err) {
     if (tc_is_raised(f->o->stop))
         return tc_fail(err, TC_ENV, "stopped after %d rounds: too few to tell anything", rounds);
-    f->unmeasured = tc_arena_printf(f->arena, "%d rounds were done in %.0f s, too few to tell anything: is the machine busy?",
-                                    rounds, tc_now() - f->began);
+    tc_meas_calm last = tc_meas_drift_state(&f->looks);
+    if (!f->calm.rounds)
+        tune_note_round(&f->calm, &last);
+    f->unmeasured =
+        tc_arena_printf(f->arena, "%d rounds were done in %.0f s, too few to tell anything%s", rounds, tc_now() - f->began,
+                        tune_is_disturbed(&f->calm) ? " on a disturbed machine" : ": is the machine busy?");
     return TC_OK;
 }
 
@@ -118,22 +153,28 @@ static void choose(field *f, int room) {
 }
 
 /* How many can have their rounds in the time that is left, when a run takes as long as it did in the screening. */
-static int room_for(const field *f, const tc_meas *m) {
+static int room_for(const field *f, const tc_meas *m, bool waiting) {
     tc_meas_stats s = tc_meas_get_stats(m);
-    double left = f->began + f->seconds_left - tc_now() - s.build_seconds / 2;
+    double left = f->began + f->seconds_left - tc_now() - s.build_seconds / 2 - (waiting ? may_wait(f) : 0);
     double run = s.ran ? s.run_seconds / (double)s.ran : 0;
     return run > 0 ? (int)TC_MAX(1, TC_MIN(f->n, left / (run * FEWEST) - 1)) : f->n;
 }
 
-static void judge(field *f, const double *seconds, int done, entrant *const *in, int n) {
-    f->seconds = tc_meas_median(seconds, (size_t)done);
-    for (int i = 0; i < n; i++) {
-        tc_tune_verdict v = tc_tune_judge(seconds, seconds + (size_t)(i + 1) * ROUNDS, done, f->o->seed);
-        in[i]->t.rounds = done;
-        in[i]->t.ratio = v.ratio;
-        in[i]->t.low = v.low;
-        in[i]->t.high = v.high;
-    }
+/* Takes part in each round, to look at the machine. */
+typedef struct watcher {
+    field *f;
+    tc_meas *m;
+} watcher;
+
+static tc_status watch(void *user, double *seconds, tc_error *err) {
+    const watcher *w = user;
+    (void)err;
+    tc_meas_calm calm = tc_meas_get_calm(w->m);
+    tune_note_round(&w->f->calm, &calm);
+    if (calm.disturbed && may_wait(w->f) > 0)
+        await_calm(w->f);
+    *seconds = calm.slowdown;
+    return TC_OK;
 }
 
 static tc_status run(field *f, tc_meas *m, tc_error *err) {
@@ -147,8 +188,9 @@ static tc_status run(field *f, tc_meas *m, tc_error *err) {
             input[n] = f->e[i].in;
         }
     tc_record *r = TC_NEW_N(f->arena, tc_record, (size_t)n + 1);
-    double *seconds = TC_NEW_N(f->arena, double, ((size_t)n + 1) * ROUNDS);
-    TC_TRY(tc_meas_interleave(m, input, (size_t)n + 1, NULL, ROUNDS, f->arena, r, seconds, &done, err));
+    double *seconds = TC_NEW_N(f->arena, double, ((size_t)n + 2) * ROUNDS);
+    tc_meas_guest guest = {watch, &(watcher){f, m}};
+    TC_TRY(tc_meas_interleave(m, input, (size_t)n + 1, &guest, ROUNDS, f->arena, r, seconds, &done, err));
     for (int i = 0; i < n; i++)
         if (!tc_record_ok(&r[i + 1]) && r[i + 1].error != TC_MEAS_INTERRUPTED)
             in[i]->t.failed = failure(f, &r[i + 1]);
@@ -156,24 +198,28 @@ static tc_status run(field *f, tc_meas *m, tc_error *err) {
         return tc_fail(err, TC_ENV, "the schedule could not be measured: %s", failure(f, &r[0]));
     if (done < TC_TUNE_MIN_ROUNDS)
         return too_few(f, done, err);
-    judge(f, seconds, done, in, n);
+    tune_judge(f, seconds, ROUNDS, done, in, n);
     f->shares = r[0].shares;
     return TC_OK;
 }
 
+static tc_status take_turns(field *f, tc_meas *m, tc_error *err) {
+    (void)await_calm(f);
+    tc_meas_set_deadline(m, f->began + screen_share * f->seconds_left + f->calm.waited);
+    TC_TRY(screen(f, m, err));
+    if (f->unmeasured)
+        return TC_OK;
+    tc_meas_calm calm = await_calm(f);
+    tc_meas_set_deadline(m, f->began + f->seconds_left);
+    choose(f, TC_MAX(room_for(f, m, calm.disturbed), LEAST));
+    return run(f, m, err);
+}
+
 tc_status tune_take_turns(field *f, tc_error *err) {
     tc_meas *m;
-    tc_meas_options o = options_of(f, screen_budget, 3, screen_share);
+    tc_meas_options o = options_of(f);
     TC_TRY(tc_meas_new(&o, &m, err));
-    tc_status st = screen(f, m, err);
-    int room = room_for(f, m);
-    tc_meas_free(m);
-    if (st != TC_OK || f->unmeasured)
-        return st;
-    choose(f, TC_MAX(room, LEAST));
-    o = options_of(f, turn_budget, -1, 1);
-    TC_TRY(tc_meas_new(&o, &m, err));
-    st = run(f, m, err);
+    tc_status st = take_turns(f, m, err);
     tc_meas_free(m);
     return st;
 }
