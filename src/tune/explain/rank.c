@@ -122,7 +122,7 @@ static const char *how_far(const field *f, const tc_tune_explanation *x) {
 static const char *remedy(const field *f, const tc_tune_finding *t) {
     const entrant *e = t->trial >= 0 ? &f->e[t->trial] : NULL;
     if (!e)
-        return tc_arena_printf(f->arena, "nothing that was tried has less of it: what would have to change is %s",
+        return tc_arena_printf(f->arena, "nothing that was tried has less of it (what would have to change: %s)",
                                tc_tune_cause_remedy(t->cause));
     return tc_arena_printf(f->arena, "with %s %s it takes %.1f %% less (%.1f to %.1f)", e->t.change.decision, e->t.change.what,
                            100 * t->saves, 100 * (1 - e->t.high), 100 * (1 - e->t.low));
