@@ -168,12 +168,12 @@ int tc_meas_samples(const tc_meas *m, const tc_meas_job *j) {
 /* Whether they can be measured as they ask for. */
 static tc_status check_inputs(const tc_meas *m, const tc_meas_input *in, size_t n, tc_error *err) {
     for (size_t i = 0; i < n; i++) {
-        bool plain = !in[i].without && in[i].denormal == 0 && !in[i].shares;
+        bool plain = !in[i].without && in[i].denormal == 0 && !in[i].shares && !in[i].counts;
         if (!plain && !m->carrier->experiments)
-            return tc_fail(
-                err, TC_BAD_INPUT,
-                "programs without a part, data with denormal numbers and what threads wait for are measured by processes of "
-                "this machine only: measure without a fleet, and not in simulated time");
+            return tc_fail(err, TC_BAD_INPUT,
+                           "programs without a part, data with denormal numbers, what threads wait for and what processors count "
+                           "are measured by processes of "
+                           "this machine only: measure without a fleet, and not in simulated time");
         if ((in[i].without & ~TC_TIR_ALL_PARTS) || !(in[i].denormal >= 0 && in[i].denormal <= 1))
             return tc_fail(err, TC_BAD_INPUT,
                            "input %zu asks for parts %#x to be left out (of %#x), and a share of %g of denormal "

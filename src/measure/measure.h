@@ -28,6 +28,7 @@ typedef struct tc_meas_options {
     double min_sample;                 /* seconds each lasts at least; 0.002 */
     double budget;                     /* seconds of sampling per candidate; 0.5 */
     double early_stop;                 /* times the best so far at which a candidate is given up; 2. Negative: never */
+    bool counters;                     /* processes that run candidates can count, for inputs with `counts` */
     bool no_verify;                    /* measures only: such records are never verified */
     uint64_t seed;                     /* of the inputs */
     double deadline;                   /* tc_now() after which no further candidate is begun; 0: none */
@@ -51,12 +52,13 @@ typedef struct tc_meas_input {
     const char *sizes;
     /* Experiments: one whose `without` or `denormal` is not 0 is measured for its time alone. Its result is not checked, it is raced
      * against nothing (but `best`, if given), and its record is none to keep: tc_record.experiment, which no database takes. Only processes
-     * of this machine measure such inputs, or one with `shares`: with any other carrier a call that has one among its inputs is TC_BAD_INPUT. */
+     * of this machine measure such inputs, or one with `shares` or `counts`: with any other carrier a call that has one among its inputs is TC_BAD_INPUT. */
     unsigned
         without; /* parts that are left out of the program (tir_lower/program/ablate.h), a bit each; ILLEGAL where it has none of
                        * one of them, with a message that says so. 0: the program as it is */
     double denormal; /* share of the values of its float inputs, constants among them, that are denormal numbers, in [0, 1] */
     bool shares;     /* what its threads' time goes to is wanted too: tc_record.shares */
+    bool counts;     /* what the processor counts is: tc_record.counts, which is not `asked` without tc_meas_options.counters */
 } tc_meas_input;
 
 typedef struct tc_meas tc_meas;

@@ -25,7 +25,7 @@ static const uint64_t BUILDER_MEMORY = 512 << 20;
 
 typedef struct processes {
     char threads_env[32];
-    const char *runner_env[2], *builder_env[2];
+    const char *runner_env[3], *builder_env[2];
     char *folder; /* of compiled objects, which builders may use; NULL: none */
     int nbuilder;
     tc_meas_proc *builders;
@@ -67,6 +67,7 @@ static tc_status open_processes(const tc_meas *m, void **state, tc_error *err) {
     processes *x = tc_xcalloc(1, sizeof *x);
     snprintf(x->threads_env, sizeof x->threads_env, "OMP_NUM_THREADS=%d", m->o.threads);
     x->runner_env[0] = x->threads_env;
+    x->runner_env[1] = m->o.counters ? TC_MEAS_WORKER_COUNTERS "=1" : NULL;
     x->builder_env[0] = "OMP_NUM_THREADS=1"; /* there is a builder per core already */
     x->folder = tc_user_folder();
     share of = share_of(m);
@@ -317,6 +318,7 @@ static void take_ran(tc_meas *m, tc_meas_job *j, tc_arena *a) {
         return;
     j->r->verified = ran.verified;
     j->r->shares = ran.shares;
+    j->r->counts = ran.counts;
     j->r->ntimes = ran.ntimes;
     j->r->times = ran.times;
     j->r->median = tc_meas_median(j->r->times, j->r->ntimes);
@@ -342,7 +344,8 @@ static void put_run(const tc_meas *m, const tc_meas_job *j, tc_strbuf *b) {
                         .doubt = disturbed ? WIDER : 1,
                         .mode = j->r->mode,
                         .verify = !m->o.no_verify && !j->r->experiment,
-                        .shares = j->in->shares};
+                        .shares = j->in->shares,
+                        .counts = j->in->counts};
     put_subject(m, j, b);
     tc_meas_put_text(b, j->in->trace);
     tc_meas_put_text(b, m->o.target);

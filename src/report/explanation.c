@@ -1,6 +1,7 @@
 /* Why a schedule is as fast as it is, and not faster. */
 #include <math.h>
 
+#include "measure/machine/counters.h"
 #include "report/report.h"
 
 static const char *const kinds[] = {[TC_TRIAL_CHANGE] = "change",
@@ -35,6 +36,7 @@ static json_t *trial_json(const tc_tune_trial *t) {
 static json_t *finding_json(const tc_tune_finding *f, bool certain) {
     json_t *j = json_pack("{s:s,s:s,s:s,s:s}", "cause", tc_tune_cause_text(f->cause), "meaning", tc_tune_cause_meaning(f->cause),
                           "remedy", tc_tune_cause_remedy(f->cause), "evidence", f->evidence);
+    json_object_set_new(j, "counted", text_or_null(f->counted));
     json_object_set_new(j, "estimate", tc_report_real(100 * f->estimate));
     json_object_set_new(j, "measured", json_boolean(f->trial >= 0));
     json_object_set_new(j, "saves", f->trial >= 0 ? tc_report_real(100 * f->saves) : json_null());
@@ -67,6 +69,20 @@ static json_t *parts_json(const tc_tune_explanation *x) {
     return list;
 }
 
+static json_t *counters_json(const tc_meas_counted *c) {
+    json_t *list = json_array();
+    tc_arena *a = tc_arena_new();
+    for (int i = 0; c->asked && i < TC_MEAS_NCOUNTERS; i++) {
+        json_t *j = json_pack("{s:s}", "name", tc_meas_counter_text((tc_meas_counter)i));
+        bool missing = c->missing[i] != 0;
+        json_object_set_new(j, "of_call", missing ? json_null() : tc_report_real(c->of_call[i]));
+        json_object_set_new(j, "missing", missing ? json_string(tc_meas_counter_missing(a, c->missing[i])) : json_null());
+        json_array_append_new(list, j);
+    }
+    tc_arena_free(a);
+    return list;
+}
+
 static json_t *roof_json(const tc_tune_roof *r, double seconds) {
     json_t *j =
         json_pack("{s:f,s:f,s:f,s:f,s:f,s:s,s:f,s:f}", "flops", r->flops, "bytes", r->bytes, "intensity", r->intensity,
@@ -91,6 +107,7 @@ static void put_measured(json_t *j, const tc_tune_explanation *x) {
     json_object_set_new(j, "roofline", roof_json(&x->roof, x->seconds));
     json_object_set_new(j, "limits", limits_json(x));
     json_object_set_new(j, "parts", parts_json(x));
+    json_object_set_new(j, "counters", counters_json(&x->counted));
 }
 
 json_t *tc_report_explanation(const tc_report_explained *e) {

@@ -27,6 +27,12 @@ if [ "$(json out busy)" = true ]; then # whoever else is at work here
     says '"cause": null'
     ! grep -q '"is_cause": true' out || fail "a cause that is certain on a disturbed machine"
 fi
+if ! grep -q '"unmeasured": "' out; then
+    json out counters.0.missing >/dev/null
+    grep -q '"name": "page faults"' out || fail "no counters"
+    [ "$(json out counters.0.name)" = cycles ] || fail "the first counter"
+    [ "$(json out counters.0.of_call)" != null ] || says '"missing": "'
+fi
 grep -q '"no vectors"' out || fail "a scalar sum is not suspected to have no vectors"
 grep -q '"vectors along t0.i1"' out || fail "vectors for the sum were not tried"
 ok "$TCTUNE" explain --te ffn.te --sched hand.sched --threads 1 --seconds 5

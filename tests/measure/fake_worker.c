@@ -127,6 +127,10 @@ static void reply_run(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {
     tc_meas_put_f64(b, 0.125);
     tc_meas_put_f64(b, 1e-4 * (1 + number_after(trace, "load=")));
     tc_meas_put_shares(b, &(tc_meas_shares){.work = number_after(trace, "work="), .wait = 0.25});
+    double missing = number_after(trace, "missing=");
+    tc_meas_put_counts(b, &(tc_meas_counted){.asked = timing.counts,
+                                             .of_call = {number_after(trace, "counted=")},
+                                             .missing = {[TC_MEAS_NCOUNTERS - 1] = (int)missing}});
 }
 
 static void reply_prepare(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {

@@ -86,6 +86,10 @@ static void every_misfortune_is_a_record(void **state) {
         {"w", "run-garbage", TC_MEAS_RUN_FORBIDDEN, "protocol"},
         {"w", "run-cut", TC_MEAS_RUN_CRASH, ""},
         {"w", "run-empty", TC_MEAS_RUN_FORBIDDEN, "malformed"},
+        {"w", "work=2", TC_MEAS_RUN_FORBIDDEN, "malformed"},
+        {"w", "counted=-1", TC_MEAS_RUN_FORBIDDEN, "malformed"},
+        {"w", "counted=nan", TC_MEAS_RUN_FORBIDDEN, "malformed"},
+        {"w", "missing=5000", TC_MEAS_RUN_FORBIDDEN, "malformed"}, /* no errno */
         {"w", "wrong", TC_MEAS_WRONG_RESULT, "the reference has 2"},
         {"unpreparable", "good 3", TC_MEAS_RUN_FAILED, "cannot be computed"},
         {"prepare-crash", "good 4", TC_MEAS_RUN_CRASH, "signal 11"},

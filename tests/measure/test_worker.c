@@ -14,6 +14,7 @@
 
 #include "arena.h"
 #include "codegen/target/target.h"
+#include "measure/machine/counters.h"
 #include "measure/measure.h"
 #include "measure/process/process.h"
 #include "measure/worker/worker.h"
@@ -223,6 +224,34 @@ static void what_threads_do(void **state) {
     tc_meas_free(m);
 }
 
+/* A worker counts what a process can that is not in a sandbox: it opens its counters before. */
+static void what_processors_count(void **state) {
+    (void)state;
+    tc_meas_counters here;
+    tc_meas *m = make((tc_meas_options){.counters = true}), *without = make((tc_meas_options){0});
+    tc_meas_input in = input(GEMM, ROWS);
+    tc_meas_counters_open(&here);
+    in.again = true;
+    assert_false(measure(m, in).counts.asked);
+    in.counts = true;
+    assert_false(measure(without, in).counts.asked);
+    for (int cold = 0; cold < 2; cold++) {
+        in.cold = cold;
+        tc_record r = measure(m, in);
+        check_good(&r);
+        assert_true(r.counts.asked);
+        for (int i = 0; i < TC_MEAS_NCOUNTERS; i++) {
+            assert_true(r.counts.missing[i] == here.missing[i] || r.counts.missing[i] == EBUSY); /* others count as well */
+            assert_true(isfinite(r.counts.of_call[i]) && (!r.counts.missing[i] || r.counts.of_call[i] == 0));
+        }
+        if (!here.missing[TC_COUNTER_TASK_CLOCK])
+            assert_true(r.counts.of_call[TC_COUNTER_TASK_CLOCK] > 0);
+    }
+    tc_meas_counters_close(&here);
+    tc_meas_free(m);
+    tc_meas_free(without);
+}
+
 static void check_refused(tc_meas *m, const tc_meas_input *in, const char *why) {
     tc_record r[2];
     tc_error err = {0};
@@ -252,6 +281,9 @@ static void experiments_that_cannot_be(void **state) {
     check_refused(here, in, "parts");
     in[1].without = 0;
     in[1].shares = true;
+    check_refused(m, in, "processes of this machine only");
+    in[1].shares = false;
+    in[1].counts = true;
     check_refused(m, in, "processes of this machine only");
     tc_meas_free(m);
     tc_meas_free(here);
@@ -567,6 +599,7 @@ int main(int argc, char **argv) {
         TEST(a_part_left_out),
         TEST(denormal_data),
         TEST(what_threads_do),
+        TEST(what_processors_count),
         TEST(experiments_that_cannot_be),
         TEST(illegal_traces),
         TEST(slow_candidates_are_stopped_early),

@@ -32,7 +32,8 @@ static void print_causes(const json_t *causes, bool busy) {
             tc_cli_cell(&t, "-");
             tc_cli_cell(&t, "-");
         }
-        tc_cli_cell(&t, "%s", tc_cli_text(c, "evidence"));
+        const char *counted = json_string_value(json_object_get(c, "counted"));
+        tc_cli_cell(&t, "%s%s%s", tc_cli_text(c, "evidence"), counted ? "; counted: " : "", counted ? counted : "");
     }
     if (json_array_size(causes))
         tc_cli_table_print(&t, stdout);
@@ -98,6 +99,24 @@ static void print_parts(const json_t *parts) {
     tc_cli_table_free(&t);
 }
 
+static void print_counters(const json_t *counters) {
+    static const char *const head[] = {"counter", ">of a call", "why not"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    heading("what was counted of a call, on all threads");
+    for (size_t i = 0; i < json_array_size(counters); i++) {
+        const json_t *c = json_array_get(counters, i);
+        const char *missing = json_string_value(json_object_get(c, "missing"));
+        tc_cli_cell(&t, "%s", tc_cli_text(c, "name"));
+        if (missing)
+            tc_cli_cell(&t, "-");
+        else
+            tc_cli_cell(&t, "%.4g", tc_cli_real(c, "of_call"));
+        tc_cli_cell(&t, "%s", missing ? missing : "");
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
 void tc_cli_print_explanation(const json_t *j) {
     const char *no_best = json_string_value(json_object_get(j, "no_best"));
     printf("%s\n\nkernel %s: %s (%s), %lld threads, %s\n", tc_cli_text(j, "answer"), tc_cli_text(j, "kernel"),
@@ -110,6 +129,7 @@ void tc_cli_print_explanation(const json_t *j) {
         print_trials(json_object_get(j, "trials"));
         print_limits(j);
         print_parts(json_object_get(j, "parts"));
+        print_counters(json_object_get(j, "counters"));
     }
     printf("\n%.1f s\n", tc_cli_real(j, "seconds"));
 }

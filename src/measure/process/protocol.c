@@ -101,6 +101,7 @@ void tc_meas_put_timing(tc_strbuf *b, const tc_meas_timing *t) {
     tc_meas_put_u64(b, t->mode);
     tc_meas_put_u64(b, t->verify);
     tc_meas_put_u64(b, t->shares);
+    tc_meas_put_u64(b, t->counts);
 }
 
 tc_meas_timing tc_meas_get_timing(tc_meas_reader *r) {
@@ -115,6 +116,7 @@ tc_meas_timing tc_meas_get_timing(tc_meas_reader *r) {
     t.mode = (tc_meas_mode)tc_meas_get_u64(r);
     t.verify = tc_meas_get_u64(r) != 0;
     t.shares = tc_meas_get_u64(r) != 0;
+    t.counts = tc_meas_get_u64(r) != 0;
     return t;
 }
 
@@ -124,6 +126,14 @@ void tc_meas_put_shares(tc_strbuf *b, const tc_meas_shares *s) {
     tc_meas_put_f64(b, s->wait);
     tc_meas_put_f64(b, s->alone);
     tc_meas_put_f64(b, s->loops);
+}
+
+void tc_meas_put_counts(tc_strbuf *b, const tc_meas_counted *c) {
+    tc_meas_put_u64(b, c->asked);
+    for (int i = 0; i < TC_MEAS_NCOUNTERS; i++) {
+        tc_meas_put_f64(b, c->of_call[i]);
+        tc_meas_put_u64(b, (uint64_t)c->missing[i]);
+    }
 }
 
 /* ---- answers ---- */
@@ -185,6 +195,19 @@ static tc_meas_shares received_shares(tc_meas_reader *r) {
     return s;
 }
 
+static tc_meas_counted received_counts(tc_meas_reader *r) {
+    enum { MOST_ERRNO = 4095 };
+    tc_meas_counted c = {.asked = tc_meas_get_u64(r) != 0};
+    for (int i = 0; i < TC_MEAS_NCOUNTERS; i++) {
+        c.of_call[i] = received_number(r);
+        uint64_t missing = tc_meas_get_u64(r);
+        if (missing > MOST_ERRNO)
+            r->bad = true;
+        c.missing[i] = (int)TC_MIN(missing, (uint64_t)MOST_ERRNO);
+    }
+    return c;
+}
+
 bool tc_meas_get_built(const void *payload, size_t n, tc_arena *a, tc_meas_built *out) {
     tc_meas_reader r = tc_meas_reader_of(payload, n);
     *out = (tc_meas_built){.error = received_kind(&r, TC_MEAS_BUILD_FAILED)};
@@ -214,6 +237,7 @@ bool tc_meas_get_ran(const void *payload, size_t n, tc_arena *a, tc_meas_ran *ou
     out->seconds = received_number(&r);
     out->reference = received_number(&r);
     out->shares = received_shares(&r);
+    out->counts = received_counts(&r);
     return tc_meas_reader_done(&r);
 }
 

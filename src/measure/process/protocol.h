@@ -14,10 +14,13 @@
 #include "support/strbuf.h"
 
 enum {
-    TC_MEAS_PROTOCOL = 5,            /* sent in READY; both ends must agree */
+    TC_MEAS_PROTOCOL = 6,            /* sent in READY; both ends must agree */
     TC_MEAS_MAX_PAYLOAD = 512 << 20, /* of a request; larger frames are damage */
     TC_MEAS_FRAME_MAGIC = 0x314d4354
 };
+
+/* In the environment of a worker, with the value 1: it opens counters (measure/machine/counters.h), before its sandbox is closed. */
+#define TC_MEAS_WORKER_COUNTERS "TCTUNE_WORKER_COUNTERS"
 
 /* MSG(id, text, most): frame types, and the bytes that an answer may have; 0: none, it is a request. Requests and their answers. */
 #define TC_MEAS_MESSAGES(MSG)                                                                                                    \
@@ -27,7 +30,8 @@ enum {
     MSG(PREPARE, "prepare", 0)       /* tuner: workload, sizes, seed, denormal: inputs and reference, kept for RUN */            \
     MSG(PREPARED, "prepared", 65536) /* worker: error, message */                                                                \
     MSG(RUN, "run", 0)               /* tuner: workload, sizes, seed, denormal, trace, target, object, workspace, timing */      \
-    MSG(RAN, "ran", 1 << 20) /* worker: error, message, times, verified, deviation, stopped early, seconds, reference, shares */
+    MSG(RAN, "ran",                                                                                                              \
+        1 << 20) /* worker: error, message, times, verified, deviation, stopped early, seconds, reference, shares, counts */
 
 typedef enum tc_meas_msg {
 #define MSG(id, text, most) TC_MEAS_MSG_##id,
@@ -79,11 +83,13 @@ typedef struct tc_meas_timing {
     tc_meas_mode mode;
     bool verify;
     bool shares; /* what the threads' time goes to is wanted too */
+    bool counts; /* and what the processor counts, of a runner that was started for it */
 } tc_meas_timing;
 void tc_meas_put_timing(tc_strbuf *b, const tc_meas_timing *t);
 tc_meas_timing tc_meas_get_timing(tc_meas_reader *r);
 /* At the end of RAN. */
 void tc_meas_put_shares(tc_strbuf *b, const tc_meas_shares *s);
+void tc_meas_put_counts(tc_strbuf *b, const tc_meas_counted *c);
 
 /* ---- answers (the tuner's side) ----
  *
@@ -111,6 +117,7 @@ typedef struct tc_meas_ran {
     bool verified, stopped_early;
     double max_error, seconds, reference;
     tc_meas_shares shares; /* each between 0 and 1; all 0 where nobody asked */
+    tc_meas_counted counts;
 } tc_meas_ran;
 bool tc_meas_get_ran(const void *payload, size_t n, tc_arena *a, tc_meas_ran *out);
 

@@ -116,6 +116,15 @@ tc_record tc_meas_record_copy(tc_arena *a, const tc_record *r) {
     return c;
 }
 
+const char *tc_meas_counter_text(tc_meas_counter c) {
+    static const char *const text[] = {
+#define COUNTER(id, text) text,
+        TC_MEAS_COUNTERS(COUNTER)
+#undef COUNTER
+    };
+    return text[c];
+}
+
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);

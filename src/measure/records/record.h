@@ -51,6 +51,32 @@ typedef struct tc_meas_shares {
     double loops; /* parallel loops of a call */
 } tc_meas_shares;
 
+/* COUNTER(id, text): what a processor, or the kernel for it, can count while code runs. */
+#define TC_MEAS_COUNTERS(COUNTER)                                                                                                \
+    COUNTER(CYCLES, "cycles")                                                                                                    \
+    COUNTER(INSTRUCTIONS, "instructions")                                                                                        \
+    COUNTER(STALLED, "stalled cycles")                                                                                           \
+    COUNTER(L1_MISSES, "L1 data misses")                                                                                         \
+    COUNTER(LAST_MISSES, "last-level misses")                                                                                    \
+    COUNTER(TLB_MISSES, "data TLB misses")                                                                                       \
+    COUNTER(TASK_CLOCK, "ns on a processor")                                                                                     \
+    COUNTER(PAGE_FAULTS, "page faults")
+
+typedef enum tc_meas_counter {
+#define COUNTER(id, text) TC_COUNTER_##id,
+    TC_MEAS_COUNTERS(COUNTER)
+#undef COUNTER
+        TC_MEAS_NCOUNTERS
+} tc_meas_counter;
+const char *tc_meas_counter_text(tc_meas_counter c);
+
+/* What was counted of a call, in user mode, on all threads together: what those do that spin while they wait is part of it. */
+typedef struct tc_meas_counted {
+    bool asked; /* else nothing is known */
+    double of_call[TC_MEAS_NCOUNTERS];
+    int missing[TC_MEAS_NCOUNTERS]; /* errno that says why it was not counted; 0: it was */
+} tc_meas_counted;
+
 typedef struct tc_record {
     int64_t id;                            /* row in the database; 0 when it is in none */
     const char *workload, *target, *trace; /* canonical texts, never NULL */
@@ -82,7 +108,8 @@ typedef struct tc_record {
         elsewhere; /* measured by another machine just now: says nothing of what may run in this one's processes; stored nowhere */
     double reading;  /* seconds that a call takes in a network at least (tc_meas_key); stored nowhere, 0 elsewhere */
     bool experiment; /* not of the program and the data as they are (tc_meas_input.without, .denormal): no database takes it */
-    tc_meas_shares shares; /* where the input asked for them, else all 0; stored nowhere */
+    tc_meas_shares shares;  /* where the input asked for them, else all 0; stored nowhere */
+    tc_meas_counted counts; /* the same */
 } tc_record;
 
 /* Valid for ranking: measured without an error. Only a verified one may be applied. */

@@ -3,7 +3,8 @@
  * one folder. Four layers, each of use where the next is missing: an environment of few names, limits on resources, Landlock
  * (files, abstract sockets, signals) and a filter of system calls. Nothing of this can be taken back by the process.
  *
- * What is left to it: memory within its limit, threads, the clock, its own signals, and the descriptors it was started with. */
+ * What is left to it: memory within its limit, threads, the clock, its own signals, and the descriptors it was started with, or
+ * opened before: those of counters of itself, which it can only read. */
 #ifndef TC_MEASURE_SANDBOX_SANDBOX_H
 #define TC_MEASURE_SANDBOX_SANDBOX_H
 

@@ -42,9 +42,10 @@ typedef struct call {
     void **args;
     void *workspace;
     tc_rt rt;
-    const tc_func *cold; /* its constants are put out of the caches before each call; NULL: nothing is */
-    double evicting;     /* seconds that this takes */
-    double step;         /* of the clock, seconds */
+    const tc_func *cold;              /* its constants are put out of the caches before each call; NULL: nothing is */
+    double evicting;                  /* seconds that this takes */
+    double step;                      /* of the clock, seconds */
+    const tc_meas_counters *counters; /* NULL: there are none */
 } call;
 
 static size_t packed_bytes(const tc_param *p) {
@@ -361,11 +362,41 @@ static int32_t take_shares(call *c, const tc_meas_timing *t, tc_arena *a, tc_mea
     return rc;
 }
 
+/* Calls between two readings, that putting out constants is not counted. */
+static int32_t count_calls(const call *c, int64_t calls, tc_meas_reading *sum, double *seconds) {
+    tc_meas_reading before, after;
+    int32_t rc = 0;
+    evict_constants(c);
+    tc_meas_counters_read(c->counters, &before);
+    double start = tc_now();
+    for (int64_t i = 0; i < calls && rc == 0; i++)
+        rc = c->kernel(c->args, c->workspace, &c->rt);
+    *seconds = tc_now() - start;
+    tc_meas_counters_read(c->counters, &after);
+    tc_meas_reading_add(sum, &before, &after);
+    return rc;
+}
+
+/* Calls that are counted, and not timed: as many as make a sample. */
+static int32_t take_counts(const call *c, const tc_meas_timing *t, tc_meas_result *r) {
+    double sum = 0, some;
+    int64_t calls = 0, inner = c->cold ? 1 : calls_per_sample(c, t, tc_meas_median(r->times.data, r->times.len));
+    tc_meas_reading counted = {0};
+    int32_t rc = 0;
+    for (; rc == 0 && calls < most_calls(c, t) && sum < least(c, t); calls += inner, sum += some)
+        rc = count_calls(c, inner, &counted, &some);
+    if (rc == 0)
+        r->counts = tc_meas_counts_of(c->counters, &counted, calls);
+    return rc;
+}
+
 static void time_in_context(call *c, const tc_meas_timing *t, tc_arena *a, tc_meas_result *r) {
     double seconds[2 * REFERENCES];
     take_references(c, seconds);
     time_kernel(c, t, a, r);
     int32_t rc = t->shares && r->error == TC_MEAS_NONE ? take_shares(c, t, a, r) : 0;
+    if (rc == 0 && t->counts && c->counters && r->error == TC_MEAS_NONE)
+        rc = take_counts(c, t, r);
     if (rc != 0)
         fail_status(r, a, rc);
     take_references(c, seconds + REFERENCES);
@@ -380,7 +411,8 @@ void tc_meas_run(tc_meas_data *d, const tc_meas_code *code, const tc_meas_timing
               .args = TC_NEW_N(arena, void *, code->f->nparam + 1),
               .rt = tc_cg_runtime(t->threads),
               .cold = t->mode == TC_MEAS_COLD ? code->f : NULL,
-              .step = tc_clock_step()};
+              .step = tc_clock_step(),
+              .counters = code->counters};
     *out = (tc_meas_result){.message = ""};
     tc_status s = tc_meas_data_arguments(d, code->f, c.args, &err);
     if (s == TC_OK && code->workspace > 0)

@@ -38,8 +38,9 @@ typedef struct worker {
     uint64_t clock;
     tc_target *target; /* the last one used */
     char *target_text;
-    tc_cg_cache *cache; /* of compiled candidates; NULL: none, and no files either */
-    tc_arena *arena;    /* for one request */
+    tc_meas_counters *counters; /* NULL: nobody wants any */
+    tc_cg_cache *cache;         /* of compiled candidates; NULL: none, and no files either */
+    tc_arena *arena;            /* for one request */
 } worker;
 
 static void forget(kept *k) {
@@ -211,6 +212,7 @@ static void put_result(tc_strbuf *reply, const tc_meas_result *res, double secon
     tc_meas_put_f64(reply, seconds);
     tc_meas_put_f64(reply, res->reference);
     tc_meas_put_shares(reply, &res->shares);
+    tc_meas_put_counts(reply, &res->counts);
 }
 
 static void answer_run(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
@@ -237,7 +239,7 @@ static void answer_run(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
         s = tc_tir_program_make(ctx, &from, TC_TIR_NEST, &p, &err);
     }
     if (s == TC_OK)
-        tc_meas_run(k->data, &(tc_meas_code){p.nest, k->size, object, size, workspace}, &t, w->arena, &res);
+        tc_meas_run(k->data, &(tc_meas_code){p.nest, k->size, object, size, workspace, w->counters}, &t, w->arena, &res);
     else
         res.message = err.msg;
     put_result(reply, &res, tc_now() - start);
@@ -305,6 +307,8 @@ static void close_sandbox(const worker *w, tc_strbuf *lacks) {
 }
 
 static void release(worker *w) {
+    if (w->counters)
+        tc_meas_counters_close(w->counters);
     for (int i = 0; i < KEPT; i++)
         if (w->kept[i].text)
             forget(&w->kept[i]);
@@ -323,8 +327,13 @@ tc_status tc_meas_worker_answer(int fd_in, int fd_out, tc_error *err) {
 
 int tc_meas_worker_main(int fd_in, int fd_out) {
     worker w = {.in = fd_in, .out = fd_out, .arena = tc_arena_new(), .cache = tc_cg_cache_open()};
+    tc_meas_counters counters;
     tc_error err = {0};
     tc_strbuf lacks = {0};
+    if (getenv(TC_MEAS_WORKER_COUNTERS)) {
+        tc_meas_counters_open(&counters);
+        w.counters = &counters;
+    }
     close_sandbox(&w, &lacks);
     tc_status s = loop(&w, tc_sb_str(&lacks), &err);
     if (s != TC_OK)

@@ -3,6 +3,7 @@
 #define TC_MEASURE_WORKER_WORKER_INT_H
 
 #include "codegen/target/target.h"
+#include "measure/machine/counters.h"
 #include "measure/process/protocol.h"
 #include "measure/records/record.h"
 #include "measure/worker/check.h"
@@ -59,8 +60,9 @@ typedef struct tc_meas_result {
     TC_VEC(double) times;
     bool verified, stopped_early;
     double max_error;
-    double reference;      /* seconds that tc_meas_reference_work took on all threads, about when it was timed; 0: it was not */
-    tc_meas_shares shares; /* all 0: nobody asked */
+    double reference;       /* seconds that tc_meas_reference_work took on all threads, about when it was timed; 0: it was not */
+    tc_meas_shares shares;  /* all 0: nobody asked */
+    tc_meas_counted counts; /* not asked: nobody did, or the worker has none */
 } tc_meas_result;
 
 /* What the threads' time goes to while kernels run on a runtime that keeps count of it (tally.c). */
@@ -82,6 +84,7 @@ typedef struct tc_meas_code {
     const int64_t *sizes; /* of each of its symbols: those of the data */
     const void *object;   /* its code, under the symbol TC_MEAS_SYMBOL */
     size_t size, workspace;
+    const tc_meas_counters *counters; /* NULL: the worker has none */
 } tc_meas_code;
 void tc_meas_run(tc_meas_data *d, const tc_meas_code *code, const tc_meas_timing *t, tc_arena *arena, tc_meas_result *out);
 #define TC_MEAS_SYMBOL "tctune_kernel"

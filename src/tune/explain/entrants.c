@@ -21,7 +21,7 @@ static entrant *enter(field *f, const entrant *e) {
     x->t.without = x->in.without ? x->t.without : -1;
     if (!x->in.workload) {
         x->in = f->in;
-        x->in.shares = false;
+        x->in.shares = x->in.counts = false;
         x->in.trace = x->t.trace;
     }
     return x;
@@ -141,7 +141,7 @@ static entrant condition(const field *f, tc_tune_cause c, const char *what, cons
     e.t.trace = f->s->trace;
     e.traits = f->own;
     e.in = f->in;
-    e.in.shares = false;
+    e.in.shares = e.in.counts = false;
     return e;
 }
 

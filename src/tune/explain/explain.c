@@ -33,6 +33,7 @@ static tc_status measure(field *f, tc_tune_explanation *x, tc_error *err) {
     x->roof = tc_tune_roofline(o->timed, o->target, o->mode, &x->roof); /* the larger rates of before and after */
     tune_limits(f, x);
     tune_parts(f, x);
+    x->counted = f->counted;
     return TC_OK;
 }
 
@@ -61,7 +62,8 @@ tc_status tc_tune_explain(const tc_tune_schedule *s, const tc_tune_explain_optio
                            .cold = o->mode == TC_MEAS_COLD,
                            .sizes = s->sizes,
                            .denormal = o->denormal,
-                           .shares = true};
+                           .shares = true,
+                           .counts = true};
     tc_status st = explain(&f, out, err);
     out->took = tc_now() - f.began;
     tc_ctx_free(f.ctx);

@@ -62,6 +62,7 @@ typedef struct tc_tune_finding {
     int trial;            /* -1: no trial tells */
     double score;         /* by which findings are ranked */
     const char *evidence; /* what was seen in the program */
+    const char *counted;  /* what counters saw; NULL: nothing */
 } tc_tune_finding;
 
 /* A limit of the machine, and how long it needs for what the schedule asks of it. */
@@ -88,6 +89,7 @@ typedef struct tc_tune_explanation {
     tc_tune_limit limit[TC_TUNE_LIMITS];
     int npart;
     tc_tune_part part[TC_TUNE_PARTS];
+    tc_meas_counted counted; /* of the schedule */
     int ntrial;
     tc_tune_trial *trial;
     int nfinding; /* the main cause first */

@@ -37,6 +37,7 @@ typedef struct entrant {
     tc_meas_input in;
     double screened; /* seconds, once; 0: failed */
     bool turns;      /* it is in the turns */
+    tc_meas_counted counted;
 } entrant;
 
 /* How quiet the machine was while the rounds were run. */
@@ -55,13 +56,14 @@ typedef struct field {
     tc_tune_side *side;
     double began, seconds_left; /* tc_now() when measuring began, and what it may take */
     tune_calm calm;
-    tc_meas_drift looks;    /* at the machine, while nothing is measured */
-    double fork;            /* seconds of a parallel loop that does nothing; 0: unknown */
-    tc_meas_input in;       /* the schedule's */
-    double screened;        /* seconds */
-    double seconds;         /* in turns */
-    const char *unmeasured; /* why there are no times to speak of; NULL: there are */
-    tc_meas_shares shares;  /* of its threads' time */
+    tc_meas_drift looks;     /* at the machine, while nothing is measured */
+    double fork;             /* seconds of a parallel loop that does nothing; 0: unknown */
+    tc_meas_input in;        /* the schedule's */
+    double screened;         /* seconds */
+    double seconds;          /* in turns */
+    const char *unmeasured;  /* why there are no times to speak of; NULL: there are */
+    tc_meas_shares shares;   /* of its threads' time */
+    tc_meas_counted counted; /* of the schedule */
     int n, cap;
     entrant *e; /* without the schedule itself */
 } field;
@@ -94,6 +96,12 @@ void tune_judge(field *f, const double *seconds, int stride, int done, entrant *
 double tune_suspect(const field *f, tc_tune_cause c, const char **why);
 /* The entrant has clearly less of the cause than the schedule has, and was made by changing a decision. */
 bool tune_has_less(const field *f, const entrant *e, tc_tune_cause c);
+
+/* What counters saw of the finding's cause, in the schedule and in the trial that tells of it; NULL: nothing, or nothing that could be trusted
+ * (counted.c). */
+const char *tune_counted(const field *f, const tc_tune_finding *x);
+/* Whether any cause could be told of by what was counted. */
+bool tune_can_tell(const tc_meas_counted *x);
 
 /* Findings in order (rank.c). */
 void tune_rank(const field *f, tc_tune_explanation *x);

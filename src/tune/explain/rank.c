@@ -107,6 +107,8 @@ void tune_rank(const field *f, tc_tune_explanation *x) {
     }
     if (!x->unmeasured)
         add_other(f, x);
+    for (int i = 0; i < x->nfinding; i++)
+        x->finding[i].counted = tune_counted(f, &x->finding[i]);
     x->helps = !x->disturbed && x->nfinding && x->finding[0].score >= TC_TUNE_WORTH;
 }
 

@@ -25,6 +25,7 @@ static tc_meas_options options_of(const field *f) {
                              .samples = 5,        /* fewer do not show how much repeats differ */
                              .budget = 0.06,
                              .early_stop = 3,
+                             .counters = true,
                              .build_limit = 8,
                              .run_limit = 5,
                              .seed = o->seed,
@@ -66,6 +67,7 @@ static const char *failure(const field *f, const tc_record *r) {
 
 static void take_screening(field *f, const tc_record *r) {
     f->screened = r[0].median;
+    f->counted = r[0].counts;
     for (int i = 0; i < f->n; i++) {
         entrant *e = &f->e[i];
         if (!tc_record_ok(&r[i + 1])) {
@@ -186,6 +188,7 @@ static tc_status run(field *f, tc_meas *m, tc_error *err) {
         if (f->e[i].turns) {
             in[n++] = &f->e[i];
             input[n] = f->e[i].in;
+            input[n].counts = tune_can_tell(&f->counted);
         }
     tc_record *r = TC_NEW_N(f->arena, tc_record, (size_t)n + 1);
     double *seconds = TC_NEW_N(f->arena, double, ((size_t)n + 2) * ROUNDS);
@@ -199,6 +202,9 @@ static tc_status run(field *f, tc_meas *m, tc_error *err) {
     if (done < TC_TUNE_MIN_ROUNDS)
         return too_few(f, done, err);
     tune_judge(f, seconds, ROUNDS, done, in, n);
+    for (int i = 0; i < n; i++)
+        in[i]->counted = r[i + 1].counts;
+    f->counted = r[0].counts;
     f->shares = r[0].shares;
     return TC_OK;
 }

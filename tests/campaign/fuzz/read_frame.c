@@ -31,6 +31,8 @@ static void check_ran(const tc_meas_ran *r) {
     for (int i = 0; i < 4; i++)
         check_number(shares[i] > 1 ? -shares[i] : shares[i], "a share");
     check_number(r->shares.loops, "a number of loops");
+    for (int i = 0; i < TC_MEAS_NCOUNTERS; i++)
+        check_number(r->counts.missing[i] < 0 ? -1 : r->counts.of_call[i], "a count");
 }
 
 static void take(const tc_meas_proc *p) {

@@ -517,12 +517,12 @@ static bool attack_malformed(void) {
     return attack_spin();
 }
 
-/* error, message, times, verified, deviation, stopped early, seconds, reference, shares: measured in less than no time. */
+/* error, message, times, verified, deviation, stopped early, seconds, reference, shares, counts: measured in less than no time. */
 static bool attack_impossible_times(void) {
-    enum { SHARES = 5 };
+    enum { SHARES = 5, COUNTS = 1 + 2 * TC_MEAS_NCOUNTERS };
     double time = next() % 2 ? -1.0 : 0.0, one = 1, none = 0;
     uint64_t before[] = {TC_MEAS_NONE, 0, sizeof time}, yes = 1, no = 0;
-    head(TC_MEAS_MSG_RAN, sizeof before + (6 + SHARES) * 8);
+    head(TC_MEAS_MSG_RAN, sizeof before + (6 + SHARES + COUNTS) * 8);
     say(before, sizeof before);
     say(&time, sizeof time);
     say(&yes, sizeof yes);
@@ -530,7 +530,7 @@ static bool attack_impossible_times(void) {
     say(&no, sizeof no);
     say(&one, sizeof one);
     say(&none, sizeof none);
-    for (int i = 0; i < SHARES; i++)
+    for (int i = 0; i < SHARES + COUNTS; i++) /* the bytes of none are those of the number 0 too */
         say(&none, sizeof none);
     return attack_spin();
 }
