@@ -220,6 +220,50 @@ static void a_condition_is_no_schedule(void **state) {
     assert_true(m->x.helps && m->x.finding[0].trial == 1);
 }
 
+/* ---- denormal numbers ---- */
+
+static const char cost_nothing[] = "Denormal numbers cost nothing on this CPU in what the kernel computes.";
+
+/* Half of the data are, and without them it takes that much. */
+static void with_denormals(made_up *m, double ratio, double low, double high) {
+    m->o.denormal = 0.5;
+    enter(m, TC_TRIAL_CONDITION, ratio, low, high)->t.cause = TC_CAUSE_DENORMALS;
+    m->x.nfinding = 0;
+    rank(m);
+}
+
+static void denormals_that_cost(void **state) {
+    made_up *m = *state;
+    with_denormals(m, 0.5, 0.45, 0.55);
+    ORDER(m, TC_CAUSE_DENORMALS);
+    assert_true(m->x.helps && begins(m->x.answer, "Denormals: "));
+    assert_null(strstr(m->x.answer, cost_nothing));
+}
+
+/* Said of what is known, and beside another cause too. */
+static void denormals_that_cost_nothing(void **state) {
+    made_up *m = *state;
+    with_denormals(m, 0.995, 0.98, 1.01);
+    assert_false(m->x.helps);
+    assert_non_null(strstr(m->x.answer, cost_nothing));
+    m->x.nfinding = 0;
+    spilling(m, 0.7, 0.7, 0.7);
+    rank(m);
+    assert_true(begins(m->x.answer, "Spill: ") && strstr(m->x.answer, cost_nothing));
+}
+
+static void denormals_that_may_cost(void **state) {
+    made_up *m = *state;
+    with_denormals(m, 0.98, 0.9, 1.01);
+    assert_false(m->x.helps);
+    assert_null(strstr(m->x.answer, cost_nothing));
+    m->e[0].t.rounds = 0; /* tried once */
+    m->e[0].t.ratio = m->e[0].t.low = m->e[0].t.high = 1;
+    m->x.nfinding = 0;
+    rank(m);
+    assert_null(strstr(m->x.answer, cost_nothing));
+}
+
 /* ---- without measurement ---- */
 
 static void estimates_alone(void **state) {
@@ -261,6 +305,9 @@ int main(void) {
         MADE_UP_TEST(a_guess_is_bounded_by_what_was_saved),
         MADE_UP_TEST(a_condition_tells_of_its_cause),
         MADE_UP_TEST(a_condition_is_no_schedule),
+        MADE_UP_TEST(denormals_that_cost),
+        MADE_UP_TEST(denormals_that_cost_nothing),
+        MADE_UP_TEST(denormals_that_may_cost),
         MADE_UP_TEST(estimates_alone),
         MADE_UP_TEST(nothing_to_estimate),
     };

@@ -121,6 +121,17 @@ static const char *how_far(const field *f, const tc_tune_explanation *x) {
                            100 * x->roof.seconds / x->seconds, roof);
 }
 
+/* Data with denormal numbers are an assumption that somebody asked about: that they are no matter is an answer too. */
+static const char *of_denormals(const field *f, const tc_tune_explanation *x) {
+    for (int i = 0; i < x->nfinding; i++) {
+        const tc_tune_finding *t = &x->finding[i];
+        const entrant *e = t->trial >= 0 ? &f->e[t->trial] : NULL;
+        if (t->cause == TC_CAUSE_DENORMALS && e && e->t.rounds && 1 - e->t.low < TC_TUNE_WORTH)
+            return " Denormal numbers cost nothing on this CPU in what the kernel computes.";
+    }
+    return "";
+}
+
 static const char *remedy(const field *f, const tc_tune_finding *t) {
     const entrant *e = t->trial >= 0 ? &f->e[t->trial] : NULL;
     if (!e)
@@ -161,10 +172,10 @@ void tune_answer(const field *f, tc_tune_explanation *x) {
         x->answer = uncertain(f, x);
     else if (!x->helps)
         x->answer =
-            tc_arena_printf(f->arena, "Nothing within the space helps: no change that was tried saves %.0f %% of the time. %s.",
-                            100 * TC_TUNE_WORTH, how_far(f, x));
+            tc_arena_printf(f->arena, "Nothing within the space helps: no change that was tried saves %.0f %% of the time. %s.%s",
+                            100 * TC_TUNE_WORTH, how_far(f, x), of_denormals(f, x));
     else
-        x->answer =
-            tc_arena_printf(f->arena, "%c%s: %s; %s. %s.", tc_tune_cause_text(t->cause)[0] - 'a' + 'A',
-                            tc_tune_cause_text(t->cause) + 1, tc_tune_cause_meaning(t->cause), remedy(f, t), how_far(f, x));
+        x->answer = tc_arena_printf(f->arena, "%c%s: %s; %s. %s.%s", tc_tune_cause_text(t->cause)[0] - 'a' + 'A',
+                                    tc_tune_cause_text(t->cause) + 1, tc_tune_cause_meaning(t->cause), remedy(f, t),
+                                    how_far(f, x), of_denormals(f, x));
 }
