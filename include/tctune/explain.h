@@ -32,7 +32,8 @@ typedef struct tctune_explain_options {
 TC_API tctune_status tctune_explain_check(const tctune_explain_options *options, int *of_record, char *error, size_t error_size);
 
 /* Explains a schedule of the task; work NULL: of the kernel that the record is of. *json, whose fields docs/json.md describes, begins with the answer
- * in a sentence; then come the causes that are suspected and what each of them costs, what each decision is worth, the limits of the machine, and where the time goes. Give it back with tctune_text_free. It measures for up to `seconds` in processes of its own, and stores nothing. */
+ * in a sentence; then come the causes that are suspected and what each of them costs, what each decision is worth, the limits of the machine, and where the time goes. Give it back with tctune_text_free. On a machine that others use the answer
+ * says so first, and no cause is certain. It measures for up to `seconds` in processes of its own, and stores nothing. */
 TC_API tctune_status tctune_explain(const tctune_work *work, int task, const tctune_explain_options *options, char **json,
                                     char *error, size_t error_size);
 

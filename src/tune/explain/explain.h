@@ -97,8 +97,9 @@ typedef struct tc_tune_explanation {
     bool helps;         /* finding[0] is a cause: something is faster beyond TC_TUNE_WORTH. Never on a disturbed machine */
     const char *answer; /* a sentence or two */
     double took;        /* seconds of the explanation */
-    /* Others used the machine while it was measured, or its clock sank: no share and no cause is certain, and intervals are wider. `slowdown` and `spread` as in
-     * tc_meas_calm, 0 where nothing was measured; `waited`: seconds, for it to become quiet. */
+    /* Others used the machine while it was measured, or its clock sank: no share and no cause is certain, and intervals are
+     * wider. `slowdown` and `spread` as in tc_meas_calm, 0 where nothing was measured; `waited`: seconds, for it to become
+     * quiet. */
     bool disturbed;
     double slowdown, spread, waited;
 } tc_tune_explanation;

@@ -175,7 +175,7 @@ static tc_status watch(void *user, double *seconds, tc_error *err) {
     tune_note_round(&w->f->calm, &calm);
     if (calm.disturbed && may_wait(w->f) > 0)
         await_calm(w->f);
-    *seconds = calm.slowdown;
+    *seconds = calm.slowdown; /* nobody looks at it */
     return TC_OK;
 }
 
