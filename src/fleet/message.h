@@ -48,10 +48,11 @@ typedef struct tc_fleet_result {
     bool lost;           /* workers vanished with it, and nobody knows whether it was their end: nobody measures it now */
     tc_record *record;   /* n of them: only what was measured is sent, neither texts nor what the tuner knows */
     size_t n;
-    double *seconds;  /* of turns: [candidate][done] */
-    int done;         /* whole rounds */
-    double slowdown;  /* of the worker's machine then: a fixed piece of work, its time over the best */
-    double reference; /* seconds that it took beside the candidate; 0: not known */
+    double *seconds;    /* of turns: [candidate][done] */
+    int done;           /* whole rounds */
+    double slowdown;    /* of the worker's machine then: a fixed piece of work, its time over the best */
+    double reference;   /* seconds that the reference kernel (serve.h) took there last; 0: not known */
+    int64_t references; /* how often it was timed there */
 } tc_fleet_result;
 
 void tc_fleet_result_write(const tc_fleet_result *r, tc_strbuf *out);
@@ -70,7 +71,7 @@ typedef struct tc_fleet_worker {
     int64_t l1, l2, l3;    /* bytes: data caches, as the target's machine has them */
     double gflops, gbytes; /* a second: multiply-adds, and reading memory, at best, with all its threads */
     double load;           /* of the machine in the last minute */
-    double reference;      /* seconds of a fixed piece of work beside candidates: the median lately */
+    double reference;      /* seconds of the reference kernel (serve.h): the median lately */
     double spread;         /* of that: the width of the middle half over the median */
     bool busy;
     double age; /* seconds since it last said so; not sent */

@@ -53,6 +53,7 @@ void tc_fleet_result_write(const tc_fleet_result *r, tc_strbuf *out) {
     json_object_set_new(o, "done", json_integer(r->done));
     json_object_set_new(o, "slowdown", json_real(r->slowdown));
     json_object_set_new(o, "reference", json_real(r->reference));
+    json_object_set_new(o, "references", json_integer(r->references));
     fleet_end(o, out);
 }
 
@@ -154,6 +155,7 @@ tc_status tc_fleet_result_read(const char *text, size_t n, tc_arena *a, tc_fleet
     out->done = (int)fleet_whole(&r, o, "done", 0, TC_FLEET_MANY);
     out->slowdown = fleet_real(&r, o, "slowdown", 0, 1e6);
     out->reference = fleet_real(&r, o, "reference", 0, 1e6);
+    out->references = fleet_whole(&r, o, "references", 0, INT64_MAX);
     read_records(&r, o, n, out);
     out->seconds = fleet_times(&r, o, "seconds", 0, out->n * (size_t)out->done, &nseconds);
     if (nseconds != out->n * (size_t)out->done)

@@ -53,13 +53,12 @@ static void *live(void *user) {
 }
 
 static void set_now(fleet_worker *w, tc_fleet_delivery *d) {
-    tc_meas_calm calm = w->meas ? tc_meas_get_calm(w->meas) : (tc_meas_calm){0};
     pthread_mutex_lock(&w->lock);
     w->now = d;
     w->told.busy = d != NULL;
     w->told.jobs += d == NULL;
-    w->told.reference = calm.reference_median;
-    w->told.spread = calm.reference_spread;
+    w->told.reference = tc_fleet_pace_median(&w->reference.pace);
+    w->told.spread = tc_fleet_pace_spread(&w->reference.pace);
     pthread_mutex_unlock(&w->lock);
 }
 

@@ -13,7 +13,8 @@ typedef struct tc_fleet_serve_options {
     const char *boot;   /* what tells this run of the machine from others; NULL: the kernel's */
     const char *target; /* text of a target that runs here */
     int threads;
-    double lease; /* seconds after which a worker that says nothing has lost its job; 0: 30 */
+    double lease;     /* seconds after which a worker that says nothing has lost its job; 0: 30 */
+    double reference; /* seconds from one timing of the reference kernel to the next at least; 0: 5 */
     const volatile sig_atomic_t *stop;
     /* Who carries jobs here; NULL: processes of this machine, or computed times, as jobs say. */
     const tc_meas_carrier *carrier;
@@ -21,6 +22,10 @@ typedef struct tc_fleet_serve_options {
     void (*ready)(void *user, const char *name, const char *key); /* jobs can come now; may be NULL */
     void *user;
 } tc_fleet_serve_options;
+
+/* The reference kernel: a small product of matrices, which each worker builds and times as it does jobs, before its first one and then now
+ * and again, for a fiftieth of its time at most. Alike everywhere, so that what it takes says how fast a machine is (scale.h). */
+extern const char tc_fleet_reference_workload[], tc_fleet_reference_trace[];
 
 /* Serves until the stop flag is up, and leaves: a job under way goes back into the queue. While the server is away it waits. TC_ENV also
  * where nothing can be measured here, three jobs in a row: the jobs go back to others. */

@@ -5,8 +5,17 @@
 #include <pthread.h>
 
 #include "fleet/message.h"
+#include "fleet/scale.h"
 #include "fleet/serve.h"
 #include "measure/measure.h"
+
+/* What the reference kernel took here. */
+typedef struct fleet_reference {
+    tc_fleet_pace pace;
+    int64_t taken;
+    double due;    /* when it is timed next */
+    bool computed; /* by jobs whose times are */
+} fleet_reference;
 
 typedef struct fleet_worker {
     const tc_fleet_serve_options *o;
@@ -18,6 +27,7 @@ typedef struct fleet_worker {
     tc_meas *meas;      /* for jobs that are measured like the last one; NULL: none yet */
     char like[40];      /* what says so */
     int failures;       /* in a row */
+    fleet_reference reference;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     tc_fleet_worker told;   /* what it tells of itself, under `lock`, as all below is */

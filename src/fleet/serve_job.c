@@ -14,9 +14,12 @@
 #include "support/system/stop.h"
 #include "support/vec.h"
 
-enum { DEADLY = 2 /* machines that a candidate may end before it is taken for the cause */ };
+enum {
+    DEADLY = 2, /* machines that a candidate may end before it is taken for the cause */
+    REFERENCE_SAMPLES = 7
+};
 
-static const double first_pause = 0.1, longest_pause = 5;
+static const double first_pause = 0.1, longest_pause = 5, usual_reference_pause = 5, most_reference_share = 0.02;
 
 /* ---- answers ---- */
 
@@ -42,7 +45,8 @@ static tc_fleet_result about(const fleet_worker *w, const char *id) {
                              .host = w->told.host,
                              .refused = "",
                              .slowdown = calm.slowdown,
-                             .reference = calm.reference};
+                             .reference = tc_fleet_pace_last(&w->reference.pace),
+                             .references = w->reference.taken};
 }
 
 static tc_status answer(const fleet_worker *w, const tc_fleet_job *j, const tc_fleet_result *x, tc_error *err) {
@@ -67,6 +71,45 @@ static tc_status answer_all(const fleet_worker *w, const tc_fleet_job *j, tc_fle
         TC_TRY(answer(w, j, &x, err));
     }
     return TC_OK;
+}
+
+/* ---- the reference ---- */
+
+/* A million multiply-adds: tens of microseconds on a fast core and a millisecond on a slow one, in loops that keep vector units and
+ * all threads busy, over 100 KiB. */
+const char tc_fleet_reference_workload[] = "tensor p0[128, 128] f32\ntensor p1[128, 64] f32\n"
+                                           "compute t0[i0:128, i1:64] = sum(k0:128) p0[i0, k0] * p1[k0, i1]\noutput t0\n";
+const char tc_fleet_reference_trace[] = "io, ii = split t0.i0 [_, 4]\njo, ji = split t0.i1 [_, 16]\n"
+                                        "reorder t0.io t0.jo t0.k0 t0.ii t0.ji\nunroll t0.ii\nvectorize t0.ji\nparallel t0.io\n";
+
+static void note_reference(fleet_worker *w, const tc_record *r) {
+    fleet_reference *ref = &w->reference;
+    if (tc_record_ok(r))
+        tc_fleet_pace_note(&ref->pace, ++ref->taken, r->median);
+    else if (r->error != TC_MEAS_INTERRUPTED)
+        tc_log(TC_LOG_WARN, "the reference kernel could not be timed: %s: %s", tc_meas_error_meaning(r->error), r->message);
+}
+
+/* What stands in its way stands in the way of the job, which says so. Not cold: what memory gives is shared with others in a machine. */
+static void take_reference(fleet_worker *w, const tc_fleet_job *j, tc_arena *a) {
+    fleet_reference *ref = &w->reference;
+    bool computed = j->measure.mode == TC_MEAS_SIMULATED;
+    double begun = tc_now();
+    tc_record r;
+    tc_error why = {0};
+    if (computed != ref->computed)
+        *ref = (fleet_reference){.taken = ref->taken, .computed = computed};
+    if (begun < ref->due || j->measure.mode == TC_MEAS_COLD)
+        return;
+    tc_meas_input in = {.workload = tc_fleet_reference_workload,
+                        .workload_hash = tc_digest_of(tc_fleet_reference_workload, strlen(tc_fleet_reference_workload)),
+                        .trace = tc_fleet_reference_trace};
+    if (tc_meas_kernel_time(w->meas, &in, REFERENCE_SAMPLES, a, &r, &why) == TC_OK)
+        note_reference(w, &r);
+    else
+        tc_log(TC_LOG_DEBUG, "the reference kernel could not be timed: %s", why.msg);
+    double now = tc_now(), least = w->o->reference > 0 ? w->o->reference : usual_reference_pause;
+    ref->due = now + TC_MAX(least, (now - begun) / most_reference_share);
 }
 
 /* ---- measuring ---- */
@@ -144,6 +187,7 @@ static tc_status measure(fleet_worker *w, const tc_fleet_job *j, tc_arena *a, tc
     tc_status s = prepare(w, j, a, err);
     if (s != TC_OK)
         return s;
+    take_reference(w, j, a);
     switch (j->call.way) {
     case TC_MEAS_WAY_BATCH:
         s = measure_batch(w, j, a, err);

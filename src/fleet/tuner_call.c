@@ -184,7 +184,7 @@ static tc_status ask_next(errand *e, tc_error *err) {
 /* ---- results ---- */
 
 /* The worker's part of a record; what it is of the tuner knows. */
-static void fill(const errand *e, const order *o, tc_record *to, const tc_record *r, const tc_fleet_result *x) {
+static void fill(const errand *e, const order *o, tc_record *to, const tc_record *r, const tc_fleet_result *x, double scale) {
     tc_arena *a = e->b->a;
     tc_meas_end_with(to, a, r->error, r->message);
     to->program = r->program;
@@ -200,6 +200,7 @@ static void fill(const errand *e, const order *o, tc_record *to, const tc_record
     to->rounds = r->rounds;
     to->when_ms = tc_meas_now_ms();
     to->elsewhere = true;
+    to->scale = scale;
     to->host = tc_arena_printf(a, "%s@%s", x->worker, x->host);
     if (is_batch(e))
         to->job = tc_arena_strdup(a, o->id);
@@ -257,6 +258,14 @@ static tc_status ask_another(errand *e, order *o, const char *worker, const char
     return dispatch(e, &which, 1, err);
 }
 
+/* What its worker's times are over those on the common scale. */
+static double note_pace(errand *e, const tc_fleet_result *x) {
+    tc_fleet_pace *p = tc_fleet_scale_pace(&e->f->scale, e->f->arena, x->worker);
+    if (tc_fleet_pace_note(p, x->references, x->reference))
+        tc_log(TC_LOG_DEBUG, "%s took %.4g ms for the reference kernel", x->worker, 1e3 * x->reference);
+    return tc_fleet_scale_ratio(&e->f->scale, p);
+}
+
 static tc_status take(errand *e, order *o, const tc_fleet_mail *mail, tc_error *err) {
     tc_fleet_result x;
     tc_error why = {0};
@@ -264,6 +273,7 @@ static tc_status take(errand *e, order *o, const tc_fleet_mail *mail, tc_error *
         return ask_another(e, o, mail->worker, "it gave a wrong answer before", err);
     if (understand(e, o, mail, &x, &why) != TC_OK)
         return ask_another(e, o, mail->worker, why.msg, err);
+    double scale = note_pace(e, &x);
     settle(e, o);
     o->done = true;
     e->done++;
@@ -271,7 +281,7 @@ static tc_status take(errand *e, order *o, const tc_fleet_mail *mail, tc_error *
     if (x.lost)
         tc_log(TC_LOG_WARN, "job %s is left unmeasured: workers vanished with it", o->id);
     for (size_t i = 0; i < x.n; i++)
-        fill(e, o, &e->c->out[o->first + i], &x.record[i], &x);
+        fill(e, o, &e->c->out[o->first + i], &x.record[i], &x, scale);
     if (!x.lost)
         fill_seconds(e, &x);
     for (size_t i = 0; i < x.n; i++)

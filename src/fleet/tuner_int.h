@@ -3,6 +3,7 @@
 #define TC_FLEET_TUNER_INT_H
 
 #include "fleet/crowd.h"
+#include "fleet/scale.h"
 #include "fleet/tuner.h"
 #include "measure/records/database.h"
 
@@ -19,6 +20,7 @@ struct tc_fleet {
     double attended;          /* when it last said that it is there; 0: never */
     uint64_t session, serial; /* make jobs that are wanted anew other ones */
     TC_VEC(const char *) barred;
+    tc_fleet_scale scale; /* of the workers that have answered */
 };
 
 /* Says that this tuner is there, and looks around, when it is time to. */

@@ -7,7 +7,8 @@
  *
  * The database ranks records by their times alone. So the times of a contest are put on the incumbent's scale: its own is the
  * smallest that a contest gave it, a rival's is that times their ratio, a tie's is the same (and a hair more). What was measured
- * on a busy machine thus neither wins nor spoils what won before. Each rival has one contest.
+ * on a busy machine thus neither wins nor spoils what won before. Each rival has one contest. Of a fleet, the incumbent's scale is that of
+ * the machine that its record names, whichever machine has the contest.
  *
  * Times of different kernels are on no scale at all. So a kernel that could run in place of others runs in turns with them, each by
  * its best, and the database keeps what each took in each round.
@@ -98,6 +99,11 @@ void tc_tune_rerank(tc_tune *t, int i) {
     s->in_turns = best >= 0 && t->samples.data[best].rounds > 0;
 }
 
+/* On the common scale, or by what its record says, which is what the database ranks by. */
+static bool seems_faster(const sample *x, double limit, double scale) {
+    return x->seconds < limit || x->seconds * x->scale < limit * scale;
+}
+
 /* Rivals of sample `best`, fastest first: never in a contest, and as fast as it seems to be. Those that were given up early are
  * slower than what they were raced against, so they are among them only when that turned out to be no good. */
 static int rivals_of(const tc_tune *t, int i, int best, int *out) {
@@ -109,7 +115,7 @@ static int rivals_of(const tc_tune *t, int i, int best, int *out) {
         for (size_t j = 0; j < k->samples.len; j++) {
             int at = (int)k->samples.data[j], place = n;
             const sample *x = &t->samples.data[at];
-            if (at == best || !usable(x) || x->rounds > 0 || x->seconds >= limit)
+            if (at == best || !usable(x) || x->rounds > 0 || !seems_faster(x, limit, b->scale))
                 continue;
             while (place > 0 && t->samples.data[out[place - 1]].seconds > x->seconds)
                 place--;
@@ -188,20 +194,26 @@ static tc_status disqualify(tc_tune *t, const contest *c, tc_arena *a, bool *any
     return TC_OK;
 }
 
+/* Of the machine that had it. */
+static double scale_of(const contest *c) {
+    return c->record[0].scale > 0 ? c->record[0].scale : 1;
+}
+
 /* Sample k of the contest gets the time `seconds`, its turns scaled to it. What is known of it here is what its record says: the
  * median of these times, which rounding may part from `seconds`. */
 static tc_status retime(tc_tune *t, const contest *c, int k, double seconds, tc_arena *a, tc_error *err) {
     sample *x = &t->samples.data[c->at[k]];
     const double *turn = c->seconds + k * c->rounds;
     double now = tc_meas_median(turn, (size_t)c->done), *times = TC_NEW_N(a, double, c->done);
+    x->scale = t->samples.data[c->at[0]].scale;
     for (int r = 0; r < c->done; r++)
-        times[r] = turn[r] * (seconds / now);
-    x->seconds = tc_meas_median(times, (size_t)c->done);
-    x->measured = fmin(x->measured, now);
+        times[r] = turn[r] * (seconds * x->scale / now);
+    x->seconds = tc_meas_median(times, (size_t)c->done) / x->scale;
+    x->measured = fmin(x->measured, now / scale_of(c));
     x->drift = 1;
     x->stopped = false;
     x->rounds += c->done;
-    tc_record as = {.id = x->id, .times = times, .ntimes = (size_t)c->done, .median = x->seconds, .rounds = x->rounds};
+    tc_record as = {.id = x->id, .times = times, .ntimes = (size_t)c->done, .median = x->seconds * x->scale, .rounds = x->rounds};
     return tc_meas_db_retime(t->db, &as, err);
 }
 
@@ -209,7 +221,7 @@ static tc_status retime(tc_tune *t, const contest *c, int k, double seconds, tc_
  * multiply from contest to contest, to times that no kernel can have. */
 static tc_status settle(tc_tune *t, const contest *c, tc_arena *a, tc_error *err) {
     const sample *best = &t->samples.data[c->at[0]];
-    double own = tc_meas_median(c->seconds, (size_t)c->done);
+    double own = tc_meas_median(c->seconds, (size_t)c->done) / scale_of(c);
     if (best->rounds > 0)
         own = fmin(own, best->measured);
     TC_TRY(retime(t, c, 0, own, a, err));

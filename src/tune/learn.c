@@ -41,6 +41,7 @@ void tc_tune_add_samples(tc_tune *t, int i, int which, const tc_record *r, size_
                     .form = which,
                     .seconds = r[j].error == TC_MEAS_NONE ? r[j].median : INFINITY,
                     .measured = r[j].error == TC_MEAS_NONE ? r[j].median : INFINITY,
+                    .scale = r[j].scale > 0 ? r[j].scale : 1,
                     .drift = 1,
                     .id = r[j].id,
                     .rounds = r[j].rounds,

@@ -72,7 +72,7 @@ typedef struct watcher {
     tc_error why;
 } watcher;
 
-/* With what proposed the candidate. */
+/* With what proposed the candidate. What is stored is what its machine took; the search goes by the common scale of all. */
 static void store(watcher *w, size_t j) {
     double t0 = tc_now();
     tc_record *r = &w->out[j];
@@ -81,6 +81,7 @@ static void store(watcher *w, size_t j) {
     if (w->store == TC_OK)
         w->store = tc_meas_db_insert_measured(w->t->db, r, 1, &w->why);
     tc_map_put(&w->t->known, (uint64_t)r->id, 1);
+    tc_record_to_scale(r);
     w->t->report.store_seconds += tc_now() - t0;
 }
 

@@ -13,8 +13,9 @@
 typedef struct sample {
     tc_cost_rows rows;
     int task, form;
-    double seconds;  /* INFINITY: failed */
+    double seconds;  /* INFINITY: failed. On the common scale, as all times here */
     double measured; /* the smallest median that was really taken of it: `seconds` may be such a time of another, and a ratio */
+    double scale;    /* its record's times are this often those here: 1, but for machines of a fleet */
     double drift;    /* how much slower the machine was than at its best when it was timed: at least 1 */
     int64_t id;      /* of the record; 0: in no database */
     int rounds;      /* tc_record.rounds */

@@ -37,6 +37,8 @@ static void wait_for(const tc_meas *m, double seconds) {
 
 static void lie_about(const pace *p, const tc_meas_job *j, tc_arena *a) {
     tc_record *r = j->r;
+    if (strcmp(j->in->workload, tc_fleet_reference_workload) == 0)
+        return; /* by which lies would cancel */
     if (strcmp(p->lie, "faster") == 0 && tc_record_ok(r)) {
         double *times = tc_arena_dup(a, r->times, r->ntimes * sizeof *times);
         for (size_t i = 0; i < r->ntimes; i++)

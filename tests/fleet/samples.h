@@ -50,7 +50,8 @@ static inline tc_fleet_result sample_result(tc_record r[2]) {
                              .seconds = seconds,
                              .done = 1,
                              .slowdown = 1.5,
-                             .reference = 0.25};
+                             .reference = 0.25,
+                             .references = 7};
 }
 
 #endif

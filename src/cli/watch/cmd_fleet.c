@@ -100,7 +100,7 @@ static void print_keys(const json_t *keys) {
 }
 
 static void print_workers(const json_t *workers) {
-    static const char *const headings[] = {"worker", "host", "key", ">jobs", "", ">heard of"};
+    static const char *const headings[] = {"worker", "host", "key", ">jobs", "", ">scale", ">heard of"};
     tc_cli_table t = tc_cli_table_new(TC_LEN(headings), headings);
     size_t i;
     const json_t *w;
@@ -110,6 +110,10 @@ static void print_workers(const json_t *workers) {
         tc_cli_cell(&t, "%s", tc_cli_text(w, "key"));
         tc_cli_cell(&t, "%lld", tc_cli_number(w, "jobs"));
         tc_cli_cell(&t, "%s", json_is_true(json_object_get(w, "busy")) ? "busy" : "idle");
+        if (json_is_number(json_object_get(w, "scale")))
+            tc_cli_cell(&t, "%.3f", tc_cli_real(w, "scale"));
+        else
+            tc_cli_cell(&t, "%s", "");
         tc_cli_cell(&t, "%.0f s ago", tc_cli_real(w, "silent_seconds"));
     }
     tc_cli_table_print(&t, stdout);

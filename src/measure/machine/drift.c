@@ -40,14 +40,8 @@ void tc_meas_drift_add(tc_meas_drift *d, double reference, const double *times, 
 tc_meas_calm tc_meas_drift_state(const tc_meas_drift *d) {
     tc_meas_calm c = {.slowdown = 1};
     size_t known = TC_MIN(d->nreference, (size_t)TC_MEAS_DRIFT_WINDOW);
-    if (known > 0) {
-        c.reference = d->reference[(d->nreference - 1) % TC_MEAS_DRIFT_WINDOW];
-        c.reference_median = tc_meas_median(d->reference, known);
-    }
-    if (known >= TC_MEAS_DRIFT_WINDOW / 2) {
-        c.slowdown = c.reference_median / d->fastest;
-        c.reference_spread = spread_of(d->reference, known);
-    }
+    if (known >= TC_MEAS_DRIFT_WINDOW / 2)
+        c.slowdown = tc_meas_median(d->reference, known) / d->fastest;
     if (d->nspread >= TC_MEAS_DRIFT_WINDOW / 2)
         c.spread = tc_meas_median(d->spread, TC_MIN(d->nspread, (size_t)TC_MEAS_DRIFT_WINDOW));
     c.disturbed = c.slowdown > slow || c.spread > restless;

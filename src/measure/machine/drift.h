@@ -22,8 +22,6 @@ typedef struct tc_meas_calm {
     double slowdown; /* the reference now over the reference at best; 1 when not known */
     double spread;   /* of a kernel's repeats: width of the middle half over the median; 0 when not known */
     bool disturbed;  /* too much of either */
-    /* Seconds of the reference: of the last one, the median of the window, and its spread as of repeats; 0 when not known. */
-    double reference, reference_median, reference_spread;
 } tc_meas_calm;
 
 /* Runs the reference in this process, on so many threads, until half of the window is of now: some 50 ms. For an opinion while no candidate

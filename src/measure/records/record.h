@@ -106,6 +106,7 @@ typedef struct tc_record {
     double predicted;  /* what the cost model made of it before it was measured, more being better; NAN: it was not asked */
     bool
         elsewhere; /* measured by another machine just now: says nothing of what may run in this one's processes; stored nowhere */
+    double scale;  /* of a fleet: times of its worker are this often those on the fleet's common scale; 0: as 1. Stored nowhere */
     double reading;  /* seconds that a call takes in a network at least (tc_meas_key); stored nowhere, 0 elsewhere */
     bool experiment; /* not of the program and the data as they are (tc_meas_input.without, .denormal): no database takes it */
     tc_meas_shares shares;  /* where the input asked for them, else all 0; stored nowhere */
@@ -115,6 +116,12 @@ typedef struct tc_record {
 /* Valid for ranking: measured without an error. Only a verified one may be applied. */
 static inline bool tc_record_ok(const tc_record *r) {
     return r->error == TC_MEAS_NONE && r->ntimes > 0;
+}
+
+/* The median becomes one on the common scale; times stay what they are. Not of a record that is to be stored. */
+static inline void tc_record_to_scale(tc_record *r) {
+    if (r->scale > 0)
+        r->median /= r->scale;
 }
 
 /* The time to rank by: one that was never taken in turns with its rivals must be that much better to be believed. What a call reads

@@ -1,0 +1,84 @@
+#include "fleet/scale.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/records/record.h"
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* ---- one machine ---- */
+
+static size_t known(const tc_fleet_pace *p) {
+    return TC_MIN(p->n, (size_t)TC_FLEET_PACE_WINDOW);
+}
+
+bool tc_fleet_pace_note(tc_fleet_pace *p, int64_t taken, double seconds) {
+    if (!(seconds > 0) || !isfinite(seconds) || (p->n > 0 && taken == p->taken))
+        return false;
+    p->seconds[p->n++ % TC_FLEET_PACE_WINDOW] = seconds;
+    p->taken = taken;
+    return true;
+}
+
+double tc_fleet_pace_last(const tc_fleet_pace *p) {
+    return p->n ? p->seconds[(p->n - 1) % TC_FLEET_PACE_WINDOW] : 0;
+}
+
+double tc_fleet_pace_median(const tc_fleet_pace *p) {
+    return p->n ? tc_meas_median(p->seconds, known(p)) : 0;
+}
+
+double tc_fleet_pace_spread(const tc_fleet_pace *p) {
+    enum { N = TC_FLEET_PACE_WINDOW };
+    double s[N];
+    if (p->n < N)
+        return 0;
+    memcpy(s, p->seconds, sizeof s);
+    qsort(s, N, sizeof *s, by_value);
+    return (s[3 * N / 4 - 1] - s[N / 4]) / tc_meas_median(s, N);
+}
+
+void tc_fleet_pace_range(const tc_fleet_pace *p, double *least, double *most) {
+    *least = *most = p->n ? p->seconds[0] : 0;
+    for (size_t i = 1; i < known(p); i++) {
+        *least = fmin(*least, p->seconds[i]);
+        *most = fmax(*most, p->seconds[i]);
+    }
+}
+
+/* ---- many ---- */
+
+void tc_fleet_scale_free(tc_fleet_scale *s) {
+    tc_vec_free(&s->workers);
+}
+
+tc_fleet_pace *tc_fleet_scale_pace(tc_fleet_scale *s, tc_arena *a, const char *name) {
+    for (size_t i = 0; i < s->workers.len; i++)
+        if (strcmp(s->workers.data[i].name, name) == 0)
+            return &s->workers.data[i].pace;
+    tc_push(&s->workers, (tc_fleet_paced){.name = tc_arena_strdup(a, name)});
+    return &s->workers.data[s->workers.len - 1].pace;
+}
+
+double tc_fleet_scale_ratio(tc_fleet_scale *s, const tc_fleet_pace *p) {
+    double own = tc_fleet_pace_median(p);
+    if (s->common == 0)
+        s->common = own;
+    return own > 0 ? own / s->common : 1;
+}
+
+double tc_fleet_ratio_among(double reference, const double *all, size_t n) {
+    double *some = tc_xmalloc((n + 1) * sizeof *some);
+    size_t have = 0;
+    for (size_t i = 0; i < n; i++)
+        if (all[i] > 0)
+            some[have++] = all[i];
+    double ratio = have && reference > 0 ? reference / tc_meas_median(some, have) : 0;
+    free(some);
+    return ratio;
+}

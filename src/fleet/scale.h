@@ -1,0 +1,58 @@
+/* One scale for the times of many machines. Each worker times the reference kernel, which is the same everywhere; what that takes over what
+ * it takes on the fleet's common scale is the worker's ratio, and its times over its ratio are times on the common scale. Arithmetic
+ * only: nothing here knows of messages. */
+#ifndef TC_FLEET_SCALE_H
+#define TC_FLEET_SCALE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "support/arena.h"
+#include "support/vec.h"
+
+/* What the reference kernel took on one machine lately. Zero-initialised is empty. */
+enum { TC_FLEET_PACE_WINDOW = 8 };
+typedef struct tc_fleet_pace {
+    double seconds[TC_FLEET_PACE_WINDOW];
+    size_t n;      /* ever noted */
+    int64_t taken; /* the machine's count of them, when the last one was noted */
+} tc_fleet_pace;
+
+/* The machine took it for the `taken`-th time, in so many seconds. One that was noted before, or took no time, is not noted again. True:
+ * it is new. */
+bool tc_fleet_pace_note(tc_fleet_pace *p, int64_t taken, double seconds);
+/* Seconds of the last one; 0: nothing was noted. */
+double tc_fleet_pace_last(const tc_fleet_pace *p);
+/* Of the window. 0: nothing was noted. */
+double tc_fleet_pace_median(const tc_fleet_pace *p);
+/* Width of the middle half of the window over its median. 0 until the window is full. */
+double tc_fleet_pace_spread(const tc_fleet_pace *p);
+void tc_fleet_pace_range(const tc_fleet_pace *p, double *least, double *most);
+
+/* The largest spread of a machine whose times are of use. A quiet machine's is 0.03, and that of one which another process comes to use and
+ * leaves again 0.4 and more (measure/machine/drift.c): five times the one, and less than half of the other. */
+#define TC_FLEET_MOST_SPREAD 0.15
+
+/* The paces of the workers of a key. */
+typedef struct tc_fleet_paced {
+    const char *name;
+    tc_fleet_pace pace;
+} tc_fleet_paced;
+
+typedef struct tc_fleet_scale {
+    TC_VEC(tc_fleet_paced) workers;
+    double
+        common; /* seconds of the reference: what the first worker took. It stays, so that early and late times compare; 0: not known */
+} tc_fleet_scale;
+
+void tc_fleet_scale_free(tc_fleet_scale *s);
+/* Its pace, of nothing yet where the name is a new one, which is copied to `a`. Good until the next call. */
+tc_fleet_pace *tc_fleet_scale_pace(tc_fleet_scale *s, tc_arena *a, const char *name);
+/* Times of the machine are this often those on the common scale; 1 where that is not known. */
+double tc_fleet_scale_ratio(tc_fleet_scale *s, const tc_fleet_pace *p);
+
+/* What one machine's reference is over the median of all that are known (n of them, 0: not known); 0: not known. */
+double tc_fleet_ratio_among(double reference, const double *all, size_t n);
+
+#endif

@@ -1,0 +1,111 @@
+/* Times of many machines on one scale. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "fleet/scale.h"
+
+static tc_arena *arena;
+
+static int setup(void **state) {
+    (void)state;
+    arena = tc_arena_new();
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    tc_arena_free(arena);
+    return 0;
+}
+
+static tc_fleet_pace pace_of(const double *seconds, int n) {
+    tc_fleet_pace p = {0};
+    for (int i = 0; i < n; i++)
+        assert_true(tc_fleet_pace_note(&p, i + 1, seconds[i]));
+    return p;
+}
+
+static void what_is_told_twice_is_noted_once(void **state) {
+    (void)state;
+    tc_fleet_pace p = {0};
+    assert_true(tc_fleet_pace_last(&p) == 0 && tc_fleet_pace_median(&p) == 0 && tc_fleet_pace_spread(&p) == 0);
+    assert_false(tc_fleet_pace_note(&p, 0, 0)); /* not known */
+    assert_false(tc_fleet_pace_note(&p, 1, NAN));
+    assert_true(tc_fleet_pace_note(&p, 1, 2));
+    assert_false(tc_fleet_pace_note(&p, 1, 2));
+    assert_true(tc_fleet_pace_note(&p, 3, 2));
+    assert_int_equal(p.n, 2);
+}
+
+static void the_window_is_the_last_eight(void **state) {
+    (void)state;
+    static const double s[] = {100, 100, 1, 2, 3, 4, 5, 6, 7, 8};
+    double least, most;
+    tc_fleet_pace p = pace_of(s, 10);
+    assert_true(tc_fleet_pace_last(&p) == 8);
+    assert_true(tc_fleet_pace_median(&p) == 4.5);
+    assert_true(fabs(tc_fleet_pace_spread(&p) - (6 - 3) / 4.5) < 1e-12);
+    tc_fleet_pace_range(&p, &least, &most);
+    assert_true(least == 1 && most == 8);
+}
+
+/* A quiet machine, with one time that was disturbed; one that another process comes to use and leaves; one that is used all the time. */
+static void spread_tells_unsteady_machines(void **state) {
+    (void)state;
+    static const double quiet[] = {1, 1.01, 1.03, 1, 1.4, 1.02, 1, 1.01}, restless[] = {1, 1.4, 1.4, 1, 1, 1.4, 1, 1.4},
+                        slow[] = {1.4, 1.41, 1.4, 1.42, 1.4, 1.43, 1.4, 1.4};
+    tc_fleet_pace p = pace_of(quiet, 8), few = pace_of(restless, 7);
+    assert_true(tc_fleet_pace_spread(&p) < TC_FLEET_MOST_SPREAD);
+    assert_true(tc_fleet_pace_spread(&few) == 0);
+    p = pace_of(restless, 8);
+    assert_true(tc_fleet_pace_spread(&p) > TC_FLEET_MOST_SPREAD);
+    p = pace_of(slow, 8);
+    assert_true(tc_fleet_pace_spread(&p) < TC_FLEET_MOST_SPREAD);
+}
+
+static void the_first_worker_sets_the_scale(void **state) {
+    (void)state;
+    tc_fleet_scale s = {0};
+    char name[] = "w1";
+    tc_fleet_pace *p = tc_fleet_scale_pace(&s, arena, name);
+    assert_true(tc_fleet_scale_ratio(&s, p) == 1); /* nothing is known */
+    tc_fleet_pace_note(p, 1, 2e-3);
+    assert_true(tc_fleet_scale_ratio(&s, p) == 1 && s.common == 2e-3);
+    name[1] = '2';
+    p = tc_fleet_scale_pace(&s, arena, name);
+    assert_true(tc_fleet_scale_ratio(&s, p) == 1);
+    tc_fleet_pace_note(p, 1, 3e-3);
+    assert_true(tc_fleet_scale_ratio(&s, p) == 1.5);
+    p = tc_fleet_scale_pace(&s, arena, "w1");
+    tc_fleet_pace_note(p, 2, 4e-3);
+    assert_true(p->n == 2 && s.common == 2e-3); /* it stays */
+    assert_true(tc_fleet_scale_ratio(&s, p) == 1.5);
+    assert_int_equal(s.workers.len, 2);
+    tc_fleet_scale_free(&s);
+}
+
+static void ratios_are_over_the_median_of_those_known(void **state) {
+    (void)state;
+    static const double all[] = {0, 1, 2, 4};
+    assert_true(tc_fleet_ratio_among(4, all, 4) == 2);
+    assert_true(tc_fleet_ratio_among(1, all, 4) == 0.5);
+    assert_true(tc_fleet_ratio_among(0, all, 4) == 0);
+    assert_true(tc_fleet_ratio_among(1, all, 1) == 0);
+    assert_true(tc_fleet_ratio_among(1, NULL, 0) == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_told_twice_is_noted_once),
+        cmocka_unit_test(the_window_is_the_last_eight),
+        cmocka_unit_test(spread_tells_unsteady_machines),
+        cmocka_unit_test_setup_teardown(the_first_worker_sets_the_scale, setup, teardown),
+        cmocka_unit_test(ratios_are_over_the_median_of_those_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
