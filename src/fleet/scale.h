@@ -17,6 +17,7 @@ typedef struct tc_fleet_pace {
     double seconds[TC_FLEET_PACE_WINDOW];
     size_t n;      /* ever noted */
     int64_t taken; /* the machine's count of them, when the last one was noted */
+    bool told;     /* the caller's: that it is unsteady was said */
 } tc_fleet_pace;
 
 /* The machine took it for the `taken`-th time, in so many seconds. One that was noted before, or took no time, is not noted again. True:

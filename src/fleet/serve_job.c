@@ -108,8 +108,8 @@ static void take_reference(fleet_worker *w, const tc_fleet_job *j, tc_arena *a) 
         note_reference(w, &r);
     else
         tc_log(TC_LOG_DEBUG, "the reference kernel could not be timed: %s", why.msg);
-    double now = tc_now(), least = w->o->reference > 0 ? w->o->reference : usual_reference_pause;
-    ref->due = now + TC_MAX(least, (now - begun) / most_reference_share);
+    double now = tc_now(), usual = TC_MAX(usual_reference_pause, (now - begun) / most_reference_share);
+    ref->due = now + (w->o->reference > 0 ? w->o->reference : usual);
 }
 
 /* ---- measuring ---- */

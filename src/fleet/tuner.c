@@ -199,3 +199,11 @@ tc_status fleet_bar(tc_fleet *f, const char *worker, const char *why, tc_error *
                     tc_fleet_bus_url(f->bus), f->key, worker, why);
     return s;
 }
+
+tc_status fleet_set_aside(tc_fleet *f, const char *worker, const char *why, bool *done, tc_error *err) {
+    tc_error none = {0};
+    tc_fleet_crowd c = tc_fleet_crowd_new();
+    *done = !fleet_bars(f, worker) && fleet_look_around(f, &c, &none) == TC_OK && f->workers > 1;
+    tc_fleet_crowd_free(&c);
+    return *done ? fleet_bar(f, worker, why, err) : TC_OK;
+}

@@ -258,12 +258,31 @@ static tc_status ask_another(errand *e, order *o, const char *worker, const char
     return dispatch(e, &which, 1, err);
 }
 
-/* What its worker's times are over those on the common scale. */
-static double note_pace(errand *e, const tc_fleet_result *x) {
+/* A worker whose times mean little is asked no more while there are others; its answer is as good as those before. */
+static tc_status mind_spread(errand *e, tc_fleet_pace *p, const char *worker, tc_error *err) {
+    double least, most;
+    bool aside;
+    tc_fleet_pace_range(p, &least, &most);
+    const char *why =
+        tc_arena_printf(e->a,
+                        "the reference kernel, the same each time, took from %.4g to %.4g ms there in its last %d "
+                        "runs: the middle half spans %.0f %% of the median, and %.0f %% is the most at which times "
+                        "mean something. Others use that machine, or its clock changes: `tctune doctor` there "
+                        "says more; a new tuner tries it again",
+                        1e3 * least, 1e3 * most, TC_FLEET_PACE_WINDOW, 100 * tc_fleet_pace_spread(p), 100 * TC_FLEET_MOST_SPREAD);
+    TC_TRY(fleet_set_aside(e->f, worker, why, &aside, err));
+    if (!aside && !p->told)
+        tc_log(TC_LOG_WARN, "the worker %s is unsteady, and there is no other: %s", worker, why);
+    p->told = true;
+    return TC_OK;
+}
+
+/* *scale: what its worker's times are over those on the common scale. */
+static tc_status note_pace(errand *e, const tc_fleet_result *x, double *scale, tc_error *err) {
     tc_fleet_pace *p = tc_fleet_scale_pace(&e->f->scale, e->f->arena, x->worker);
-    if (tc_fleet_pace_note(p, x->references, x->reference))
-        tc_log(TC_LOG_DEBUG, "%s took %.4g ms for the reference kernel", x->worker, 1e3 * x->reference);
-    return tc_fleet_scale_ratio(&e->f->scale, p);
+    bool fresh = tc_fleet_pace_note(p, x->references, x->reference);
+    *scale = tc_fleet_scale_ratio(&e->f->scale, p);
+    return fresh && tc_fleet_pace_spread(p) > TC_FLEET_MOST_SPREAD ? mind_spread(e, p, x->worker, err) : TC_OK;
 }
 
 static tc_status take(errand *e, order *o, const tc_fleet_mail *mail, tc_error *err) {
@@ -273,7 +292,8 @@ static tc_status take(errand *e, order *o, const tc_fleet_mail *mail, tc_error *
         return ask_another(e, o, mail->worker, "it gave a wrong answer before", err);
     if (understand(e, o, mail, &x, &why) != TC_OK)
         return ask_another(e, o, mail->worker, why.msg, err);
-    double scale = note_pace(e, &x);
+    double scale;
+    TC_TRY(note_pace(e, &x, &scale, err));
     settle(e, o);
     o->done = true;
     e->done++;

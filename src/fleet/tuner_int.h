@@ -31,6 +31,9 @@ tc_status fleet_look_around(tc_fleet *f, tc_fleet_crowd *c, tc_error *err);
 tc_status fleet_nobody(const tc_fleet *f, const tc_fleet_crowd *c, const char *key, tc_error *err);
 /* No more jobs for a worker, and no belief in what it sends. TC_ENV where there is no other. */
 tc_status fleet_bar(tc_fleet *f, const char *worker, const char *why, tc_error *err);
+/* The same for one that is no liar, but of no use while there are others: *done. Where there is none, and where the server is away, nothing is
+ * done. */
+tc_status fleet_set_aside(tc_fleet *f, const char *worker, const char *why, bool *done, tc_error *err);
 bool fleet_bars(const tc_fleet *f, const char *worker);
 
 #endif

@@ -19,7 +19,7 @@ TE
 tune() { # DATABASE [OPTIONS...]: on the machine that $on says
     db=$1
     shift
-    ${on:-} "$TCTUNE" tune --te gemm.te --trials 32 --batch 16 --threads 1 --deterministic-measure --start-from none --stop-at-roof 9 --db "$db" "$@"
+    ${on:-} "$TCTUNE" tune --te gemm.te --trials "${trials:-32}" --batch 16 --threads 1 --deterministic-measure --start-from none --stop-at-roof 9 --db "$db" "$@"
 }
 begin() { # NAME
     lab_await_known 2
@@ -57,8 +57,24 @@ end garbage
 [ "$(who garbage w1)" -eq 32 ] || fail "the honest worker has $(who garbage w1) records, not 32"
 exec 8>&-
 
-# ---- times that are a tenth of what they are ----
+# ---- a machine whose times mean little ----
 lab_url=
+eval "lab_kill \$worker_1"
+lab_start_worker 1 0.04
+lab_start_worker 4 0.01 unsteady
+lab_until_it_says w4.log "w4 serves"
+trials=128 # of which it has more than half, in jobs of four
+begin unsteady
+end unsteady
+trials=
+grep -q "the worker w4 gets no more jobs from here: the reference kernel.*ms there in its last 8 runs" err || fail "the unsteady worker is not named"
+[ "$(($(who unsteady w1) + $(who unsteady w4)))" -eq 128 ] || fail "the unsteady worker cost records"
+[ "$(who unsteady w4)" -lt 96 ] || fail "the unsteady worker had jobs to the end"
+eval "lab_kill \$worker_4"
+eval "lab_kill \$worker_1"
+lab_start_worker 1 0.02
+
+# ---- times that are a tenth of what they are ----
 lab_start_worker 3 0.02 faster
 lab_until_it_says w3.log "w3 serves"
 begin faster
