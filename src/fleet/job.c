@@ -85,6 +85,7 @@ void tc_fleet_job_write(const tc_fleet_job *j, tc_strbuf *out) {
     fleet_put_text(o, "id", j->id);
     fleet_put_text(o, "tuner", j->tuner);
     json_object_set_new(o, "barred", texts_of(j->barred, j->nbarred));
+    json_object_set_new(o, "second", json_boolean(j->second));
     json_object_set_new(o, "asked", json_integer(j->asked));
     json_object_set_new(o, "way", json_integer(j->call.way));
     json_object_set_new(o, "rounds", json_integer(j->call.rounds));
@@ -196,6 +197,7 @@ tc_status tc_fleet_job_read(const char *text, tc_arena *a, tc_fleet_job *out, tc
     out->id = fleet_word(&r, o, "id");
     out->tuner = fleet_word(&r, o, "tuner");
     out->barred = read_texts(&r, o, "barred", "name", TC_FLEET_BARRED, one_word, &out->nbarred);
+    out->second = fleet_flag(&r, o, "second");
     out->asked = (int)fleet_whole(&r, o, "asked", 1, TC_FLEET_MANY);
     read_call(&r, o, &out->call);
     if (!r.bad && out->call.way == TC_MEAS_WAY_BATCH)

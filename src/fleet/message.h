@@ -31,7 +31,8 @@ typedef struct tc_fleet_job {
         *each; /* of BATCH: the id of each candidate, which has a result of its own; NULL: the job has one, of its id */
     const char *const *barred; /* names of workers that are not to measure it, nbarred of them */
     size_t nbarred;
-    int asked;               /* how often it was put into the queue: at least 1 */
+    bool second; /* it was measured by those that are barred: one of them that gets it refuses it, rather than to give it back */
+    int asked;   /* how often it was put into the queue: at least 1 */
     tc_meas_options measure; /* target, threads, mode, limits, samples, seed, verification: the rest is the worker's own */
     tc_meas_call call;       /* inputs, sizes and rounds; where results go is not sent */
 } tc_fleet_job;

@@ -82,3 +82,20 @@ double tc_fleet_ratio_among(double reference, const double *all, size_t n) {
     free(some);
     return ratio;
 }
+
+/* ---- who is wrong ---- */
+
+bool tc_fleet_agree(const tc_fleet_opinion *x, const tc_fleet_opinion *y) {
+    return x->least <= TC_FLEET_MOST_APART * y->most && y->least <= TC_FLEET_MOST_APART * x->most;
+}
+
+int tc_fleet_wrong(const tc_fleet_opinion *x, int n, bool third) {
+    if (n < 2 || tc_fleet_agree(&x[0], &x[1]))
+        return TC_FLEET_NOBODY;
+    if (n == 2 && third)
+        return TC_FLEET_ASK_THIRD;
+    if (n == 2)
+        return x[0].least < x[1].least ? 0 : 1;
+    bool first = tc_fleet_agree(&x[0], &x[2]), second = tc_fleet_agree(&x[1], &x[2]);
+    return first == second ? TC_FLEET_NOBODY : first ? 1 : 0;
+}

@@ -53,6 +53,23 @@ tc_fleet_pace *tc_fleet_scale_pace(tc_fleet_scale *s, tc_arena *a, const char *n
 /* Times of the machine are this often those on the common scale; 1 where that is not known. */
 double tc_fleet_scale_ratio(tc_fleet_scale *s, const tc_fleet_pace *p);
 
+/* What one machine says that a program takes, on the common scale: the least and the most of its repeats, in seconds. */
+typedef struct tc_fleet_opinion {
+    double least, most;
+} tc_fleet_opinion;
+
+/* Machines of one key whose times of a program, on the common scale, are further apart than this do not measure the same. The reference is
+ * one kernel, and another one may be held up by memory where it is not: among machines of one kind, and times of one with a busy core
+ * beside it (drift.c), such factors stay below 1.5. */
+#define TC_FLEET_MOST_APART 1.5
+bool tc_fleet_agree(const tc_fleet_opinion *x, const tc_fleet_opinion *y);
+
+/* Who of two machines, or of three of which the third was asked because the two do not agree, is wrong: the one that stands alone. Of two
+ * nobody can tell, unless there is no third to ask: then the faster one is not believed, since a time that is too long only costs a
+ * candidate, and one that is too short wins. */
+enum { TC_FLEET_NOBODY = -1, TC_FLEET_ASK_THIRD = -2 };
+int tc_fleet_wrong(const tc_fleet_opinion *x, int n, bool third);
+
 /* What one machine's reference is over the median of all that are known (n of them, 0: not known); 0: not known. */
 double tc_fleet_ratio_among(double reference, const double *all, size_t n);
 

@@ -258,20 +258,29 @@ static tc_status serve_each(fleet_worker *w, const tc_fleet_job *j, const tc_fle
 
 /* ---- jobs ---- */
 
-bool fleet_is_barred(const fleet_worker *w, const tc_fleet_job *j) {
+static bool is_named(const fleet_worker *w, const tc_fleet_job *j) {
     for (size_t i = 0; i < j->nbarred; i++)
         if (strcmp(j->barred[i], w->self.name) == 0)
             return true;
     return false;
 }
 
+bool fleet_is_barred(const fleet_worker *w, const tc_fleet_job *j) {
+    return !j->second && is_named(w, j);
+}
+
+static tc_status refuse(const fleet_worker *w, const tc_fleet_job *j, const char *why, tc_error *err) {
+    tc_fleet_result x = about(w, j->id);
+    x.refused = why;
+    return answer_all(w, j, x, err);
+}
+
 tc_status fleet_serve_job(fleet_worker *w, const tc_fleet_job *j, int times, tc_arena *a, tc_error *err) {
     tc_fleet_losses l = {0};
-    if (strcmp(j->measure.target, w->told.target) != 0 || j->measure.threads != w->told.threads) {
-        tc_fleet_result x = about(w, j->id);
-        x.refused = tc_arena_printf(a, "it serves %s with %d threads", w->told.target, w->told.threads);
-        return answer_all(w, j, x, err);
-    }
+    if (strcmp(j->measure.target, w->told.target) != 0 || j->measure.threads != w->told.threads)
+        return refuse(w, j, tc_arena_printf(a, "it serves %s with %d threads", w->told.target, w->told.threads), err);
+    if (j->second && is_named(w, j))
+        return refuse(w, j, "it is another worker's", err);
     if (times > 1 || j->asked > 1)
         TC_TRY(tc_fleet_bus_losses(w->bus, &w->self, j->id, &l, err));
     if (l.died + l.vanished > 0 && j->each && j->call.n > 1)

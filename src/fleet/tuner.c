@@ -63,7 +63,7 @@ static tc_status choose_key(tc_fleet *f, const tc_fleet_options *o, tc_fleet_cro
 /* One that is empty yet has nothing; what else is wrong with it the caller is told when it opens it to write. */
 static void open_database(tc_fleet *f, const char *file) {
     tc_error why = {0};
-    if (tc_meas_db_open(file, TC_MEAS_DB_READ, &f->db, &why) != TC_OK)
+    if (tc_meas_db_open(file, TC_MEAS_DB_READ, &f->db, &why) != TC_OK || tc_meas_db_last_id(f->db, &f->last_id, &why) != TC_OK)
         tc_log(TC_LOG_DEBUG, "%s", why.msg);
 }
 
@@ -89,6 +89,7 @@ tc_status tc_fleet_join(const tc_fleet_options *o, tc_fleet **out, tc_error *err
     tc_fleet *f = tc_xcalloc(1, sizeof *f);
     f->arena = tc_arena_new();
     f->tuner = tc_arena_strdup(f->arena, o->tuner);
+    f->database = o->database ? tc_arena_strdup(f->arena, o->database) : NULL;
     f->most = o->in_flight;
     f->weight = o->weight > 0 ? o->weight : 1;
     f->patience = o->patience > 0 ? o->patience : usual_patience;
@@ -187,7 +188,7 @@ bool fleet_bars(const tc_fleet *f, const char *worker) {
 }
 
 tc_status fleet_bar(tc_fleet *f, const char *worker, const char *why, tc_error *err) {
-    if (!fleet_bars(f, worker) && f->barred.len < TC_FLEET_BARRED) {
+    if (!fleet_bars(f, worker) && f->barred.len < TC_FLEET_BARRED - 2) { /* second opinions bar two more */
         tc_log(TC_LOG_WARN, "the worker %s gets no more jobs from here: %s", worker, why);
         tc_push(&f->barred, tc_arena_strdup(f->arena, worker));
     }
@@ -206,4 +207,33 @@ tc_status fleet_set_aside(tc_fleet *f, const char *worker, const char *why, bool
     *done = !fleet_bars(f, worker) && fleet_look_around(f, &c, &none) == TC_OK && f->workers > 1;
     tc_fleet_crowd_free(&c);
     return *done ? fleet_bar(f, worker, why, err) : TC_OK;
+}
+
+static tc_status take_back(tc_meas_db *db, const tc_fleet *f, const char *worker, tc_arena *a, tc_error *err) {
+    tc_meas_records r = {0};
+    const char *host = tc_arena_printf(a, "%s@", worker);
+    size_t n = 0;
+    TC_TRY(tc_meas_db_select(db, a, &(tc_meas_filter){.after_id = f->last_id, .verified = true}, &r, err));
+    for (size_t i = 0; i < r.len; i++) {
+        if (strncmp(r.data[i].host, host, strlen(host)) != 0)
+            continue;
+        TC_TRY(tc_meas_db_set_verified(db, r.data[i].id, false, r.data[i].max_error, err));
+        n++;
+    }
+    if (n)
+        tc_log(TC_LOG_WARN, "%zu records of %s are not used any more", n, worker);
+    return TC_OK;
+}
+
+tc_status fleet_disown(tc_fleet *f, const char *worker, const char *why, tc_error *err) {
+    tc_meas_db *db = NULL;
+    tc_status s = TC_OK;
+    tc_arena *a = tc_arena_new();
+    if (f->database && tc_fs_exists(f->database))
+        s = tc_meas_db_open(f->database, TC_MEAS_DB_CHANGE, &db, err);
+    if (db)
+        s = take_back(db, f, worker, a, err);
+    tc_meas_db_close(db);
+    tc_arena_free(a);
+    return s == TC_OK ? fleet_bar(f, worker, why, err) : s;
 }

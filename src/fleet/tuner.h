@@ -32,7 +32,9 @@ int tc_fleet_threads(const tc_fleet *f);
 /* A batch is jobs of some candidates each, which a worker answers one by one; candidates in turns, and programs over sizes, are one, so
  * that one worker has them. Records name the worker as their host. A job whose worker, or whose server, fails is measured by another;
  * what its workers' machines died of is a record; what workers vanished with is left as it was. A worker that answers what cannot be is
- * named in the log, and gets no more of this tuner's jobs while there are others. */
+ * named in the log, and gets no more of this tuner's jobs while there are others. So is one whose times others do not confirm: what would be
+ * the best of a batch is measured by two before it is reported; records that the database has of such a worker since the tuner joined are not
+ * verified any more. Records have the scale of their worker (tc_record.scale; scale.h). */
 extern const tc_meas_carrier tc_meas_fleet; /* carried_by: a tc_fleet */
 
 #endif

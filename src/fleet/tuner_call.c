@@ -2,6 +2,7 @@
  * the stream. */
 #include "fleet/tuner_int.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,27 @@ enum {
     MOST_ASKED = 16 /* times that a job is asked for */
 };
 
-static const double hear_seconds = 0.05, look_seconds = 2;
+/* longest_wait: for a second opinion, once it is its turn; a job takes workers less. */
+static const double hear_seconds = 0.05, look_seconds = 2, longest_wait = 10;
+
+/* An answer that would be the best of its workload, and what others say of its program. */
+typedef struct claim {
+    tc_fleet_result x;
+    double scale;
+    tc_fleet_opinion opinion[3]; /* its own, and of those that were asked */
+    const char *worker[3];
+    int n;
+    const char *second; /* the job by which another one is asked now; NULL: none */
+    size_t parcel;      /* of it */
+    double due;         /* when that may be asked for again */
+    double refused;     /* when it first came to one that had been asked, others being busy or gone; 0: it did not */
+} claim;
+
+/* Programs that are compared with one another, and the least seconds of them that are believed, on the common scale. */
+typedef struct mark {
+    const tc_meas_input *of;
+    double best;
+} mark;
 
 /* What is answered at once: a candidate of a batch, or all of another call. */
 typedef struct order {
@@ -23,6 +44,8 @@ typedef struct order {
     size_t first, n;  /* its records, of the call's */
     size_t parcel;    /* that it is asked for with */
     int tries;        /* workers that gave a wrong answer */
+    size_t mark;      /* of a batch */
+    claim *claim;     /* it waits for others to confirm it; NULL: it does not */
     bool fresh;       /* nobody can have answered it before */
     bool asked, done;
 } order;
@@ -30,7 +53,9 @@ typedef struct order {
 /* A job in the queue. */
 typedef struct parcel {
     tc_fleet_job job;
-    size_t left; /* orders of it without an answer */
+    size_t left;               /* orders of it without an answer */
+    const char *const *except; /* workers that are not to measure it, beside those that nothing is asked of */
+    int nexcept;
 } parcel;
 
 typedef struct errand {
@@ -42,7 +67,10 @@ typedef struct errand {
     size_t n, next, done;
     tc_map at; /* id -> index of its order */
     TC_VEC(parcel) parcel;
-    size_t flying;        /* parcels with something left */
+    size_t flying; /* parcels with something left */
+    TC_VEC(mark) mark;
+    TC_VEC(order *) claims;
+    bool forgotten;       /* something may be in the queue that nobody waits for */
     double heard, looked; /* when a result came last, and when the stream was looked at */
 } errand;
 
@@ -54,8 +82,14 @@ static bool is_batch(const errand *e) {
 
 static tc_status send(errand *e, parcel *p, tc_error *err) {
     tc_strbuf text = {0};
-    p->job.barred = e->f->barred.data;
-    p->job.nbarred = e->f->barred.len;
+    size_t n = e->f->barred.len;
+    const char **barred = TC_NEW_N(e->a, const char *, n + (size_t)p->nexcept + 1);
+    for (size_t i = 0; i < n; i++)
+        barred[i] = e->f->barred.data[i];
+    for (int i = 0; i < p->nexcept; i++)
+        barred[n++] = p->except[i];
+    p->job.barred = barred;
+    p->job.nbarred = n;
     p->job.asked++;
     tc_fleet_job_write(&p->job, &text);
     tc_status s = tc_fleet_bus_ask(e->f->bus, e->f->key, e->f->tuner, p->job.id, p->job.asked, tc_sb_str(&text), err);
@@ -120,6 +154,23 @@ static void settle(errand *e, order *o) {
 
 static tc_status take(errand *e, order *o, const tc_fleet_mail *mail, tc_error *err);
 
+/* The mark of what is compared with it, made where there is none. */
+static size_t mark_of(errand *e, const tc_meas_input *in) {
+    for (size_t i = 0; i < e->mark.len; i++) {
+        const tc_meas_input *m = e->mark.data[i].of;
+        if (m->cold == in->cold && strcmp(m->workload, in->workload) == 0 &&
+            strcmp(m->sizes ? m->sizes : "", in->sizes ? in->sizes : "") == 0)
+            return i;
+    }
+    tc_push(&e->mark, ((mark){.of = in, .best = INFINITY}));
+    return e->mark.len - 1;
+}
+
+static void lower_mark(errand *e, const order *o, double seconds) {
+    mark *m = &e->mark.data[o->mark];
+    m->best = TC_MIN(m->best, seconds);
+}
+
 /* It has a record, by whoever asked before. */
 static tc_status recall(errand *e, order *o, bool *known, tc_error *err) {
     tc_meas_records r = {0};
@@ -135,6 +186,8 @@ static tc_status recall(errand *e, order *o, bool *known, tc_error *err) {
     to->elsewhere = true;
     o->done = true;
     e->done++;
+    if (tc_record_ok(to) && to->verified)
+        lower_mark(e, o, to->median);
     if (to->error == TC_MEAS_NONE)
         (void)tc_meas_is_new(e->b->m, &e->b->job[o->first], e->b->a);
     tc_meas_report(e->b, &e->b->job[o->first]);
@@ -149,6 +202,9 @@ static tc_status next_order(errand *e, bool *wanted, tc_error *err) {
     if (is_batch(e)) {
         o->in = e->c->in[e->next];
         o->in.best = tc_meas_best_so_far(e->b->job, e->next);
+        o->mark = mark_of(e, &e->c->in[e->next]);
+        if (o->in.best > 0)
+            lower_mark(e, o, o->in.best);
     }
     o->fresh = !is_batch(e) || o->in.again;
     name(e, o);
@@ -285,6 +341,187 @@ static tc_status note_pace(errand *e, const tc_fleet_result *x, double *scale, t
     return fresh && tc_fleet_pace_spread(p) > TC_FLEET_MOST_SPREAD ? mind_spread(e, p, x->worker, err) : TC_OK;
 }
 
+static void accept(errand *e, order *o, const tc_fleet_result *x, double scale) {
+    o->done = true;
+    e->done++;
+    if (x->lost)
+        tc_log(TC_LOG_WARN, "job %s is left unmeasured: workers vanished with it", o->id);
+    for (size_t i = 0; i < x->n; i++)
+        fill(e, o, &e->c->out[o->first + i], &x->record[i], x, scale);
+    if (!x->lost)
+        fill_seconds(e, x);
+    for (size_t i = 0; i < x->n; i++)
+        report(e, o->first + i);
+}
+
+/* ---- the best ----
+ *
+ * What would be the best of its workload is measured by another worker too before it is believed, and told of: one that says of its programs
+ * what is not so is found by the first that matters. */
+
+static bool would_be_best(const errand *e, const order *o, const tc_fleet_result *x, double scale) {
+    const tc_record *r = x->n == 1 ? &x->record[0] : NULL;
+    return is_batch(e) && r && tc_record_ok(r) && r->verified && !r->stopped_early &&
+           r->median / scale < e->mark.data[o->mark].best;
+}
+
+static tc_fleet_opinion opinion_of(const tc_record *r, double scale) {
+    tc_fleet_opinion x = {r->times[0] / scale, r->times[0] / scale};
+    for (size_t i = 1; i < r->ntimes; i++) {
+        x.least = TC_MIN(x.least, r->times[i] / scale);
+        x.most = TC_MAX(x.most, r->times[i] / scale);
+    }
+    return x;
+}
+
+static double claimed(const claim *c) {
+    return c->x.record[0].median / c->scale;
+}
+
+static void hold(errand *e, order *o, const tc_fleet_result *x, double scale) {
+    o->claim = TC_NEW(e->a, claim);
+    *o->claim = (claim){.x = *x, .scale = scale, .opinion[0] = opinion_of(&x->record[0], scale), .worker[0] = x->worker, .n = 1};
+    tc_push(&e->claims, o);
+}
+
+/* Nobody is asked about it any more. */
+static void drop_second(errand *e, claim *c) {
+    if (c->second && --e->parcel.data[c->parcel].left == 0)
+        e->flying--;
+    c->second = NULL;
+}
+
+static void drop_claim(errand *e, order *o) {
+    e->forgotten |= o->claim->second != NULL;
+    drop_second(e, o->claim);
+    for (size_t i = 0; i < e->claims.len; i++)
+        if (e->claims.data[i] == o)
+            e->claims.data[i] = e->claims.data[--e->claims.len];
+    o->claim = NULL;
+}
+
+static void release(errand *e, order *o) {
+    claim c = *o->claim;
+    drop_claim(e, o);
+    accept(e, o, &c.x, c.scale);
+}
+
+static void believe(errand *e, order *o) {
+    lower_mark(e, o, claimed(o->claim));
+    release(e, o);
+}
+
+static tc_status ask_second(errand *e, order *o, tc_error *err) {
+    claim *c = o->claim;
+    parcel p = {.job = job_of(e, o), .left = 1, .except = c->worker, .nexcept = c->n};
+    tc_meas_input *in = tc_arena_dup(e->a, p.job.call.in, sizeof *in);
+    const char **each = TC_NEW(e->a, const char *);
+    in->best = 0; /* it is to be timed as long as the claim was */
+    p.job.call.in = in;
+    p.job.second = true;
+    each[0] = p.job.id = c->second = tc_fleet_job_id(e->a, &p.job, e->f->session ^ ++e->f->serial);
+    p.job.each = each;
+    tc_map_puts(&e->at, c->second, (uintptr_t)(o - e->order));
+    c->parcel = e->parcel.len;
+    tc_push(&e->parcel, p);
+    e->flying++;
+    return send(e, &e->parcel.data[c->parcel], err);
+}
+
+/* A claim that nobody is asked about, and that another one of its kind is not faster than. */
+static bool is_first(const errand *e, const order *o) {
+    for (size_t i = 0; i < e->claims.len; i++) {
+        const order *other = e->claims.data[i];
+        if (other != o && other->mark == o->mark && claimed(other->claim) < claimed(o->claim))
+            return false;
+    }
+    return true;
+}
+
+/* "w1 0.5 ms, w2 5.1 ms" */
+static const char *say_opinions(errand *e, const claim *c) {
+    tc_strbuf b = {0};
+    for (int i = 0; i < c->n; i++)
+        tc_sb_printf(&b, "%s%s %.4g ms", i ? ", " : "", c->worker[i], 1e3 * c->opinion[i].least);
+    return tc_sb_keep(&b, e->a);
+}
+
+/* Nobody else will say anything: there is no other, or none that had time for long. */
+static bool is_last_word(const errand *e, const claim *c) {
+    return e->f->workers <= c->n || (c->refused > 0 && tc_now() - c->refused > longest_wait);
+}
+
+/* The claim falls, or stands. */
+static tc_status judge(errand *e, order *o, tc_error *err) {
+    claim *c = o->claim;
+    int wrong = tc_fleet_wrong(c->opinion, c->n, !is_last_word(e, c));
+    if (wrong == TC_FLEET_ASK_THIRD)
+        return TC_OK;
+    if (wrong >= 0) {
+        const char *why =
+            tc_arena_printf(e->a,
+                            "its times are not what programs take. Of job %s, on the scale of the reference kernel, "
+                            "workers say: %s. Look at that machine, and take its worker out of the fleet",
+                            o->id, say_opinions(e, c));
+        TC_TRY(fleet_disown(e->f, c->worker[wrong], why, err));
+    }
+    if (wrong != 0)
+        believe(e, o);
+    return TC_OK;
+}
+
+static tc_status review_one(errand *e, order *o, tc_error *err) {
+    claim *c = o->claim;
+    if (fleet_bars(e->f, c->x.worker)) {
+        drop_claim(e, o);
+        return ask_another(e, o, c->x.worker, "it gave a wrong answer before", err);
+    }
+    if (claimed(c) >= e->mark.data[o->mark].best)
+        release(e, o);
+    else if (is_last_word(e, c))
+        return judge(e, o, err);
+    else if (!c->second && tc_now() >= c->due && is_first(e, o))
+        return ask_second(e, o, err);
+    return TC_OK;
+}
+
+static tc_status review(errand *e, tc_error *err) {
+    for (size_t i = e->claims.len; i-- > 0;)
+        if (i < e->claims.len)
+            TC_TRY(review_one(e, e->claims.data[i], err));
+    return TC_OK;
+}
+
+/* What another worker, or one that is no other, answers about a claim. */
+static tc_status take_second(errand *e, order *o, const tc_fleet_mail *mail, tc_error *err) {
+    static const double pause = 0.1;
+    claim *c = o->claim;
+    tc_fleet_result x;
+    tc_error why = {0};
+    double scale;
+    drop_second(e, c);
+    for (int i = 0; i < c->n; i++)
+        if (strcmp(c->worker[i], mail->worker) == 0) {
+            c->due = tc_now() + pause;
+            c->refused = c->refused > 0 ? c->refused : tc_now();
+            return TC_OK;
+        }
+    if (fleet_bars(e->f, mail->worker))
+        return TC_OK;
+    if (understand(e, o, mail, &x, &why) != TC_OK)
+        return fleet_bar(e->f, mail->worker, why.msg, err);
+    TC_TRY(note_pace(e, &x, &scale, err));
+    e->heard = tc_now();
+    if (x.lost || !tc_record_ok(&x.record[0])) { /* says nothing of the time; whether it is right others see, before it is used */
+        believe(e, o);
+        return TC_OK;
+    }
+    c->worker[c->n] = x.worker;
+    c->opinion[c->n++] = opinion_of(&x.record[0], scale);
+    c->refused = 0;
+    return judge(e, o, err);
+}
+
 static tc_status take(errand *e, order *o, const tc_fleet_mail *mail, tc_error *err) {
     tc_fleet_result x;
     tc_error why = {0};
@@ -295,25 +532,33 @@ static tc_status take(errand *e, order *o, const tc_fleet_mail *mail, tc_error *
     double scale;
     TC_TRY(note_pace(e, &x, &scale, err));
     settle(e, o);
-    o->done = true;
-    e->done++;
     e->heard = tc_now();
-    if (x.lost)
-        tc_log(TC_LOG_WARN, "job %s is left unmeasured: workers vanished with it", o->id);
-    for (size_t i = 0; i < x.n; i++)
-        fill(e, o, &e->c->out[o->first + i], &x.record[i], &x, scale);
-    if (!x.lost)
-        fill_seconds(e, &x);
-    for (size_t i = 0; i < x.n; i++)
-        report(e, o->first + i);
+    bool best = would_be_best(e, o, &x, scale);
+    if (best && e->f->workers > 1) {
+        hold(e, o, &x, scale);
+        return TC_OK;
+    }
+    if (best)
+        lower_mark(e, o, x.record[0].median / scale);
+    accept(e, o, &x, scale);
     return TC_OK;
+}
+
+/* What is heard about a claim is not what it claims. */
+static bool is_second(const order *o, const char *id) {
+    return o->claim && o->claim->second && strcmp(o->claim->second, id) == 0;
+}
+
+static tc_status take_either(errand *e, order *o, const tc_fleet_mail *mail, tc_error *err) {
+    return is_second(o, mail->id) ? take_second(e, o, mail, err) : take(e, o, mail, err);
 }
 
 /* The order that a result is of; NULL: none that is awaited. */
 static order *order_of(errand *e, const char *id) {
     const uintptr_t *at = tc_map_gets(&e->at, id);
     order *o = at ? &e->order[*at] : NULL;
-    return o && o->asked && strcmp(o->id, id) == 0 ? o : NULL;
+    bool awaited = o && ((o->asked && strcmp(o->id, id) == 0) || is_second(o, id));
+    return awaited ? o : NULL;
 }
 
 static tc_status hear(errand *e, bool *heard, tc_error *err) {
@@ -321,7 +566,7 @@ static tc_status hear(errand *e, bool *heard, tc_error *err) {
     TC_TRY(tc_fleet_bus_hear(e->f->bus, hear_seconds, e->a, &mail, err));
     *heard = mail.text != NULL;
     order *o = mail.text ? order_of(e, mail.id) : NULL;
-    return o ? take(e, o, &mail, err) : TC_OK;
+    return o ? take_either(e, o, &mail, err) : TC_OK;
 }
 
 /* ---- silence ---- */
@@ -331,11 +576,12 @@ static tc_status look(errand *e, tc_error *err) {
     for (size_t i = 0; i < e->next; i++) {
         order *o = &e->order[i];
         tc_fleet_mail mail;
-        if (!o->asked)
+        const char *id = o->asked ? o->id : o->claim ? o->claim->second : NULL;
+        if (!id)
             continue;
-        TC_TRY(tc_fleet_bus_find(e->f->bus, e->f->key, e->f->tuner, o->id, e->a, &mail, err));
+        TC_TRY(tc_fleet_bus_find(e->f->bus, e->f->key, e->f->tuner, id, e->a, &mail, err));
         if (mail.text)
-            TC_TRY(take(e, o, &mail, err));
+            TC_TRY(take_either(e, o, &mail, err));
     }
     return TC_OK;
 }
@@ -404,6 +650,7 @@ static tc_status go(errand *e, tc_error *err) {
         while (e->next < e->n && e->flying < (size_t)e->f->in_flight && tc_fleet_bus_connected(e->f->bus))
             TC_TRY(ask_next(e, err));
         TC_TRY(hear(e, &heard, err));
+        TC_TRY(review(e, err));
         if (!heard)
             TC_TRY(bear_silence(e, err));
     }
@@ -419,10 +666,12 @@ static tc_status call(const tc_meas_jobs *b, const tc_meas_call *c, tc_error *er
         e.order[i].n = batch ? 1 : records;
     }
     tc_status s = go(&e, err);
-    if (e.flying)
+    if (e.flying || e.forgotten)
         tc_fleet_bus_withdraw(e.f->bus, e.f->key, e.f->tuner);
     free(e.order);
     tc_vec_free(&e.parcel);
+    tc_vec_free(&e.mark);
+    tc_vec_free(&e.claims);
     tc_map_free(&e.at);
     tc_arena_free(e.a);
     return s;

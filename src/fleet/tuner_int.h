@@ -18,6 +18,8 @@ struct tc_fleet {
     int most;      /* of them, as the caller said; 0: it did not */
     double weight, patience;
     double attended;          /* when it last said that it is there; 0: never */
+    const char *database;     /* file; NULL: none */
+    int64_t last_id;          /* of what was recorded there before */
     uint64_t session, serial; /* make jobs that are wanted anew other ones */
     TC_VEC(const char *) barred;
     tc_fleet_scale scale; /* of the workers that have answered */
@@ -34,6 +36,8 @@ tc_status fleet_bar(tc_fleet *f, const char *worker, const char *why, tc_error *
 /* The same for one that is no liar, but of no use while there are others: *done. Where there is none, and where the server is away, nothing is
  * done. */
 tc_status fleet_set_aside(tc_fleet *f, const char *worker, const char *why, bool *done, tc_error *err);
+/* The same for one whose times are not what programs take: its records, of this session, are not to be used. */
+tc_status fleet_disown(tc_fleet *f, const char *worker, const char *why, tc_error *err);
 bool fleet_bars(const tc_fleet *f, const char *worker);
 
 #endif

@@ -94,12 +94,18 @@ lab_kill() { # PID
     wait "$1" 2>/dev/null || true
 }
 
+lab_stop() { # PID: a worker, which says that it leaves
+    kill -TERM "$1"
+    wait "$1" || true
+}
+
 # Faults are ordered through the file descriptor 9, and what they struck stands in struck.
 lab_start_wire() { # SEED
     mkfifo orders
     : >struck
     (lab_on switch "$FLEET_LAB" proxy 10.77.0.1 4222 $server 4222 "$1") <orders >struck 2>wire.log &
     exec 9>orders
+    lab_until_it_says wire.log "listens"
 }
 
 lab_start_worker() { # NUMBER SECONDS [LIE]: w1, w2, ...; its process is $worker_N

@@ -272,6 +272,7 @@ int lab_proxy(int argc, char **argv) {
         fprintf(stderr, "%s:%s cannot be listened at: %s\n", argv[0], argv[1], strerror(errno));
         return 1;
     }
+    fprintf(stderr, "listens\n");
     while (!p.over)
         serve_once(&p);
     while (p.pairs.len)

@@ -1,7 +1,7 @@
 /* A worker as any other, by src/fleet/serve.h, but that its times are computed from programs as tc_meas_simulated does, and that it then
  * waits for as long as a board would have measured. Two cores can so carry many.
  *
- * It may lie: `faster` divides its times by ten, but not that of the reference kernel; `wrong` says of every other candidate that its result
+ * It may lie: `faster` divides its times by ten, but not that of the reference kernel; `later` does so from its 17th run on; `wrong` says of every other candidate that its result
  * is wrong. And it may be `unsteady`: the reference takes twice as long, two times of four. */
 #include "lab.h"
 
@@ -17,10 +17,12 @@
 #include "measure/measure_int.h"
 #include "support/log.h"
 
+enum { HONEST_RUNS = 16 };
+
 typedef struct pace {
     double seconds; /* that a run takes at least */
     const char *lie;
-    unsigned references;
+    unsigned references, runs;
 } pace;
 
 static volatile sig_atomic_t stop;
@@ -54,9 +56,10 @@ static void be_unsteady(pace *p, tc_record *r, tc_arena *a) {
         make_times(r, 2, a);
 }
 
-static void lie_about(const pace *p, const tc_meas_job *j, tc_arena *a) {
+static void lie_about(pace *p, const tc_meas_job *j, tc_arena *a) {
     tc_record *r = j->r;
-    if (strcmp(p->lie, "faster") == 0 && tc_record_ok(r))
+    bool faster = strcmp(p->lie, "faster") == 0 || (strcmp(p->lie, "later") == 0 && p->runs++ >= HONEST_RUNS);
+    if (faster && tc_record_ok(r))
         make_times(r, 0.1, a);
     if (strcmp(p->lie, "wrong") == 0 && r->program % 2)
         tc_meas_end_with(r, a, TC_MEAS_WRONG_RESULT, "so it says");
@@ -84,7 +87,11 @@ static void say_ready(void *user, const char *name, const char *key) {
 }
 
 static bool is_lie(const char *word) {
-    return strcmp(word, "") == 0 || strcmp(word, "faster") == 0 || strcmp(word, "wrong") == 0 || strcmp(word, "unsteady") == 0;
+    static const char *const words[] = {"", "faster", "later", "wrong", "unsteady"};
+    for (size_t i = 0; i < TC_LEN(words); i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
 }
 
 int lab_worker(int argc, char **argv) {

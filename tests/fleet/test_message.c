@@ -121,6 +121,7 @@ static void bad_fields_are_named(void **state) {
         {"\"barred\":[\"board-7\"]", "\"barred\":[\"b 7\"]", "name"},
         {"\"barred\":[\"board-7\"]", "\"barred\":7", "barred"},
         {"\"asked\":2", "\"asked\":0", "asked"},
+        {"\"second\":false", "\"second\":0", "second"},
         {"\"kind\":\"job\"", "\"kind\":\"result\"", "not a job"},
         {"\"tuner\":\"desk-1\"", "\"tuner\":\"desk.*\"", "tuner"},
         {"\"id\":\"j1\"", "\"id\":\"\"", "id"},

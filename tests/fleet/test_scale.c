@@ -99,6 +99,24 @@ static void ratios_are_over_the_median_of_those_known(void **state) {
     assert_true(tc_fleet_ratio_among(1, NULL, 0) == 0);
 }
 
+static void who_stands_alone_is_wrong(void **state) {
+    (void)state;
+    const tc_fleet_opinion true_time = {1, 1.1}, slower = {1.5, 1.6}, tenth = {0.1, 0.11}, twice = {2.5, 2.6}, noisy = {0.9, 4};
+    assert_true(tc_fleet_agree(&true_time, &slower) && tc_fleet_agree(&slower, &true_time));
+    assert_true(!tc_fleet_agree(&true_time, &twice) && !tc_fleet_agree(&tenth, &true_time));
+    assert_true(tc_fleet_agree(&noisy, &twice) && tc_fleet_agree(&true_time, &noisy));
+    assert_int_equal(tc_fleet_wrong((tc_fleet_opinion[]){true_time}, 1, true), TC_FLEET_NOBODY);
+    assert_int_equal(tc_fleet_wrong((tc_fleet_opinion[]){true_time, slower}, 2, true), TC_FLEET_NOBODY);
+    assert_int_equal(tc_fleet_wrong((tc_fleet_opinion[]){true_time, tenth}, 2, true), TC_FLEET_ASK_THIRD);
+    assert_int_equal(tc_fleet_wrong((tc_fleet_opinion[]){true_time, tenth}, 2, false), 1);
+    assert_int_equal(tc_fleet_wrong((tc_fleet_opinion[]){tenth, true_time}, 2, false), 0);
+    assert_int_equal(tc_fleet_wrong((tc_fleet_opinion[]){tenth, true_time, slower}, 3, false), 0);
+    assert_int_equal(tc_fleet_wrong((tc_fleet_opinion[]){true_time, tenth, slower}, 3, true), 1);
+    assert_int_equal(tc_fleet_wrong((tc_fleet_opinion[]){true_time, tenth, {20, 21}}, 3, true), TC_FLEET_NOBODY);
+    assert_int_equal(tc_fleet_wrong((tc_fleet_opinion[]){true_time, twice, {1.6, 1.7}}, 3, true),
+                     TC_FLEET_NOBODY); /* between them */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_told_twice_is_noted_once),
@@ -106,6 +124,7 @@ int main(void) {
         cmocka_unit_test(spread_tells_unsteady_machines),
         cmocka_unit_test_setup_teardown(the_first_worker_sets_the_scale, setup, teardown),
         cmocka_unit_test(ratios_are_over_the_median_of_those_known),
+        cmocka_unit_test(who_stands_alone_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
