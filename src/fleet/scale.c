@@ -55,12 +55,21 @@ void tc_fleet_pace_range(const tc_fleet_pace *p, double *least, double *most) {
 
 void tc_fleet_scale_free(tc_fleet_scale *s) {
     tc_vec_free(&s->workers);
+    tc_vec_free(&s->met);
+}
+
+/* As many as there are: of no name that is known. */
+static size_t place_of(const tc_fleet_scale *s, const char *name) {
+    size_t i = 0;
+    while (i < s->workers.len && strcmp(s->workers.data[i].name, name) != 0)
+        i++;
+    return i;
 }
 
 tc_fleet_pace *tc_fleet_scale_pace(tc_fleet_scale *s, tc_arena *a, const char *name) {
-    for (size_t i = 0; i < s->workers.len; i++)
-        if (strcmp(s->workers.data[i].name, name) == 0)
-            return &s->workers.data[i].pace;
+    size_t at = place_of(s, name);
+    if (at < s->workers.len)
+        return &s->workers.data[at].pace;
     tc_push(&s->workers, (tc_fleet_paced){.name = tc_arena_strdup(a, name)});
     return &s->workers.data[s->workers.len - 1].pace;
 }
@@ -98,4 +107,36 @@ int tc_fleet_wrong(const tc_fleet_opinion *x, int n, bool third) {
         return x[0].least < x[1].least ? 0 : 1;
     bool first = tc_fleet_agree(&x[0], &x[2]), second = tc_fleet_agree(&x[1], &x[2]);
     return first == second ? TC_FLEET_NOBODY : first ? 1 : 0;
+}
+
+/* ---- who ranks alike ---- */
+
+void tc_fleet_scale_meet(tc_fleet_scale *s, uint64_t of, const char *x, tc_fleet_opinion x_says, const char *y,
+                         tc_fleet_opinion y_says) {
+    size_t at = place_of(s, x), other = place_of(s, y);
+    if (at == other || at == s->workers.len || other == s->workers.len)
+        return;
+    tc_fleet_meeting m = {.first = at, .second = other, .of = of, .says = {x_says, y_says}};
+    if (at > other)
+        m = (tc_fleet_meeting){.first = other, .second = at, .of = of, .says = {y_says, x_says}};
+    tc_push(&s->met, m);
+}
+
+/* -1: x is faster, 1: y is, 0: neither clearly. */
+static int order(tc_fleet_opinion x, tc_fleet_opinion y) {
+    return x.most * TC_FLEET_CLEARLY < y.least ? -1 : y.most * TC_FLEET_CLEARLY < x.least;
+}
+
+tc_fleet_flips tc_fleet_scale_flips(const tc_fleet_scale *s, size_t first, size_t second) {
+    tc_fleet_flips f = {0};
+    for (size_t i = 0; i < s->met.len; i++)
+        for (size_t k = 0; k < i; k++) {
+            const tc_fleet_meeting *x = &s->met.data[i], *y = &s->met.data[k];
+            if (x->first != first || x->second != second || y->first != first || y->second != second || x->of != y->of)
+                continue;
+            int one = order(x->says[0], y->says[0]), other = order(x->says[1], y->says[1]);
+            f.pairs += one && other;
+            f.flipped += one * other < 0;
+        }
+    return f;
 }

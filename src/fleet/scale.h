@@ -41,8 +41,21 @@ typedef struct tc_fleet_paced {
     tc_fleet_pace pace;
 } tc_fleet_paced;
 
+/* What one machine says that a program takes, on the common scale: the least and the most of its repeats, in seconds. */
+typedef struct tc_fleet_opinion {
+    double least, most;
+} tc_fleet_opinion;
+
+/* A program that two workers timed, on the common scale; workers as places in tc_fleet_scale.workers. */
+typedef struct tc_fleet_meeting {
+    size_t first, second; /* first < second */
+    uint64_t of;          /* only programs of one of these compare with one another */
+    tc_fleet_opinion says[2];
+} tc_fleet_meeting;
+
 typedef struct tc_fleet_scale {
     TC_VEC(tc_fleet_paced) workers;
+    TC_VEC(tc_fleet_meeting) met;
     double
         common; /* seconds of the reference: what the first worker took. It stays, so that early and late times compare; 0: not known */
 } tc_fleet_scale;
@@ -52,11 +65,6 @@ void tc_fleet_scale_free(tc_fleet_scale *s);
 tc_fleet_pace *tc_fleet_scale_pace(tc_fleet_scale *s, tc_arena *a, const char *name);
 /* Times of the machine are this often those on the common scale; 1 where that is not known. */
 double tc_fleet_scale_ratio(tc_fleet_scale *s, const tc_fleet_pace *p);
-
-/* What one machine says that a program takes, on the common scale: the least and the most of its repeats, in seconds. */
-typedef struct tc_fleet_opinion {
-    double least, most;
-} tc_fleet_opinion;
 
 /* Machines of one key whose times of a program, on the common scale, are further apart than this do not measure the same. The reference is
  * one kernel, and another one may be held up by memory where it is not: among machines of one kind, and times of one with a busy core
@@ -69,6 +77,24 @@ bool tc_fleet_agree(const tc_fleet_opinion *x, const tc_fleet_opinion *y);
  * candidate, and one that is too short wins. */
 enum { TC_FLEET_NOBODY = -1, TC_FLEET_ASK_THIRD = -2 };
 int tc_fleet_wrong(const tc_fleet_opinion *x, int n, bool third);
+
+/* Two workers, of whom paces are there, timed a program of the workload `of`. */
+void tc_fleet_scale_meet(tc_fleet_scale *s, uint64_t of, const char *x, tc_fleet_opinion x_says, const char *y,
+                         tc_fleet_opinion y_says);
+
+/* Pairs of programs that two workers both timed and found clearly apart, and those of them that the one finds faster and the other slower:
+ * machines that flip many winners do not measure the same. */
+typedef struct tc_fleet_flips {
+    size_t pairs, flipped;
+} tc_fleet_flips;
+tc_fleet_flips tc_fleet_scale_flips(const tc_fleet_scale *s, size_t first, size_t second);
+/* Clearly: none of the repeats of one comes as near as this to one of the other. Repeats on a quiet machine span up to 3 % (drift.c), and what
+ * claims to be the best had luck. */
+#define TC_FLEET_CLEARLY 1.03
+/* A share of flipped pairs that is too much, of so many pairs at least. Guessing flips half of them, and machines of one kind next to
+ * none. Chosen. */
+#define TC_FLEET_MOST_FLIPS 0.2
+enum { TC_FLEET_FLIP_PAIRS = 10 };
 
 /* What one machine's reference is over the median of all that are known (n of them, 0: not known); 0: not known. */
 double tc_fleet_ratio_among(double reference, const double *all, size_t n);

@@ -103,9 +103,25 @@ tc_status tc_fleet_join(const tc_fleet_options *o, tc_fleet **out, tc_error *err
     return s;
 }
 
+/* Says how alike workers rank what two of them timed. */
+static void tell_flips(const tc_fleet *f) {
+    const tc_fleet_scale *s = &f->scale;
+    for (size_t i = 0; i < s->workers.len; i++)
+        for (size_t k = i + 1; k < s->workers.len; k++) {
+            tc_fleet_flips flips = tc_fleet_scale_flips(s, i, k);
+            bool many = flips.pairs >= TC_FLEET_FLIP_PAIRS && (double)flips.flipped > TC_FLEET_MOST_FLIPS * (double)flips.pairs;
+            if (flips.pairs)
+                tc_log(many ? TC_LOG_WARN : TC_LOG_INFO,
+                       "the workers %s and %s order %zu of %zu pairs of candidates differently%s", s->workers.data[i].name,
+                       s->workers.data[k].name, flips.flipped, flips.pairs,
+                       many ? ": they are not of one kind. Take one of them out of the fleet, or tune for each alone" : "");
+        }
+}
+
 void tc_fleet_leave(tc_fleet *f) {
     if (!f)
         return;
+    tell_flips(f);
     if (f->bus && f->attended > 0)
         tc_fleet_bus_depart(f->bus, f->tuner);
     tc_fleet_bus_close(f->bus);

@@ -380,7 +380,12 @@ static double claimed(const claim *c) {
 
 static void hold(errand *e, order *o, const tc_fleet_result *x, double scale) {
     o->claim = TC_NEW(e->a, claim);
-    *o->claim = (claim){.x = *x, .scale = scale, .opinion[0] = opinion_of(&x->record[0], scale), .worker[0] = x->worker, .n = 1};
+    *o->claim = (claim){.x = *x,
+                        .scale = scale,
+                        .opinion[0] = opinion_of(&x->record[0], scale),
+
+                        .worker[0] = x->worker,
+                        .n = 1};
     tc_push(&e->claims, o);
 }
 
@@ -516,8 +521,12 @@ static tc_status take_second(errand *e, order *o, const tc_fleet_mail *mail, tc_
         believe(e, o);
         return TC_OK;
     }
+    tc_fleet_opinion says = opinion_of(&x.record[0], scale);
+    for (int i = 0; i < c->n; i++)
+        tc_fleet_scale_meet(&e->f->scale, tc_hash64(o->in.workload, strlen(o->in.workload), o->in.cold), c->worker[i],
+                            c->opinion[i], x.worker, says);
     c->worker[c->n] = x.worker;
-    c->opinion[c->n++] = opinion_of(&x.record[0], scale);
+    c->opinion[c->n++] = says;
     c->refused = 0;
     return judge(e, o, err);
 }

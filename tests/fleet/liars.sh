@@ -102,11 +102,14 @@ lab_start_worker 6 0.01 later
 lab_until_it_says w5.log "w5 serves"
 lab_until_it_says w6.log "w6 serves"
 trials=96
+export TCTUNE_LOG=info
 begin later
 lab_until_it_says err "the worker w6 gets no more jobs from here: its times are not what programs take"
 eval "lab_stop \$worker_6"
 end later
 grep -q "records of w6 are not used any more" err || fail "what the liar said before is not taken back"
+grep -q "the workers w[156] and w[156] order [0-9]* of [0-9]* pairs of candidates differently" err || fail "how alike workers rank is not told"
+! grep -q "the workers w1 and w5 order [1-9]" err || fail "workers with the same times rank differently"
 ! grep "the worker w[15] gets" err || fail "an honest worker is not believed"
 ! grep '"host":"w6@' later | grep -q '"verified":true' || fail "records of the liar are still used"
 [ "$(grep -c '"host"' later)" -eq 96 ] || fail "the liar cost records"

@@ -117,6 +117,45 @@ static void who_stands_alone_is_wrong(void **state) {
                      TC_FLEET_NOBODY); /* between them */
 }
 
+static tc_fleet_opinion exactly(double seconds) {
+    return (tc_fleet_opinion){seconds, seconds};
+}
+
+static void meet(tc_fleet_scale *s, uint64_t of, double x, double y) {
+    tc_fleet_scale_meet(s, of, "w2", exactly(y), "w1", exactly(x));
+}
+
+static void flips_are_pairs_that_two_order_differently(void **state) {
+    (void)state;
+    tc_fleet_scale s = {0};
+    (void)tc_fleet_scale_pace(&s, arena, "w1");
+    (void)tc_fleet_scale_pace(&s, arena, "w2");
+    (void)tc_fleet_scale_pace(&s, arena, "w3");
+    tc_fleet_flips f = tc_fleet_scale_flips(&s, 0, 1);
+    assert_true(f.pairs == 0 && f.flipped == 0);
+    meet(&s, 7, 1, 1);
+    meet(&s, 7, 2, 2);                                               /* as before */
+    meet(&s, 7, 1.5, 0.9);                                           /* the first again is slower for w1, faster for w2 */
+    meet(&s, 8, 0.1, 100);                                           /* of another workload */
+    meet(&s, 7, 1.01, 3);                                            /* as fast as the first one, to w1 */
+    tc_fleet_scale_meet(&s, 7, "w1", exactly(9), "w3", exactly(1));  /* of another pair of workers */
+    tc_fleet_scale_meet(&s, 7, "w1", exactly(9), "w1", exactly(1));  /* of one */
+    tc_fleet_scale_meet(&s, 7, "w1", exactly(9), "who", exactly(1)); /* of nobody */
+    assert_int_equal(s.met.len, 6);
+    assert_true(s.met.data[2].says[0].least == 1.5 && s.met.data[2].says[1].least == 0.9);
+    f = tc_fleet_scale_flips(&s, 0, 1);
+    /* 1-2, 1-3 flipped, 2-3, 2-4 flipped, 3-4 flipped; 1-4 is no order to w1 */
+    assert_int_equal(f.pairs, 5);
+    assert_int_equal(f.flipped, 3);
+    f = tc_fleet_scale_flips(&s, 0, 2);
+    assert_int_equal(f.pairs, 0);
+    tc_fleet_scale_meet(&s, 9, "w1", (tc_fleet_opinion){1, 2}, "w3", exactly(1)); /* repeats that overlap order nothing */
+    tc_fleet_scale_meet(&s, 9, "w1", (tc_fleet_opinion){2, 3}, "w3", exactly(9));
+    f = tc_fleet_scale_flips(&s, 0, 2);
+    assert_int_equal(f.pairs, 0);
+    tc_fleet_scale_free(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_told_twice_is_noted_once),
@@ -125,6 +164,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_first_worker_sets_the_scale, setup, teardown),
         cmocka_unit_test(ratios_are_over_the_median_of_those_known),
         cmocka_unit_test(who_stands_alone_is_wrong),
+        cmocka_unit_test_setup_teardown(flips_are_pairs_that_two_order_differently, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
