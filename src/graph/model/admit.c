@@ -32,6 +32,7 @@ typedef struct list {
 typedef struct admission {
     const tc_graph_program *p;
     const tc_graph_build_options *o;
+    const tc_graph_choice *given; /* by task: records that stand in no database; NULL: those of o->db */
     int k;
     double byte_time;
     tc_arena *a;
@@ -116,7 +117,26 @@ static tc_status find_candidates(admission *x, int task, tc_error *err) {
     return s;
 }
 
+/* Of these nothing is known. */
+static void take_given(admission *x, int task) {
+    const tc_graph_choice *c = &x->given[task];
+    list *l = &x->lists[task];
+    tc_graph_unit u = {0};
+    tc_graph_list_forms(x->p, task, tc_graph_accuracy_of(x->o, task), &u);
+    l->data = TC_NEW_N(x->a, candidate, c->n);
+    l->want = c->n;
+    for (int i = 0; i < c->n; i++)
+        take(l, &c->records[i], &u, x->a);
+    tc_ctx_free(u.ctx);
+    tc_ctx_free(u.forms);
+}
+
 /* ---- checking ---- */
+
+/* What messages call it. */
+static const char *name_of(const admission *x, const candidate *c) {
+    return x->given ? "the schedule" : tc_arena_printf(x->a, "record %lld", (long long)c->record.id);
+}
 
 /* Another record of a program that failed: one failure is enough. */
 static bool same_program(const tc_record *x, const tc_record *y) {
@@ -126,8 +146,8 @@ static bool same_program(const tc_record *x, const tc_record *y) {
 static void leave_out(admission *x, int task, candidate *c, const tc_record *now) {
     list *l = &x->lists[task];
     c->state = OUT;
-    l->why = tc_arena_printf(x->a, "record %lld failed when it was checked: %s: %s", (long long)c->record.id,
-                             tc_meas_error_meaning(now->error), now->message);
+    l->why = tc_arena_printf(x->a, "%s failed when it was checked: %s: %s", name_of(x, c), tc_meas_error_meaning(now->error),
+                             now->message);
     tc_push(&x->refused, ((tc_graph_refusal){x->p->tasks[task].name, c->record, *now}));
     for (int i = 0; i < l->n && tc_meas_disproves(now->error); i++)
         if (same_program(&l->data[i].record, &c->record))
@@ -172,8 +192,8 @@ static uint64_t own_program(const admission *x, const candidate *c) {
 static void let_in(admission *x, int task, candidate *c, const tc_record *now) {
     if (now->program != own_program(x, c)) {
         c->state = OUT;
-        x->lists[task].why = tc_arena_printf(x->a, "record %lld could not be checked: the worker makes another program of it",
-                                             (long long)c->record.id);
+        x->lists[task].why =
+            tc_arena_printf(x->a, "%s could not be checked: the worker makes another program of it", name_of(x, c));
         return;
     }
     c->state = RIGHT;
@@ -224,11 +244,11 @@ static tc_status open_measurer(admission *x, tc_error *err) {
 static void leave_all_out(admission *x, const queries *q) {
     for (size_t i = 0; i < q->len; i++) {
         q->data[i].c->state = OUT;
-        x->lists[q->data[i].task].why = tc_arena_printf(
-            x->a,
-            "record %lld was not measured by this build on this machine, and there is no worker process to check it: "
-            "tctune-worker of the same build belongs into the folder tctune beside the library",
-            (long long)q->data[i].c->record.id);
+        x->lists[q->data[i].task].why =
+            tc_arena_printf(x->a,
+                            "%s was not measured by this build on this machine, and there is no worker process to check it: "
+                            "tctune-worker of the same build belongs into the folder tctune beside the library",
+                            name_of(x, q->data[i].c));
     }
 }
 
@@ -282,6 +302,10 @@ static void remember(admission *x) {
 }
 
 static tc_status admit(admission *x, tc_error *err) {
+    for (int task = 0; task < x->p->ntask && x->given; task++)
+        take_given(x, task);
+    if (x->given)
+        return check_all(x, err);
     x->byte_time = tc_graph_byte_time(x->p, x->o);
     for (int task = 0; task < x->p->ntask; task++)
         TC_TRY(find_candidates(x, task, err));
@@ -290,17 +314,29 @@ static tc_status admit(admission *x, tc_error *err) {
     return s;
 }
 
+static tc_status admit_for(admission *x, tc_graph_admission *out, tc_error *err) {
+    int n = x->p->ntask;
+    x->lists = TC_NEW_N(x->a, list, n);
+    *out = (tc_graph_admission){.nkernel = n, .k = x->k, .choices = TC_NEW_N(x->a, tc_graph_choice, n)};
+    tc_status s = admit(x, err);
+    for (int task = 0; task < n && s == TC_OK; task++)
+        out->choices[task] = choice_of(x, &x->lists[task]);
+    out->nrefused = (int)x->refused.len;
+    out->refused = tc_arena_dup(x->a, x->refused.data, x->refused.len * sizeof *x->refused.data);
+    tc_vec_free(&x->refused);
+    tc_vec_free(&x->admitted);
+    tc_meas_free(x->m);
+    return s;
+}
+
 tc_status tc_graph_admit(const tc_graph_program *p, const tc_graph_build_options *o, int k, tc_arena *a, tc_graph_admission *out,
                          tc_error *err) {
-    admission x = {.p = p, .o = o, .k = k, .a = a, .lists = TC_NEW_N(a, list, p->ntask)};
-    *out = (tc_graph_admission){.nkernel = p->ntask, .k = k, .choices = TC_NEW_N(a, tc_graph_choice, p->ntask)};
-    tc_status s = admit(&x, err);
-    for (int task = 0; task < p->ntask && s == TC_OK; task++)
-        out->choices[task] = choice_of(&x, &x.lists[task]);
-    out->nrefused = (int)x.refused.len;
-    out->refused = tc_arena_dup(a, x.refused.data, x.refused.len * sizeof *x.refused.data);
-    tc_vec_free(&x.refused);
-    tc_vec_free(&x.admitted);
-    tc_meas_free(x.m);
-    return s;
+    admission x = {.p = p, .o = o, .k = k, .a = a};
+    return admit_for(&x, out, err);
+}
+
+tc_status tc_graph_admit_given(const tc_graph_program *p, const tc_graph_build_options *o, const tc_graph_choice *given,
+                               tc_arena *a, tc_graph_admission *out, tc_error *err) {
+    admission x = {.p = p, .o = o, .given = given, .k = 1, .a = a};
+    return admit_for(&x, out, err);
 }

@@ -241,6 +241,7 @@ static tc_status build(builder *b, tc_error *err) {
     }
     TC_TRY(compile_all(b, err));
     b->m->runs = !b->o->object_only;
+    b->m->used_up = b->m->runs && b->o->use_up_constants;
     return tc_graph_place_constants(b->m, b->m->runs, b->o->use_up_constants, err);
 }
 

@@ -43,10 +43,11 @@ typedef struct tc_graph_kernel {
     double recorded; /* FROM_RECORD: seconds that it was measured at; else 0 */
     int64_t when_ms; /* FROM_RECORD: when that was, Unix time */
     tc_digest trace_hash;
-    int variants;    /* programs that serve different sizes; 1 where these do not vary, 0 of a loaded library */
-    const char *why; /* FROM_DEFAULT: the nearest record and what differs, or that there is no database; FROM_RECORD: why a
+    tc_digest form_hash; /* of the workload of the form in use */
+    int variants;        /* programs that serve different sizes; 1 where these do not vary, 0 of a loaded library */
+    const char *why;     /* FROM_DEFAULT: the nearest record and what differs, or that there is no database; FROM_RECORD: why a
                         better one was not used, or "" */
-    double seconds;  /* of all launches of one run, from the last profile; 0 before */
+    double seconds;      /* of all launches of one run, from the last profile; 0 before */
 } tc_graph_kernel;
 
 /* What a run does beside those: library kernels by operator, and copies (with the decisions of loops). */

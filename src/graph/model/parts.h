@@ -103,6 +103,7 @@ struct tc_graph_model {
     tc_graph_plan plan;
     int64_t workspace_at, arena_bytes;
     bool runs;             /* false for objects only */
+    bool used_up;          /* constants of the program were given back: nothing else can be built of it */
     tc_graph_context *own; /* of runs without another; NULL until the first */
     tc_graph_library library;
     const char *path;                   /* of the library */

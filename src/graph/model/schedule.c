@@ -44,6 +44,7 @@ static tc_status lower(const chooser *c, const tc_graph_form *form, const tc_tra
     c->k->trace = tc_trace_text(c->model->arena, p.sched->trace);
     c->k->trace_hash = tc_meas_text_hash(c->k->trace);
     c->k->form = form->name;
+    c->k->form_hash = form->hash;
     c->k->unit = tc_te_unit(form->workload, c->m->intrinsics);
     c->u->used = form;
     return TC_OK;
@@ -165,6 +166,7 @@ static tc_status use_variants(const chooser *c, tc_arena *a, bool *used, tc_erro
     c->k->trace = kept(c, x.records[0].trace);
     c->k->trace_hash = x.records[0].trace_hash;
     c->k->form = c->u->used->name;
+    c->k->form_hash = c->u->used->hash;
     if (c->u->used->alternative)
         c->k->workload = kept(c, x.records[0].workload);
     c->k->unit = tc_te_unit(c->u->used->workload, c->m->intrinsics);

@@ -87,7 +87,7 @@ static json_t *ports_json(const tc_graph_port *p, int n) {
 static json_t *provenance(const tc_graph_model *m) {
     tc_digest build;
     json_t *j = json_pack("{s:s, s:s, s:s, s:b}", "tctune", TCTUNE_VERSION, "llvm", tc_cg_llvm_version(), "accuracy",
-                          m->accuracy & TC_ACCURACY_FAST ? "fast" : "strict", "bf16", (m->accuracy & TC_ACCURACY_BF16) != 0);
+                          tc_accuracy_text(m->accuracy), "bf16", (m->accuracy & TC_ACCURACY_BF16) != 0);
     if (tc_build_identity(&build))
         json_object_set_new(j, "build", json_string(build.hex));
     if (m->database)

@@ -34,6 +34,14 @@ tc_status tc_accuracy_parse_precision(const char *name, tc_accuracy *set, tc_err
     return TC_OK;
 }
 
+const char *tc_accuracy_text(tc_accuracy set) {
+    return set & TC_ACCURACY_FAST ? "fast" : "strict";
+}
+
+const char *tc_accuracy_precision_text(tc_accuracy set) {
+    return set & TC_ACCURACY_BF16 ? "bf16" : "f32";
+}
+
 /* ---- rewriting ---- */
 
 typedef struct reader {

@@ -21,6 +21,9 @@ typedef enum tc_accuracy {
 /* Puts what "strict" or "fast", and "f32", "bf16" or "auto", say into the set. TC_BAD_INPUT: it is none of these. */
 TC_NODISCARD tc_status tc_accuracy_parse(const char *name, tc_accuracy *set, tc_error *err);
 TC_NODISCARD tc_status tc_accuracy_parse_precision(const char *name, tc_accuracy *set, tc_error *err);
+/* What they would read: "strict" or "fast", "f32" or "bf16". */
+const char *tc_accuracy_text(tc_accuracy set);
+const char *tc_accuracy_precision_text(tc_accuracy set);
 
 /* Makes one constant of an alternative from constants of the original. */
 typedef struct tc_space_prologue {
