@@ -29,6 +29,16 @@ TC_API tctune_status tctune_bench(tctune_model *model, const tctune_bench_option
 TC_API tctune_status tctune_bench_range(tctune_model *model, const tctune_bench_options *options, char **json, char *error,
                                         size_t error_size);
 
+/* The model against `base`, a file with what tctune_bench, or `tctune bench --json`, told of it some time before (or tctune_bench_kernel, of a model of
+ * that kernel), as the document *json. Of each kernel whose schedule is not the base's, the base's is built here and now, and both run in
+ * turns, as do the network with the base's schedules and the network as it is, repeats times (0: 30, at least 11). Times in the file are not believed,
+ * and its schedules run in a process of their own first, where their results are checked. *slower (may be NULL): 1 where a kernel or the network is
+ * slower than the base beyond doubt, else 0. Options may be NULL; `at` is not for this. The model is not a loaded one, was not the last of its
+ * work, and its sizes do not vary. TCTUNE_BAD_INPUT: the file is none such (the message names the field), or of another target, number of
+ * threads, accuracy or network. TCTUNE_STOPPED: before there was a verdict. */
+TC_API tctune_status tctune_bench_against(tctune_model *model, const char *base, const tctune_bench_options *options, int *slower,
+                                          char **json, char *error, size_t error_size);
+
 /* How one kernel is timed. */
 typedef struct tctune_bench_kernel_options {
     size_t struct_size;

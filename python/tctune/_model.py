@@ -314,6 +314,15 @@ class Model(Handle):
         runs (30). name: what the document calls the model."""
         return self._bench("tctune_bench", inputs=inputs, at=at_list(at), repeats=repeats, seed=seed, name=name)
 
+    def bench_against(self, base: Path, *, inputs: Optional[Path] = None, repeats: int = 0, seed: int = 0,
+                      name: Optional[str] = None) -> Dict[str, Any]:
+        """The model against `base`, a file with what bench() told of it some time before: of kernels whose schedule is another, the base's is built here and
+        now, and both run in turns, as does the network; "slower" is true where one of them is slower beyond doubt. What the file says of times
+        is not believed. repeats: rounds (30), at least 11. Not of a model that was loaded, or built as the last of its Work."""
+        options = Struct("tctune_bench_options", inputs=inputs, repeats=repeats, seed=seed, name=name)
+        with self._using() as model:
+            return Stoppable(options).run(lambda: take_json("tctune_bench_against", model, encode(base), options, ffi.NULL))
+
     def bench_range(self, *, repeats: int = 0, seed: int = 0, name: Optional[str] = None) -> Dict[str, Any]:
         """The latency over the range of each size in turn, the others at their least above 0."""
         return self._bench("tctune_bench_range", repeats=repeats, seed=seed, name=name)

@@ -2,6 +2,8 @@
 #include "graph/trials/bench.h"
 
 #include "api/model_int.h"
+#include "graph/model/parts.h"
+#include "graph/trials/against.h"
 #include "graph/trials/bundle.h"
 #include "graph/trials/curve.h"
 #include "te/text.h"
@@ -24,6 +26,15 @@ static tc_status read_options(const tctune_bench_options *options, tctune_bench_
     return TC_OK;
 }
 
+/* Where it was built here, as its kernels then have schedules. */
+static void tell_conditions(const tc_graph_model *m, tc_report_timed *r) {
+    if (!m->program)
+        return;
+    r->target = m->target->text;
+    r->accuracy = tc_accuracy_text(m->accuracy);
+    r->precision = tc_accuracy_precision_text(m->accuracy);
+}
+
 static tc_status tell_model(const tctune_bench_options *o, const tc_graph_model *m, const tc_graph_tensor *in,
                             const tc_graph_bench *b, tc_arena *a, char **json, tc_error *err) {
     const tc_graph_size_rules *rules = tc_graph_model_sizes(m);
@@ -37,6 +48,7 @@ static tc_status tell_model(const tctune_bench_options *o, const tc_graph_model 
                          .peak = &b->peak,
                          .rules = rules,
                          .sizes = sizes};
+    tell_conditions(m, &r);
     r.nkernel = tc_graph_model_kernels(m, &r.kernels);
     r.nother = tc_graph_model_others(m, &r.others);
     return tc_report_text(tc_report_latency(&r), json, err);
@@ -112,6 +124,79 @@ tctune_status tctune_bench_range(tctune_model *m, const tctune_bench_options *op
     return api_unless_stopped(s, o.stop);
 }
 
+/* ---- a model against what it was ---- */
+
+typedef struct comparison {
+    tctune_bench_options o;
+    tctune_model *m;
+    tc_graph_base base;
+    tc_graph_against found;
+    tc_arena *arena;
+} comparison;
+
+static tc_status read_comparison(const tctune_bench_options *options, comparison *c, tc_error *err) {
+    TC_TRY(read_options(options, &c->o, err));
+    if (c->o.at)
+        return tc_fail(err, TC_BAD_INPUT, "at goes with a network whose sizes vary, of which none is compared with a base");
+    if (c->o.repeats < TC_TUNE_SURE_ROUNDS)
+        return tc_fail(err, TC_BAD_INPUT, "repeats: fewer than %d rounds cannot tell anything apart, not %d", TC_TUNE_SURE_ROUNDS,
+                       c->o.repeats);
+    return TC_OK;
+}
+
+static tc_status compare_on(comparison *c, const tc_graph_bundle *in, tc_error *err) {
+    tc_graph_model *m = c->m->model;
+    tc_graph_tensor *views = TC_NEW_N(c->arena, tc_graph_tensor, in->len);
+    tc_graph_against_options o = {.rounds = c->o.repeats,
+                                  .accuracies = c->m->precision ? c->m->precision->accuracy : NULL,
+                                  .seed = c->o.seed,
+                                  .stop = c->o.stop};
+    tc_status st = tc_graph_model_match(m, in, views, err);
+    if (st != TC_OK && c->o.inputs)
+        tc_error_prefix(err, "%s: ", c->o.inputs);
+    TC_TRY(st);
+    return tc_graph_against_run(m, &c->base, views, &o, c->arena, &c->found, err);
+}
+
+static tc_status compare(comparison *c, const char *base, tc_error *err) {
+    tc_graph_bundle in = {0};
+    TC_TRY(tc_graph_base_read(base, c->arena, &c->base, err));
+    TC_TRY(tc_graph_inputs_load(c->m->model, c->o.inputs, NULL, c->o.seed, &in, err));
+    tc_status st = compare_on(c, &in, err);
+    tc_graph_bundle_free(&in);
+    return st;
+}
+
+static tc_status against(tctune_model *m, const char *base, const tctune_bench_options *options, const volatile int **stop,
+                         int *slower, char **json, tc_error *err) {
+    comparison c = {.m = m, .arena = tc_arena_new()};
+    tc_status st = read_comparison(options, &c, err);
+    *stop = c.o.stop;
+    if (st == TC_OK)
+        st = compare(&c, base, err);
+    if (st == TC_OK)
+        st = tc_report_text(tc_report_against(c.o.name, &c.base, &c.found), json, err);
+    if (st == TC_OK && slower)
+        *slower = c.found.nslower > 0 || c.found.network == TC_GRAPH_SLOWER;
+    tc_arena_free(c.arena);
+    return st;
+}
+
+static tctune_status call_against(tctune_model *m, const char *base, const tctune_bench_options *options,
+                                  const volatile int **stop, int *slower, char **json, char *error, size_t error_size) {
+    API_DOCUMENT(err, error, error_size, json, against(m, base, options, stop, slower, json, &err));
+}
+
+tctune_status tctune_bench_against(tctune_model *m, const char *base, const tctune_bench_options *options, int *slower,
+                                   char **json, char *error, size_t error_size) {
+    const volatile int *stop = NULL;
+    if (slower)
+        *slower = 0;
+    api_find_worker();
+    tctune_status s = call_against(m, base, options, &stop, slower, json, error, error_size);
+    return api_unless_stopped(s, stop);
+}
+
 /* ---- one kernel, in the isolated process that tuning uses ---- */
 
 typedef struct kernel_bench {
@@ -180,6 +265,9 @@ static tc_status not_measured(const kernel_bench *k, const char *path, tc_error 
 
 static tc_status tell_kernel(const kernel_bench *k, char **json, tc_error *err) {
     const tc_tune_schedule *s = &k->schedule;
+    tc_tune_schedule canonical = *s; /* as everybody may read it */
+    if (s->file)
+        TC_TRY(tc_tune_schedule_canonical(k->task.workload, k->target, k->arena, &canonical, err));
     const tc_tune_kernel_bench *b = &k->bench;
     const tc_record *r = s->record;
     const char *origin = tc_report_origin(s, k->arena);
@@ -187,8 +275,10 @@ static tc_status tell_kernel(const kernel_bench *k, char **json, tc_error *err) 
                            .symbol = "",
                            .form = s->form,
                            .workload = s->workload,
-                           .trace = s->trace,
-                           .hash = s->hash,
+                           .trace = canonical.trace,
+                           .trace_hash = tc_meas_text_hash(canonical.trace),
+                           .hash = tc_te_hash(k->task.workload),
+                           .form_hash = canonical.hash,
                            .count = 1,
                            .flops = tc_te_flops(k->timed),
                            .unit = b->unit,
@@ -207,6 +297,9 @@ static tc_status tell_kernel(const kernel_bench *k, char **json, tc_error *err) 
                          .nkernel = 1,
                          .unit = b->unit,
                          .stream = b->stream,
+                         .target = k->target->text,
+                         .accuracy = tc_accuracy_text(k->accuracy),
+                         .precision = tc_accuracy_precision_text(k->accuracy),
                          .origin = origin,
                          .mode = tc_meas_mode_text(b->record.mode),
                          .constants = b->constants};

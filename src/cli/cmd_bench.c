@@ -12,7 +12,7 @@ typedef struct bench_args {
     tc_cli_model_args model;
     const char *timing;
     int repeats; /* 0: not given */
-    const char *sched, *inputs, *plot;
+    const char *sched, *inputs, *plot, *against;
     tc_cli_texts at;
     bool json;
 } bench_args;
@@ -34,6 +34,8 @@ static const tc_cli_option options[] = {
     TC_CLI_INPUTS_OPTION(bench_args, inputs),
     TC_CLI_TEXT(bench_args, plot, "plot", "FILE.svg",
                 "also draw the latency over the range of each size, or where the time of a run goes, as SVG"),
+    TC_CLI_TEXT(bench_args, against, "against", "BASE.json",
+                "compare with what --json printed before, in turns with its schedules: status 3 where something is slower"),
     TC_CLI_PASS_OPTIONS(bench_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(bench_args),
     TC_CLI_JSON_OPTION(bench_args, json),
@@ -164,6 +166,37 @@ static int bench_range(const bench_args *a, tctune_model *m, const tctune_bench_
     return status;
 }
 
+/* Once it is told. */
+static int status_against(const json_t *j, bool slower, tc_error *err) {
+    tc_strbuf text = {0};
+    long long failed = tc_cli_number(j, "kernels_not_compared");
+    if (slower)
+        tc_fail(err, TC_ENV, "%s", tc_cli_say_slower(j, &text));
+    else if (failed)
+        tc_fail(
+            err, TC_ENV,
+            "%lld of the base's schedules did not run here, and nothing can be said of their kernels; make a new base once it is "
+            "clear why",
+            failed);
+    tc_strbuf_free(&text);
+    return slower ? TC_CLI_SLOWER : failed ? TC_CLI_FAILED : TC_CLI_DONE;
+}
+
+static int bench_against(const bench_args *a, tctune_model *m, const tctune_bench_options *o, tc_error *err) {
+    char *text;
+    int slower;
+    if (tctune_bench_against(m, a->against, o, &slower, &text, TC_CLI_SAY(err)) != TCTUNE_OK)
+        return TC_CLI_FAILED;
+    json_t *j = tc_cli_document(text);
+    if (a->json)
+        tc_cli_json_print(json_incref(j));
+    else
+        tc_cli_print_against(j);
+    int status = status_against(j, slower, err);
+    json_decref(j);
+    return status;
+}
+
 static int bench_model(const bench_args *a, tctune_model *m, tc_error *err) {
     tctune_bench_options o = {.struct_size = sizeof o,
                               .name = tc_cli_work_path(&a->model.source),
@@ -176,6 +209,8 @@ static int bench_model(const bench_args *a, tctune_model *m, tc_error *err) {
     int status = tc_cli_check_model_at(m, &a->at, err);
     if (status != TC_CLI_DONE)
         return status;
+    if (a->against)
+        return bench_against(a, m, &o, err);
     if (tctune_num_sizes(m) && !a->at.len && !a->inputs)
         return bench_range(a, m, &o, err);
     if (tctune_bench(m, &o, &text, TC_CLI_SAY(err)) != TCTUNE_OK)
@@ -192,7 +227,9 @@ static int bench_model(const bench_args *a, tctune_model *m, tc_error *err) {
 
 static int bench_network(const bench_args *a, tc_error *err) {
     tctune_model *m;
-    int status = tc_cli_model_open(&a->model, &m, err);
+    tc_cli_model_args args = a->model;
+    args.keep = a->against != NULL;
+    int status = tc_cli_model_open(&args, &m, err);
     if (status == TC_CLI_DONE)
         status = bench_model(a, m, err);
     tctune_free(m);
@@ -250,21 +287,30 @@ static int run(const void *args, tc_error *err) {
             err, "--inputs goes with --model: a kernel of --te is timed on drawn values, which its result is checked on");
     if (a->plot && a->model.source.te)
         return tc_cli_usage(err, "--plot draws the kernels of a network, or a range of sizes: it goes with --model");
+    if (a->against && (a->plot || a->sched || a->timing || a->at.len))
+        return tc_cli_usage(err,
+                            "--against compares schedules of the same sizes as they run in the network: it goes without --plot, "
+                            "--sched, --mode and --at");
     if (a->plot && tc_fs_check_writable(a->plot, err) != TC_OK)
         return TC_CLI_FAILED;
     tc_cli_catch_signals();
-    return a->model.source.te ? bench_te(a, err) : bench_network(a, err);
+    return a->model.source.te && !a->against ? bench_te(a, err) : bench_network(a, err);
 }
 
 const tc_cli_command tc_cli_bench = {
     .name = "bench",
     .summary = "measure the latency of a network and of its kernels, or of one kernel",
-    .details = "Kernels without a record in the database run with the default schedule. The peak that shares refer to is "
-               "measured before and after. A kernel of --te runs in a process of its own and its result is checked: a record "
-               "that fails is marked in the database, and no longer used. "
-               "A network whose sizes vary is timed at the sizes of --at or of --inputs, sizes that --at does not tell being the "
-               "least above 0; without both, over the range of each size in turn, the others at their least above 0, which "
-               "--plot draws.",
+    .details =
+        "Kernels without a record in the database run with the default schedule. The peak that shares refer to is "
+        "measured before and after. A kernel of --te runs in a process of its own and its result is checked: a record "
+        "that fails is marked in the database, and no longer used. "
+        "A network whose sizes vary is timed at the sizes of --at or of --inputs, sizes that --at does not tell being the "
+        "least above 0; without both, over the range of each size in turn, the others at their least above 0, which "
+        "--plot draws. "
+        "--against builds the schedules that a document of --json (BASE.json) has, beside those of today, and runs the two in "
+        "turns, each kernel and the network: what the document says of times is not believed. A kernel of --te is then "
+        "built and runs as in a network. Something that is slower beyond doubt ends the command with status 3, and the "
+        "message names it.",
     TC_CLI_ARGS(bench_args, options),
     .defaults = &(const bench_args){.model = TC_CLI_MODEL_DEFAULTS},
     .run = run,

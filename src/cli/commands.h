@@ -37,7 +37,7 @@ TC_CLI_COMMANDS(TC_CLI_DECLARE)
 #define TC_CLI_LISTED(name) &tc_cli_##name,
 
 /* Finds the command that the arguments of main() name, runs it and prints its error (dispatch.c). An exit status: TC_CLI_DONE,
- * TC_CLI_FAILED, TC_CLI_USAGE, or 128 + n when signal n ended it early with everything measured saved. */
+ * TC_CLI_FAILED, TC_CLI_USAGE, TC_CLI_SLOWER, or 128 + n when signal n ended it early with everything measured saved. */
 int tc_cli_main(int argc, char **argv);
 
 /* Of `show`: prints what a built library says of itself (library.c). An exit status. */

@@ -118,6 +118,7 @@ typedef struct tc_cli_model_args {
     tc_cli_accuracy_args accuracy;
     uint64_t seed;
     bool require_complete;
+    bool keep;           /* no option: other models are built of the same */
     const char *listing; /* no option: the file that saving writes the lowered programs to, for debuggers; NULL: none */
 } tc_cli_model_args;
 

@@ -42,6 +42,10 @@ int tc_cli_show_library(const char *path, bool json, tc_error *err);
 /* What `tctune compare` tells (compare_report.c). */
 void tc_cli_print_comparison(const json_t *j);
 
+/* What `tctune bench --against` tells, and the same in one sentence (against.c). */
+void tc_cli_print_against(const json_t *j);
+const char *tc_cli_say_slower(const json_t *j, tc_strbuf *out);
+
 /* What `tctune explain` tells (watch/explanation.c). */
 void tc_cli_print_explanation(const json_t *j);
 

@@ -167,7 +167,7 @@ tctune_build_options tc_cli_build_options(const tc_cli_model_args *a) {
                                   .accuracy = a->accuracy.accuracy,
                                   .precision = a->accuracy.precision,
                                   .progress = on_build,
-                                  .last = 1,
+                                  .last = !a->keep,
                                   .stop = tc_cli_stop_flag()};
 }
 

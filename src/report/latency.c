@@ -21,6 +21,10 @@ static json_t *kernels_json(const tc_report_timed *r) {
         json_t *k = json_array_get(kernels, i);
         double g = json_number_value(json_object_get(k, "gflops"));
         json_object_set_new(k, "of_peak", json_real(g / tc_meas_peak_of(r->peak, r->kernels[i].unit)));
+        if (r->target) { /* so that it can be built again */
+            json_object_set_new(k, "form_hash", json_string(r->kernels[i].form_hash.hex));
+            json_object_set_new(k, "schedule", json_string(r->kernels[i].trace));
+        }
         for (size_t x = 0; smaller && x < TC_LEN(rates); x++)
             json_object_set_new(k, rates[x], json_null());
     }
@@ -33,6 +37,10 @@ static json_t *others_json(const tc_report_timed *r) {
         json_array_append_new(all, json_pack("{s:s, s:i, s:f}", "name", r->others[i].name, "count", r->others[i].count,
                                              "total_ms", r->others[i].seconds * 1e3));
     return all;
+}
+
+static json_t *text_or_null(const char *text) {
+    return text ? json_string(text) : json_null();
 }
 
 static int by_value(const void *a, const void *b) {
@@ -75,6 +83,9 @@ json_t *tc_report_latency(const tc_report_timed *r) {
     json_object_set_new(j, "triad_gbs", json_real(r->peak->triad_gbs));
     json_object_set_new(j, "isa", json_string(r->peak->isa));
     json_object_set_new(j, "threads", json_integer(r->threads));
+    json_object_set_new(j, "target", text_or_null(r->target));
+    json_object_set_new(j, "accuracy", text_or_null(r->accuracy));
+    json_object_set_new(j, "precision", text_or_null(r->precision));
     tell_kernel(r, j);
     if (r->rules && r->rules->nsize)
         json_object_set_new(j, "sizes", tc_report_sizes(r->rules, r->sizes));

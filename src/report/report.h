@@ -8,6 +8,7 @@
 #include "codegen/assembly/asm_facts.h"
 #include "fleet/crowd.h"
 #include "graph/model/model.h"
+#include "graph/trials/against.h"
 #include "graph/trials/bundle.h"
 #include "graph/trials/contest.h"
 #include "graph/trials/curve.h"
@@ -131,6 +132,8 @@ typedef struct tc_report_timed {
     int nkernel;
     const tc_graph_other *others;
     int nother;
+    /* The conditions, which a base is compared under; NULL: a loaded library does not tell. */
+    const char *target, *accuracy, *precision;
     /* Of a model: */
     const tc_graph_size_rules *rules;
     const int64_t *sizes; /* those of its runs */
@@ -145,6 +148,10 @@ typedef struct tc_report_timed {
 json_t *tc_report_latency(const tc_report_timed *r);
 /* repeats: how many runs of each point were asked for. */
 json_t *tc_report_curves(const char *name, int threads, int repeats, const tc_graph_curves *c);
+
+/* ---- a network against what it was (against.c) ---- */
+
+json_t *tc_report_against(const char *name, const tc_graph_base *base, const tc_graph_against *x);
 
 /* ---- two of one kernel (comparison.c) ---- */
 

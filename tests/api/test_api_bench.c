@@ -45,6 +45,64 @@ static void test_model(void **state) {
     tctune_free(m);
 }
 
+/* What a model was, with another schedule of its kernel. */
+static void write_base(json_t *was, const char *schedule) {
+    if (schedule)
+        json_object_set_new(json_array_get(json_object_get(was, "kernels"), 0), "schedule", json_string(schedule));
+    assert_int_equal(json_dump_file(was, "against.json", 0), 0);
+}
+
+static const json_t *first_kernel(const json_t *j) {
+    return json_array_get(json_object_get(j, "kernels"), 0);
+}
+
+static void test_against(void **state) {
+    (void)state;
+    static const char scalar[] = "a, b = split t0.i1 [_, 4]\n", illegal[] = "a, b = split t0.i7 [_, 4]\n";
+    tctune_model *m = build(gemm_text);
+    tctune_bench_options o = {.struct_size = sizeof o, .repeats = 15};
+    char *text;
+    int slower = 7;
+    OK(tctune_bench(m, &o, &text, error, sizeof error));
+    json_t *was = document(text);
+    write_base(was, NULL);
+    OK(tctune_bench_against(m, "against.json", NULL, &slower, &text, error, sizeof error));
+    json_t *j = document(text);
+    assert_int_equal(slower, 0);
+    assert_string_equal(text_of(json_object_get(j, "network"), "verdict"), "unchanged");
+    json_decref(j);
+    write_base(was, scalar);
+    OK(tctune_bench_against(m, "against.json", &o, NULL, &text, error, sizeof error));
+    j = document(text);
+    assert_string_equal(text_of(first_kernel(j), "base_schedule"), scalar);
+    assert_int_equal(number(first_kernel(j), "rounds"), 15);
+    assert_true(real(first_kernel(j), "low") <= real(first_kernel(j), "ratio"));
+    assert_true(json_is_false(json_object_get(j, "slower")));
+    json_decref(j);
+    write_base(was, illegal);
+    OK(tctune_bench_against(m, "against.json", &o, &slower, &text, error, sizeof error));
+    j = document(text);
+    assert_string_equal(text_of(first_kernel(j), "verdict"), "not compared");
+    assert_non_null(strstr(text_of(first_kernel(j), "why"), "failed when it was checked"));
+    assert_int_equal(number(j, "kernels_not_compared"), 1);
+    json_decref(j);
+    o.at = at17;
+    REFUSED(TCTUNE_BAD_INPUT, "at goes with", tctune_bench_against(m, "against.json", &o, NULL, &text, error, sizeof error));
+    o.at = NULL;
+    volatile int stop = 1;
+    o.stop = &stop;
+    write_base(was, scalar);
+    assert_int_equal(tctune_bench_against(m, "against.json", &o, &slower, &text, error, sizeof error), TCTUNE_STOPPED);
+    assert_null(text);
+    tctune_free(m);
+    m = build(varying);
+    o.stop = NULL;
+    REFUSED(TCTUNE_BAD_INPUT, "vary", tctune_bench_against(m, "against.json", &o, NULL, &text, error, sizeof error));
+    tctune_free(m);
+    json_decref(was);
+    remove("against.json");
+}
+
 static void test_range(void **state) {
     (void)state;
     tctune_model *m = build(varying);
@@ -109,6 +167,7 @@ static void test_kernel(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model),
+        cmocka_unit_test(test_against),
         cmocka_unit_test(test_range),
         cmocka_unit_test(test_kernel),
     };

@@ -47,7 +47,7 @@ def test_how_a_model_was_built(tuned):
         assert tctune.is_library(saved) and not tctune.is_library("gemm.h") and not tctune.is_library("none")
         with tctune.load(saved) as loaded, pytest.raises(BadInput, match="built before does not tell"):
             loaded.plan()
-    for use in (model.report, model.plan, model.bench, model.trace, model.trial, model.sizes_at, lambda: model.sizes):
+    for use in (model.report, model.plan, model.bench, lambda: model.bench_against("base.json"), model.trace, model.trial, model.sizes_at, lambda: model.sizes):
         with pytest.raises(Closed, match="this model was closed"):
             use()
 
@@ -112,6 +112,33 @@ def test_tasks_shown(tuned, varying):
         assert work.sizes("varying") == [16] and work.sizes(0, {"N": 7}) == [7]
         with pytest.raises(BadInput, match="17"):
             work.sizes(0, {"N": 17})
+
+
+def test_against_what_was(gemm_model, gemm):
+    def write(base):
+        with open("base.json", "w", encoding="utf-8") as f:
+            json.dump(base, f)
+
+    base = gemm_model.bench(repeats=2, name="mine")
+    write(base)
+    told = keys_of(gemm_model.bench_against("base.json", name="now"), "network", "kernels")
+    assert (told["name"], told["base_name"], told["slower"], told["network"]["verdict"]) == ("now", "mine", False, "unchanged")
+    base["kernels"][0]["schedule"] = "a, b = split t0.i1 [_, 4]\n"
+    write(base)
+    np.savez("in.npz", X=np.ones((16, 32), "float32"), W=np.ones((32, 48), "float32"))
+    for inputs in (None, "in.npz"):
+        told = gemm_model.bench_against("base.json", repeats=15, inputs=inputs)
+        assert told["kernels"][0]["rounds"] == 15 and not told["slower"]
+        assert {"base": "a, b = split t0.i1 [_, 4]", "now": None} in told["kernels"][0]["changed"]
+    for options, why in (({"repeats": 10}, "fewer than 11"), ({"inputs": "none.npz"}, "none.npz")):
+        with pytest.raises(BadInput, match=why):
+            gemm_model.bench_against("base.json", **options)
+    with tctune.build(gemm, threads=1, last=True) as last, pytest.raises(BadInput, match="last of its work"):
+        last.bench_against("base.json")
+    base["kernels"][0]["count"] = 10**30
+    write(base)
+    with pytest.raises(BadInput, match="base.json:1: too big integer"):
+        gemm_model.bench_against("base.json")
 
 
 def test_a_kernel_timed(tuned):
@@ -279,6 +306,11 @@ def test_interrupted(gemm, gemm_model):
     with tctune.Schedule(gemm, threads=1) as schedule, tctune.Work(gemm) as work:
         interrupted(lambda: schedule.measure(repeats=EVER))
         interrupted(lambda: gemm_model.bench(repeats=EVER))
+        base = gemm_model.bench(repeats=2)
+        base["kernels"][0]["schedule"] = "a, b = split t0.i1 [_, 4]\n"
+        with open("base.json", "w", encoding="utf-8") as f:
+            json.dump(base, f)
+        interrupted(lambda: gemm_model.bench_against("base.json", repeats=EVER))
         interrupted(lambda: tctune.compare_show("default", "default", work, rounds=EVER, threads=1))
         interrupted(lambda: tctune.explain(work, threads=1, seconds=EVER))
         assert schedule.measure(repeats=3).verified  # and goes on

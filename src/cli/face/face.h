@@ -16,8 +16,8 @@
 #include "support/units.h"
 #include "support/vec.h"
 
-/* How a command ends. */
-enum { TC_CLI_DONE = 0, TC_CLI_FAILED = 1, TC_CLI_USAGE = 2 };
+/* How a command ends. SLOWER: a comparison with what was before was made, and something is slower beyond doubt. */
+enum { TC_CLI_DONE = 0, TC_CLI_FAILED = 1, TC_CLI_USAGE = 2, TC_CLI_SLOWER = 3 };
 
 /* Behind the last one stands NULL, as options of the API have lists of texts; an empty list has no data. */
 typedef TC_VEC(const char *) tc_cli_texts;

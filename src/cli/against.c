@@ -1,0 +1,143 @@
+/* What `tctune bench --against` prints for people: each kernel beside the base's, what the slower ones decide otherwise, and the network. */
+#include <string.h>
+
+#include "cli/print.h"
+
+enum { CHANGES_SHOWN = 8 }; /* of one kind, of one kernel */
+
+static bool is(const json_t *j, const char *verdict) {
+    return strcmp(tc_cli_text(j, "verdict"), verdict) == 0;
+}
+
+static bool is_timed(const json_t *j) {
+    return tc_cli_number(j, "rounds") > 0;
+}
+
+static void time_cell(tc_cli_table *t, const json_t *k, const char *key) {
+    char text[24];
+    tc_cli_cell(t, "%s", tc_text_time(text, tc_cli_real(k, key) / 1e3));
+}
+
+static void kernel_row(tc_cli_table *t, const json_t *k) {
+    tc_cli_cell(t, "%s", tc_cli_text(k, "name"));
+    tc_cli_cell(t, "%lld", tc_cli_number(k, "count"));
+    time_cell(t, k, "base_ms");
+    time_cell(t, k, "now_ms");
+    if (is_timed(k)) {
+        tc_cli_cell(t, "%.4f", tc_cli_real(k, "ratio"));
+        tc_cli_cell(t, "%.4f to %.4f", tc_cli_real(k, "low"), tc_cli_real(k, "high"));
+    } else {
+        tc_cli_cell(t, "-");
+        tc_cli_cell(t, "-");
+    }
+    tc_cli_cell(t, "%s", tc_cli_text(k, "verdict"));
+}
+
+static void print_table(const json_t *kernels) {
+    static const char *const head[] = {">#", "kernel", ">count", ">base", ">now", ">now/base", "95 % interval", "verdict"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    for (size_t i = 0; i < json_array_size(kernels); i++) {
+        tc_cli_cell(&t, "%zu", i);
+        kernel_row(&t, json_array_get(kernels, i));
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
+/* ---- what is different ---- */
+
+/* What stands behind " ~" of a step that both have. */
+static const char *decision_of(const char *step) {
+    const char *last = NULL;
+    for (const char *p = step; (p = strstr(p, " ~")); p++)
+        last = p + 2;
+    return last;
+}
+
+enum { DECIDED, ONLY_NOW, ONLY_BASE, KINDS };
+
+static int kind_of(const json_t *c) {
+    bool base = json_is_string(json_object_get(c, "base")), now = json_is_string(json_object_get(c, "now"));
+    return base && now ? DECIDED : now ? ONLY_NOW : ONLY_BASE;
+}
+
+static void print_change(const json_t *c) {
+    const char *base = tc_cli_text(c, "base"), *now = tc_cli_text(c, "now");
+    const char *decided = decision_of(now);
+    int kind = kind_of(c);
+    if (kind == DECIDED)
+        printf("    %s, now ~%s\n", base, decided ? decided : "?");
+    else
+        printf("    %s: %s\n", kind == ONLY_NOW ? "only now" : "only the base", kind == ONLY_NOW ? now : base);
+}
+
+static void print_kind(const json_t *changed, int kind) {
+    int n = 0;
+    for (size_t i = 0; i < json_array_size(changed); i++) {
+        const json_t *c = json_array_get(changed, i);
+        if (kind_of(c) == kind && n++ < CHANGES_SHOWN)
+            print_change(c);
+    }
+    if (n > CHANGES_SHOWN)
+        printf("    ... and %d more such, which --json has\n", n - CHANGES_SHOWN);
+}
+
+static void print_changes(size_t number, const json_t *k) {
+    const char *form = tc_cli_text(k, "form"), *before = tc_cli_text(k, "base_form");
+    printf(
+        "\nkernel %zu, %s, is slower: it takes %.4f of the base's time (%.4f to %.4f). What its schedule (%s) does otherwise:\n",
+        number, tc_cli_text(k, "name"), tc_cli_real(k, "ratio"), tc_cli_real(k, "low"), tc_cli_real(k, "high"),
+        tc_cli_text(k, "source"));
+    if (strcmp(form, before) != 0)
+        printf("    another form: %s, now %s\n", before, form);
+    for (int kind = 0; kind < KINDS; kind++)
+        print_kind(json_object_get(k, "changed"), kind);
+}
+
+static void print_reasons(const json_t *kernels) {
+    for (size_t i = 0; i < json_array_size(kernels); i++) {
+        const json_t *k = json_array_get(kernels, i);
+        if (is(k, "slower"))
+            print_changes(i, k);
+        else if (is(k, "not compared"))
+            printf("\nkernel %zu, %s, was not compared: %s\n", i, tc_cli_text(k, "name"), tc_cli_text(k, "why"));
+    }
+}
+
+static void print_network(const json_t *j) {
+    const json_t *v = json_object_get(j, "network");
+    char base[24], now[24];
+    double low = tc_cli_real(v, "low"), high = tc_cli_real(v, "high");
+    if (is_timed(v))
+        printf("\n%s: base %s, now %s, in %lld rounds in turns; now/base %.4f, 95 %% interval %.4f to %.4f: %s\n",
+               tc_cli_text(j, "name"), tc_text_time(base, tc_cli_real(v, "base_ms") / 1e3),
+               tc_text_time(now, tc_cli_real(v, "now_ms") / 1e3), tc_cli_number(v, "rounds"), tc_cli_real(v, "ratio"), low, high,
+               tc_cli_text(v, "verdict"));
+    else
+        printf("\n%s: %s, so nothing was timed\n", tc_cli_text(j, "name"), tc_cli_text(v, "verdict"));
+}
+
+void tc_cli_print_against(const json_t *j) {
+    const json_t *kernels = json_object_get(j, "kernels");
+    printf("base: %s (%s), %lld threads\n", tc_cli_text(j, "base"), tc_cli_text(j, "base_name"), tc_cli_number(j, "threads"));
+    print_table(kernels);
+    print_reasons(kernels);
+    print_network(j);
+}
+
+/* ---- in one sentence ---- */
+
+static void say(tc_strbuf *out, const char *name, const json_t *v) {
+    tc_sb_printf(out, "%s %s (%+.1f %%)", out->len ? "," : "slower than the base beyond doubt:", name,
+                 100 * (tc_cli_real(v, "ratio") - 1));
+}
+
+const char *tc_cli_say_slower(const json_t *j, tc_strbuf *out) {
+    const json_t *kernels = json_object_get(j, "kernels"), *network = json_object_get(j, "network");
+    for (size_t i = 0; i < json_array_size(kernels); i++)
+        if (is(json_array_get(kernels, i), "slower"))
+            say(out, tc_cli_text(json_array_get(kernels, i), "name"), json_array_get(kernels, i));
+    if (is(network, "slower"))
+        say(out, "the whole", network);
+    return tc_sb_str(out);
+}
