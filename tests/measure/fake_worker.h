@@ -3,6 +3,9 @@
 #ifndef TC_TESTS_MEASURE_FAKE_WORKER_H
 #define TC_TESTS_MEASURE_FAKE_WORKER_H
 
+/* In the environment: how much longer the reference work takes after some runs, as a share; unset: none. */
+#define FAKE_LOAD "TCTUNE_FAKE_LOAD"
+
 int fake_worker_main(void);
 
 #endif
