@@ -253,3 +253,29 @@ tc_status fleet_disown(tc_fleet *f, const char *worker, const char *why, tc_erro
     tc_arena_free(a);
     return s == TC_OK ? fleet_bar(f, worker, why, err) : s;
 }
+
+/* A worker whose times mean little is asked no more while there are others; its answer is as good as those before. */
+static tc_status mind_spread(tc_fleet *f, tc_fleet_pace *p, const char *worker, tc_error *err) {
+    double least, most;
+    bool aside;
+    tc_fleet_pace_range(p, &least, &most);
+    const char *why =
+        tc_arena_printf(f->arena,
+                        "the reference kernel, the same each time, took from %.4g to %.4g ms there in its last %d "
+                        "runs: the middle half spans %.0f %% of the median, and %.0f %% is the most at which times "
+                        "mean something. Others use that machine, or its clock changes: `tctune doctor` there "
+                        "says more; a new tuner tries it again",
+                        1e3 * least, 1e3 * most, TC_FLEET_PACE_WINDOW, 100 * tc_fleet_pace_spread(p), 100 * TC_FLEET_MOST_SPREAD);
+    TC_TRY(fleet_set_aside(f, worker, why, &aside, err));
+    if (!aside && !p->told)
+        tc_log(TC_LOG_WARN, "the worker %s is unsteady, and there is no other: %s", worker, why);
+    p->told = true;
+    return TC_OK;
+}
+
+tc_status fleet_note_pace(tc_fleet *f, const tc_fleet_result *x, double *scale, tc_error *err) {
+    tc_fleet_pace *p = tc_fleet_scale_pace(&f->scale, f->arena, x->worker);
+    bool fresh = tc_fleet_pace_note(p, x->references, x->reference);
+    *scale = tc_fleet_scale_ratio(&f->scale, p);
+    return fresh && tc_fleet_pace_spread(p) > TC_FLEET_MOST_SPREAD ? mind_spread(f, p, x->worker, err) : TC_OK;
+}

@@ -15,8 +15,7 @@ enum {
     MOST_ASKED = 16 /* times that a job is asked for */
 };
 
-/* longest_wait: for a second opinion, once it is its turn; a job takes workers less. */
-static const double hear_seconds = 0.05, look_seconds = 2, longest_wait = 10;
+static const double hear_seconds = 0.05, look_seconds = 2, least_wait = 10;
 
 /* An answer that would be the best of its workload, and what others say of its program. */
 typedef struct claim {
@@ -56,6 +55,7 @@ typedef struct parcel {
     size_t left;               /* orders of it without an answer */
     const char *const *except; /* workers that are not to measure it, beside those that nothing is asked of */
     int nexcept;
+    double sent; /* when it was asked for last */
 } parcel;
 
 typedef struct errand {
@@ -71,6 +71,7 @@ typedef struct errand {
     TC_VEC(mark) mark;
     TC_VEC(order *) claims;
     bool forgotten;       /* something may be in the queue that nobody waits for */
+    double slowest;       /* seconds that the answer to a job took */
     double heard, looked; /* when a result came last, and when the stream was looked at */
 } errand;
 
@@ -91,6 +92,7 @@ static tc_status send(errand *e, parcel *p, tc_error *err) {
     p->job.barred = barred;
     p->job.nbarred = n;
     p->job.asked++;
+    p->sent = tc_now();
     tc_fleet_job_write(&p->job, &text);
     tc_status s = tc_fleet_bus_ask(e->f->bus, e->f->key, e->f->tuner, p->job.id, p->job.asked, tc_sb_str(&text), err);
     tc_strbuf_free(&text);
@@ -147,8 +149,11 @@ static tc_status dispatch(errand *e, const size_t *which, size_t n, tc_error *er
 }
 
 static void settle(errand *e, order *o) {
-    if (o->asked && --e->parcel.data[o->parcel].left == 0)
+    parcel *p = &e->parcel.data[o->parcel];
+    if (o->asked && --p->left == 0) {
         e->flying--;
+        e->slowest = TC_MAX(e->slowest, tc_now() - p->sent);
+    }
     o->asked = false;
 }
 
@@ -314,33 +319,6 @@ static tc_status ask_another(errand *e, order *o, const char *worker, const char
     return dispatch(e, &which, 1, err);
 }
 
-/* A worker whose times mean little is asked no more while there are others; its answer is as good as those before. */
-static tc_status mind_spread(errand *e, tc_fleet_pace *p, const char *worker, tc_error *err) {
-    double least, most;
-    bool aside;
-    tc_fleet_pace_range(p, &least, &most);
-    const char *why =
-        tc_arena_printf(e->a,
-                        "the reference kernel, the same each time, took from %.4g to %.4g ms there in its last %d "
-                        "runs: the middle half spans %.0f %% of the median, and %.0f %% is the most at which times "
-                        "mean something. Others use that machine, or its clock changes: `tctune doctor` there "
-                        "says more; a new tuner tries it again",
-                        1e3 * least, 1e3 * most, TC_FLEET_PACE_WINDOW, 100 * tc_fleet_pace_spread(p), 100 * TC_FLEET_MOST_SPREAD);
-    TC_TRY(fleet_set_aside(e->f, worker, why, &aside, err));
-    if (!aside && !p->told)
-        tc_log(TC_LOG_WARN, "the worker %s is unsteady, and there is no other: %s", worker, why);
-    p->told = true;
-    return TC_OK;
-}
-
-/* *scale: what its worker's times are over those on the common scale. */
-static tc_status note_pace(errand *e, const tc_fleet_result *x, double *scale, tc_error *err) {
-    tc_fleet_pace *p = tc_fleet_scale_pace(&e->f->scale, e->f->arena, x->worker);
-    bool fresh = tc_fleet_pace_note(p, x->references, x->reference);
-    *scale = tc_fleet_scale_ratio(&e->f->scale, p);
-    return fresh && tc_fleet_pace_spread(p) > TC_FLEET_MOST_SPREAD ? mind_spread(e, p, x->worker, err) : TC_OK;
-}
-
 static void accept(errand *e, order *o, const tc_fleet_result *x, double scale) {
     o->done = true;
     e->done++;
@@ -380,12 +358,7 @@ static double claimed(const claim *c) {
 
 static void hold(errand *e, order *o, const tc_fleet_result *x, double scale) {
     o->claim = TC_NEW(e->a, claim);
-    *o->claim = (claim){.x = *x,
-                        .scale = scale,
-                        .opinion[0] = opinion_of(&x->record[0], scale),
-
-                        .worker[0] = x->worker,
-                        .n = 1};
+    *o->claim = (claim){.x = *x, .scale = scale, .opinion[0] = opinion_of(&x->record[0], scale), .worker[0] = x->worker, .n = 1};
     tc_push(&e->claims, o);
 }
 
@@ -451,9 +424,10 @@ static const char *say_opinions(errand *e, const claim *c) {
     return tc_sb_keep(&b, e->a);
 }
 
-/* Nobody else will say anything: there is no other, or none that had time for long. */
+/* Nobody else will say anything: there is no other, or none that had time while jobs came and
+ * went. */
 static bool is_last_word(const errand *e, const claim *c) {
-    return e->f->workers <= c->n || (c->refused > 0 && tc_now() - c->refused > longest_wait);
+    return e->f->workers <= c->n || (c->refused > 0 && tc_now() - c->refused > TC_MAX(least_wait, 2 * e->slowest));
 }
 
 /* The claim falls, or stands. */
@@ -515,7 +489,7 @@ static tc_status take_second(errand *e, order *o, const tc_fleet_mail *mail, tc_
         return TC_OK;
     if (understand(e, o, mail, &x, &why) != TC_OK)
         return fleet_bar(e->f, mail->worker, why.msg, err);
-    TC_TRY(note_pace(e, &x, &scale, err));
+    TC_TRY(fleet_note_pace(e->f, &x, &scale, err));
     e->heard = tc_now();
     if (x.lost || !tc_record_ok(&x.record[0])) { /* says nothing of the time; whether it is right others see, before it is used */
         believe(e, o);
@@ -539,7 +513,7 @@ static tc_status take(errand *e, order *o, const tc_fleet_mail *mail, tc_error *
     if (understand(e, o, mail, &x, &why) != TC_OK)
         return ask_another(e, o, mail->worker, why.msg, err);
     double scale;
-    TC_TRY(note_pace(e, &x, &scale, err));
+    TC_TRY(fleet_note_pace(e->f, &x, &scale, err));
     settle(e, o);
     e->heard = tc_now();
     bool best = would_be_best(e, o, &x, scale);

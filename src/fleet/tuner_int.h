@@ -38,6 +38,8 @@ tc_status fleet_bar(tc_fleet *f, const char *worker, const char *why, tc_error *
 tc_status fleet_set_aside(tc_fleet *f, const char *worker, const char *why, bool *done, tc_error *err);
 /* The same for one whose times are not what programs take: its records, of this session, are not to be used. */
 tc_status fleet_disown(tc_fleet *f, const char *worker, const char *why, tc_error *err);
+/* *scale: what times of the result's worker are over those on the common scale. One whose reference is unsteady is set aside. */
+tc_status fleet_note_pace(tc_fleet *f, const tc_fleet_result *x, double *scale, tc_error *err);
 bool fleet_bars(const tc_fleet *f, const char *worker);
 
 #endif
