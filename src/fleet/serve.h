@@ -13,8 +13,9 @@ typedef struct tc_fleet_serve_options {
     const char *boot;   /* what tells this run of the machine from others; NULL: the kernel's */
     const char *target; /* text of a target that runs here */
     int threads;
-    double lease;     /* seconds after which a worker that says nothing has lost its job; 0: 30 */
-    double reference; /* seconds from one timing of the reference kernel to the next at least; 0: 5, and fifty times what it takes */
+    double lease; /* seconds after which a worker that says nothing has lost its job; 0: 30 */
+    double
+        reference; /* seconds from one timing of the reference kernel to the next at least; 0: 5, and fifty times what it takes */
     const volatile sig_atomic_t *stop;
     /* Who carries jobs here; NULL: processes of this machine, or computed times, as jobs say. */
     const tc_meas_carrier *carrier;
