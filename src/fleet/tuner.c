@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "support/log.h"
 #include "support/system/fs.h"
@@ -203,14 +204,27 @@ bool fleet_bars(const tc_fleet *f, const char *worker) {
     return false;
 }
 
+/* That nobody is there would be the end: a busy server may not have told of everybody at once. */
+static tc_status look_twice(tc_fleet *f, tc_error *err) {
+    enum { TIMES = 4 };
+    tc_status s = TC_OK;
+    f->workers = 0;
+    for (int i = 0; i < TIMES && s == TC_OK && f->workers == 0; i++) {
+        tc_fleet_crowd c = tc_fleet_crowd_new();
+        if (i > 0)
+            nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+        s = fleet_look_around(f, &c, err);
+        tc_fleet_crowd_free(&c);
+    }
+    return s;
+}
+
 tc_status fleet_bar(tc_fleet *f, const char *worker, const char *why, tc_error *err) {
     if (!fleet_bars(f, worker) && f->barred.len < TC_FLEET_BARRED - 2) { /* second opinions bar two more */
         tc_log(TC_LOG_WARN, "the worker %s gets no more jobs from here: %s", worker, why);
         tc_push(&f->barred, tc_arena_strdup(f->arena, worker));
     }
-    tc_fleet_crowd c = tc_fleet_crowd_new();
-    tc_status s = fleet_look_around(f, &c, err);
-    tc_fleet_crowd_free(&c);
+    tc_status s = look_twice(f, err);
     if (s == TC_OK && f->workers == 0)
         s = tc_fail(err, TC_ENV, "%s: there is no other worker of the key %s than those that gave wrong answers, %s at last: %s",
                     tc_fleet_bus_url(f->bus), f->key, worker, why);

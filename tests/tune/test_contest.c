@@ -2,6 +2,7 @@
  * session. Times are computed, so every outcome is known. */
 #include "session.h"
 
+#include "measure/measure_int.h"
 #include "tune/kernel/compare.h"
 #include "tune/tune_int.h"
 
@@ -43,6 +44,56 @@ static void the_best_was_timed_in_turns(void **state) {
         assert_true(r->task[i].in_turns && first.rounds >= TC_TUNE_MIN_ROUNDS);
         assert_true(first.median == r->task[i].best);
         assert_string_equal(first.trace, r->task[i].form[0].trace);
+    }
+    tc_tune_free(t);
+    tc_arena_free(a);
+}
+
+/* A machine of some that are not equally fast; contests are all on one. */
+static double scale_of(const tc_meas_job *j) {
+    return j->in->again ? 1.1 : j->r->program % 2 ? 1.06 : 0.97;
+}
+
+static tc_status run_somewhere(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err) {
+    tc_status s = tc_meas_simulated.run(b, j, err);
+    double *times = tc_arena_dup(b->a, j->r->times, j->r->ntimes * sizeof *times);
+    for (size_t i = 0; i < j->r->ntimes; i++)
+        times[i] *= scale_of(j);
+    j->r->times = times;
+    j->r->median *= scale_of(j);
+    j->r->scale = scale_of(j);
+    return s;
+}
+
+/* The search goes by the common scale, and finds what it finds on one machine; records are of their machines, and the winner's is the first. */
+static void machines_that_differ_find_the_same(void **state) {
+    bench *b = *state;
+    tc_arena *a = tc_arena_new();
+    tc_meas_carrier fleet = tc_meas_simulated;
+    fleet.run = run_somewhere;
+    tc_tune_options o = simulated(b, 120);
+    o.measure.carrier = &fleet;
+    tc_tune *t = open_tune(b, &o);
+    run_tune(t);
+    const tc_tune_report *r = tc_tune_get_report(t);
+    for (int i = 0; i < r->ntask; i++) {
+        tc_record first = first_of(b, a, &r->task[i]);
+        assert_string_equal(first.trace, r->task[i].form[0].trace);
+        assert_true(r->task[i].in_turns && first.rounds >= TC_TUNE_MIN_ROUNDS);
+        double own = first.median / r->task[i].best; /* the seconds of one of the machines that have no contests */
+        assert_true(fabs(own - 1.06) < 1e-9 || fabs(own - 0.97) < 1e-9);
+        /* Its true time is what the session says that it is, but for what repeats scatter. */
+        tc_meas *m;
+        tc_error err;
+        tc_record again;
+        tc_meas_input in = {.workload = first.workload, .workload_hash = r->task[i].hash, .trace = first.trace};
+        o.measure.carrier = NULL;
+        o.measure.target = b->target->text;
+        o.measure.threads = first.threads;
+        assert_int_equal(tc_meas_new(&o.measure, &m, &err), TC_OK);
+        assert_int_equal(tc_meas_kernel_time(m, &in, 7, a, &again, &err), TC_OK);
+        assert_true(fabs(again.median / r->task[i].best - 1) < 0.02);
+        tc_meas_free(m);
     }
     tc_tune_free(t);
     tc_arena_free(a);
@@ -179,6 +230,7 @@ int main(int argc, char **argv) {
         return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
     const struct CMUnitTest tests[] = {
         SESSION_TEST(the_best_was_timed_in_turns),
+        SESSION_TEST(machines_that_differ_find_the_same),
         SESSION_TEST(luck_does_not_win),
         SESSION_TEST(load_does_not_lose),
         SESSION_TEST(disturbed_records_are_corrected),
