@@ -36,7 +36,7 @@ typedef struct tctune_worker_options {
     void *user;
 } tctune_worker_options;
 
-/* Measures what the fleet's tuners ask for, until it is stopped. While the server is away it waits. TCTUNE_ENVIRONMENT: nothing can be
+/* Measures what the fleet's tuners ask for, until it is stopped, or told to leave (tctune_fleet_tell). While the server is away it waits. TCTUNE_ENVIRONMENT: nothing can be
  * measured here. */
 TC_API tctune_status tctune_fleet_serve(const tctune_worker_options *options, char *error, size_t error_size);
 
@@ -46,6 +46,23 @@ TC_API tctune_status tctune_fleet_key(const char *target, int threads, char **ke
 
 /* Workers, keys and the lengths of their queues, as JSON (docs/json.md). Give it back with tctune_text_free. */
 TC_API tctune_status tctune_fleet_status(const tctune_fleet *fleet, char **json, char *error, size_t error_size);
+
+/* Tells workers what to do, which they follow within about a second of when they hear of the server.
+ *   "drain"       ends the job that it has, takes no more, and leaves
+ *   "kick"        leaves at once: its job goes to another worker
+ *   "quarantine"  stays and takes no jobs, nor does a later worker of its name, until it is released
+ *   "release"     takes jobs again; an order that it has not followed yet is taken back
+ * workers: names or keys, with * and ? for any characters, NULL-terminated; for "release" also those that were quarantined and are away.
+ * why: one line of at most 200 bytes, which the worker shows and logs; NULL: none. Who was told is told as JSON (docs/json.md), which is given
+ * back with tctune_text_free. TCTUNE_BAD_INPUT: one of `workers` is nobody, which the message answers with who is there, or the server does
+ * not let this user give orders; nobody was told. */
+TC_API tctune_status tctune_fleet_tell(const tctune_fleet *fleet, const char *order, const char *const *workers, const char *why,
+                                       char **json, char *error, size_t error_size);
+
+/* What became of the last jobs, the latest first, as far as the server keeps results (a day), as JSON (docs/json.md). worker: its name, for its
+ * own only; NULL: everybody's. last: how many, 1000 at most; 0: 20. Give it back with tctune_text_free. */
+TC_API tctune_status tctune_fleet_log(const tctune_fleet *fleet, const char *worker, int last, char **json, char *error,
+                                      size_t error_size);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,11 @@
 """Machines that measure for others (docs/howto/fleet.md)."""
 import dataclasses
 import re
-from typing import Any, Callable, Dict, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from ._background import Stoppable, nobody
 from ._ffi import Path, Struct, call, encode, ffi, take_json, take_text, text
-from .errors import TctuneError
+from .errors import BadInput, TctuneError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +33,40 @@ class Fleet:
         """Workers, keys and the lengths of their queues (docs/json.md)."""
         struct = self._struct()
         return take_json("tctune_fleet_status", struct)
+
+    def drain(self, *workers: str, why: str = "") -> Dict[str, Any]:
+        """Has workers end the job that they have, take no more, and leave. They follow within about a second.
+
+        workers: names or keys, with * and ? for any characters; where one is nobody, nobody is told, and BadInput says who is there. why: one
+        line, which the worker shows and logs. Answers with who was told (docs/json.md)."""
+        return self._tell("drain", workers, why)
+
+    def kick(self, *workers: str, why: str = "") -> Dict[str, Any]:
+        """Has workers leave at once: their jobs go to others. As drain() otherwise."""
+        return self._tell("kick", workers, why)
+
+    def quarantine(self, *workers: str, why: str = "") -> Dict[str, Any]:
+        """Has workers stay and take no jobs, whoever has their names, until they are released. As drain() otherwise."""
+        return self._tell("quarantine", workers, why)
+
+    def release(self, *workers: str) -> Dict[str, Any]:
+        """Has quarantined workers take jobs again, also those that are away. As drain() otherwise."""
+        return self._tell("release", workers, "")
+
+    def log(self, worker: Optional[str] = None, last: int = 20) -> List[Dict[str, Any]]:
+        """What became of the last jobs, the latest first, as far as the server keeps results (a day; docs/json.md). worker: a name, for its own
+        only. last: how many, from 1 to 1000."""
+        if last == 0:
+            raise BadInput("last is from 1 to 1000, not 0")
+        struct = self._struct()
+        jobs: List[Dict[str, Any]] = take_json("tctune_fleet_log", struct, encode(worker) if worker else ffi.NULL, last)["jobs"]
+        return jobs
+
+    def _tell(self, order: str, workers: Sequence[str], why: str) -> Dict[str, Any]:
+        struct = self._struct()
+        names = [ffi.new("char[]", encode(w)) for w in workers]
+        told: Dict[str, Any] = take_json("tctune_fleet_tell", struct, encode(order), ffi.new("char *[]", names + [ffi.NULL]), encode(why))
+        return told
 
     def _struct(self) -> Struct:
         return Struct("tctune_fleet", **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)})

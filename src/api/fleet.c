@@ -89,26 +89,94 @@ tctune_status tctune_fleet_key(const char *target, int threads, char **key, char
     API_CALL(err, error, error_size, key_of(target, threads, key, &err), (free(*key), *key = NULL));
 }
 
-/* ---- what there is ---- */
+/* ---- what there is, and what workers are told ---- */
 
-static tc_status describe(const tctune_fleet *given, char **json, tc_error *err) {
+/* What is asked of a fleet's server without a tuner or a worker. */
+typedef tc_status visit(tc_fleet_bus *b, const void *what, json_t **out, tc_error *err);
+
+/* Connects, has the work done, and makes a text of its document. */
+static tc_status visiting(const tctune_fleet *given, visit *work, const void *what, char **json, tc_error *err) {
     tctune_fleet o;
     tc_fleet_bus *b;
+    json_t *j = NULL;
     TC_TRY(check(given, &o, err));
     tc_fleet_access access = access_of(&o);
     TC_TRY(tc_fleet_bus_open(&access, "status", &b, err));
-    tc_fleet_crowd c = tc_fleet_crowd_new();
-    json_t *j = NULL;
-    tc_status s = tc_fleet_crowd_see(&c, b, err);
-    if (s == TC_OK)
-        s = tc_report_fleet(&c, b, &j, err);
+    tc_status s = work(b, what, &j, err);
     if (s == TC_OK)
         s = tc_report_text(j, json, err);
-    tc_fleet_crowd_free(&c);
     tc_fleet_bus_close(b);
     return s;
 }
 
+static tc_status describe(tc_fleet_bus *b, const void *nothing, json_t **out, tc_error *err) {
+    (void)nothing;
+    tc_fleet_crowd c = tc_fleet_crowd_new();
+    tc_status s = tc_fleet_crowd_see(&c, b, err);
+    if (s == TC_OK)
+        s = tc_report_fleet(&c, b, out, err);
+    tc_fleet_crowd_free(&c);
+    return s;
+}
+
 tctune_status tctune_fleet_status(const tctune_fleet *fleet, char **json, char *error, size_t error_size) {
-    API_DOCUMENT(err, error, error_size, json, describe(fleet, json, &err));
+    API_DOCUMENT(err, error, error_size, json, visiting(fleet, describe, NULL, json, &err));
+}
+
+typedef struct telling {
+    const char *word, *const *who, *why;
+    tc_fleet_order order;
+} telling;
+
+static tc_status tell_all(tc_fleet_bus *b, const void *what, json_t **out, tc_error *err) {
+    const telling *t = what;
+    tc_fleet_crowd told = tc_fleet_crowd_new();
+    tc_status s = tc_fleet_tell(b, t->order, t->who, t->why, &told, err);
+    if (s == TC_OK)
+        *out = tc_report_told(&told, t->word, b);
+    tc_fleet_crowd_free(&told);
+    return s;
+}
+
+static tc_status tell(const tctune_fleet *fleet, const char *order, const char *const *workers, const char *why, char **json,
+                      tc_error *err) {
+    telling t = {.word = order, .who = workers, .why = why ? why : ""};
+    if (!order || !tc_fleet_order_parse(order, &t.order))
+        return tc_fail(err, TC_BAD_INPUT, "'%s' is no order to workers: there are drain, kick, quarantine and release",
+                       order ? order : "");
+    if (api_length(workers) == 0)
+        return tc_fail(err, TC_BAD_INPUT, "workers are missing: whom %s is for, by name or key", order);
+    return visiting(fleet, tell_all, &t, json, err);
+}
+
+tctune_status tctune_fleet_tell(const tctune_fleet *fleet, const char *order, const char *const *workers, const char *why,
+                                char **json, char *error, size_t error_size) {
+    API_DOCUMENT(err, error, error_size, json, tell(fleet, order, workers, why, json, &err));
+}
+
+enum { USUAL_LOG = 20, LONGEST_LOG = 1000 };
+
+typedef struct looking {
+    const char *worker;
+    size_t most;
+} looking;
+
+static tc_status look_back(tc_fleet_bus *b, const void *what, json_t **out, tc_error *err) {
+    const looking *l = what;
+    return tc_report_fleet_log(b, l->worker, l->most, out, err);
+}
+
+static tc_status show_log(const tctune_fleet *fleet, const char *worker, int last, char **json, tc_error *err) {
+    looking l = {.worker = worker, .most = last ? (size_t)last : USUAL_LOG};
+    if (worker && !tc_fleet_is_word(worker))
+        return tc_fail(err, TC_BAD_INPUT, "'%s' is no name of a worker: it is letters, digits, - and _, %d at most", worker,
+                       TC_FLEET_NAME);
+    if (last < 0 || last > LONGEST_LOG)
+        return tc_fail(err, TC_BAD_INPUT, "last is from 1 to %d, not %d", LONGEST_LOG, last);
+    return visiting(fleet, look_back, &l, json, err);
+}
+
+tctune_status tctune_fleet_log(const tctune_fleet *fleet, const char *worker, int last, char **json, char *error,
+                               size_t error_size) {
+    API_DOCUMENT(err, error, error_size, json, show_log(fleet, worker, last, json, &err));
 }

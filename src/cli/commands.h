@@ -16,6 +16,11 @@
     X(doctor)                                                                                                                    \
     X(worker)                                                                                                                    \
     X(fleet_status)                                                                                                              \
+    X(fleet_drain)                                                                                                               \
+    X(fleet_kick)                                                                                                                \
+    X(fleet_quarantine)                                                                                                          \
+    X(fleet_release)                                                                                                             \
+    X(fleet_log)                                                                                                                 \
     X(show)                                                                                                                      \
     X(measure)                                                                                                                   \
     X(compare)                                                                                                                   \

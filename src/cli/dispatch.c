@@ -19,7 +19,7 @@ static void print_overview(FILE *f) {
             "Finds fast schedules for tensor programs by measuring on this machine, and builds models from them.\n\ncommands:\n");
     for (size_t i = 0; i < TC_LEN(commands); i++)
         if (!commands[i]->hidden)
-            fprintf(f, "  %-13s %s\n", commands[i]->name, commands[i]->summary);
+            fprintf(f, "  %-16s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(f, "\n`tctune COMMAND --help` describes a command's options. Messages for diagnosis: TCTUNE_LOG=info or debug; error "
                "for no warnings.\n");
 }
@@ -55,7 +55,7 @@ static int family(const char *name, const char *second) {
     fprintf(f, "usage: tctune %s COMMAND [options]\n\ncommands:\n", name);
     for (size_t i = 0; i < TC_LEN(commands); i++)
         if (strncmp(commands[i]->name, name, len) == 0 && commands[i]->name[len] == ' ')
-            fprintf(f, "  %-13s %s\n", commands[i]->name, commands[i]->summary);
+            fprintf(f, "  %-16s %s\n", commands[i]->name, commands[i]->summary);
     return finish_output(help && second ? TC_CLI_DONE : TC_CLI_USAGE);
 }
 

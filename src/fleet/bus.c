@@ -110,7 +110,7 @@ static tc_status add_streams(tc_fleet_bus *b, tc_error *err) {
     c.Duplicates = SAME * SECOND;
     TC_TRY(add_stream(b, &c, err));
     jsStreamConfig_Init(&c);
-    c.Name = "TCTUNE_RESULT";
+    c.Name = BUS_RESULT_STREAM;
     c.Subjects = (const char *[]){"tctune.result.>"};
     c.SubjectsLen = 1;
     c.MaxAge = RESULT_KEPT * SECOND;

@@ -138,12 +138,27 @@ typedef void tc_fleet_seen(void *user, const char *text, double age);
 TC_NODISCARD tc_status tc_fleet_bus_workers(tc_fleet_bus *b, tc_fleet_seen *seen, void *user, tc_error *err);
 /* Entries of a bucket, as such a function is told of them. */
 TC_NODISCARD tc_status tc_fleet_bus_tuners(tc_fleet_bus *b, tc_fleet_seen *seen, void *user, tc_error *err);
-/* What the worker is told to do; *text NULL: nothing. From any thread. */
+/* What the worker is told to do; *text NULL: nothing. *number: of the order, which no other one of the bucket has; 0: there is none. From
+ * any thread. */
 TC_NODISCARD tc_status tc_fleet_bus_order(tc_fleet_bus *b, const char *key, const char *name, tc_arena *a, const char **text,
-                                          tc_error *err);
+                                          uint64_t *number, tc_error *err);
+/* All orders that stand. */
+TC_NODISCARD tc_status tc_fleet_bus_orders(tc_fleet_bus *b, tc_fleet_seen *seen, void *user, tc_error *err);
 /* Tells it; NULL: that is over. */
 TC_NODISCARD tc_status tc_fleet_bus_tell(tc_fleet_bus *b, const char *key, const char *name, const char *text, tc_error *err);
 /* Jobs that wait for a worker of the key, and those that one has. Both 0 where nobody ever served it. */
 TC_NODISCARD tc_status tc_fleet_bus_queue(tc_fleet_bus *b, const char *key, int64_t *waiting, int64_t *under_way, tc_error *err);
+
+/* A result that a worker sent. */
+typedef struct tc_fleet_logged {
+    const char *key, *worker, *tuner, *id; /* by its subject */
+    const char *text;
+    int64_t when_ms; /* since 1970, by the server's clock */
+} tc_fleet_logged;
+
+typedef void tc_fleet_heard(void *user, const tc_fleet_logged *l);
+/* The last `most` results that are kept, at least 1, those that came last first; worker: only this one's; NULL: all. */
+TC_NODISCARD tc_status tc_fleet_bus_log(tc_fleet_bus *b, const char *worker, size_t most, tc_fleet_heard *heard, void *user,
+                                        tc_error *err);
 
 #endif

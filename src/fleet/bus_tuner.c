@@ -70,7 +70,7 @@ tc_status tc_fleet_bus_find(tc_fleet_bus *b, const char *key, const char *tuner,
     jsErrCode code = 0;
     *out = (tc_fleet_mail){0};
     snprintf(subject, sizeof subject, "tctune.result.%s.*.%s.%s", key, tuner, id);
-    natsStatus s = js_GetLastMsg(&m, b->js, "TCTUNE_RESULT", subject, NULL, &code);
+    natsStatus s = js_GetLastMsg(&m, b->js, BUS_RESULT_STREAM, subject, NULL, &code);
     if (s == NATS_OK)
         take(m, a, out);
     /* A stream that is lost is made again with the next job. */

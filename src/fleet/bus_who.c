@@ -55,16 +55,25 @@ tc_status tc_fleet_bus_tuners(tc_fleet_bus *b, tc_fleet_seen *seen, void *user, 
 
 /* ---- orders ---- */
 
-tc_status tc_fleet_bus_order(tc_fleet_bus *b, const char *key, const char *name, tc_arena *a, const char **text, tc_error *err) {
+tc_status tc_fleet_bus_order(tc_fleet_bus *b, const char *key, const char *name, tc_arena *a, const char **text, uint64_t *number,
+                             tc_error *err) {
     char entry[BUS_SUBJECT];
     kvEntry *e = NULL;
     *text = NULL;
+    *number = 0;
     snprintf(entry, sizeof entry, "%s.%s", key, name);
     natsStatus s = kvStore_Get(&e, b->orders, entry);
-    if (s == NATS_OK)
+    if (s == NATS_OK) {
         *text = tc_arena_strndup(a, kvEntry_Value(e), (size_t)kvEntry_ValueLen(e));
+        *number = kvEntry_Revision(e);
+    }
     kvEntry_Destroy(e);
     return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "orders cannot be read");
+}
+
+tc_status tc_fleet_bus_orders(tc_fleet_bus *b, tc_fleet_seen *seen, void *user, tc_error *err) {
+    natsStatus s = each_of(b->orders, seen, user);
+    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "orders cannot be listed");
 }
 
 tc_status tc_fleet_bus_tell(tc_fleet_bus *b, const char *key, const char *name, const char *text, tc_error *err) {

@@ -15,7 +15,7 @@
 enum { HOPELESS = 3 /* jobs in a row that could not be measured here at all */ };
 
 static const double fetch_seconds = 0.5, usual_lease = 30, longest_beat = 5, wait_after_failure = 5, wait_when_barred = 1,
-                    look_seconds = 2;
+                    look_seconds = 2, heed_seconds = 1, tick = 0.1;
 
 /* ---- signs of life ---- */
 
@@ -38,14 +38,38 @@ static struct timespec after(double seconds) {
     return (struct timespec){.tv_sec = t.tv_sec + (long)seconds + ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 
+/* What measuring and answering look at is raised by orders too. */
+static void mind_caller(fleet_worker *w) {
+    if (tc_is_raised(w->asked))
+        tc_raise_to(&w->stop, tc_raised_to(w->asked));
+}
+
+/* Under the lock, that others wait for no longer than a server which is there takes to answer. */
+static void say_alive(fleet_worker *w) {
+    if (w->now)
+        tc_fleet_delivery_touch(w->now);
+    announce(w);
+    w->news = false;
+}
+
 static void *live(void *user) {
     fleet_worker *w = user;
+    double said = 0, heeded = 0;
     pthread_mutex_lock(&w->lock);
     while (!w->leaving) {
-        if (w->now)
-            tc_fleet_delivery_touch(w->now);
-        announce(w);
-        struct timespec until = after(w->beat);
+        double now = tc_now();
+        mind_caller(w);
+        if (now - heeded >= heed_seconds && tc_fleet_bus_connected(w->bus)) {
+            heeded = now;
+            pthread_mutex_unlock(&w->lock);
+            fleet_heed(w);
+            pthread_mutex_lock(&w->lock);
+        }
+        if ((w->news || now - said >= w->beat) && tc_fleet_bus_connected(w->bus)) {
+            said = now;
+            say_alive(w);
+        }
+        struct timespec until = after(tick);
         pthread_cond_timedwait(&w->wake, &w->lock, &until);
     }
     pthread_mutex_unlock(&w->lock);
@@ -81,6 +105,13 @@ static tc_status measure(fleet_worker *w, tc_fleet_delivery *d, const tc_fleet_j
                                   : tc_fail(err, TC_ENV, "%d jobs in a row could not be measured here: %s", HOPELESS, why.msg);
 }
 
+static bool takes_jobs(fleet_worker *w) {
+    pthread_mutex_lock(&w->lock);
+    bool takes = !w->drained && !w->quarantined;
+    pthread_mutex_unlock(&w->lock);
+    return takes;
+}
+
 /* Ends the delivery in one way or the other. */
 static tc_status serve_delivery(fleet_worker *w, tc_fleet_delivery *d, tc_error *err) {
     tc_fleet_job j;
@@ -93,6 +124,8 @@ static tc_status serve_delivery(fleet_worker *w, tc_fleet_delivery *d, tc_error 
     } else if (!tc_fleet_bus_is_awaited(w->bus, j.tuner)) {
         tc_log(TC_LOG_DEBUG, "nobody waits for job %s any more", j.id);
         tc_fleet_delivery_refuse(d);
+    } else if (!takes_jobs(w)) { /* it was told so while it waited for one */
+        tc_fleet_delivery_back(d, 0);
     } else if (fleet_is_barred(w, &j)) {
         /* Waited for here: the server adds to a delay what it waits for those that are lost again. */
         double pause = TC_MIN(wait_when_barred, w->lease / 2);
@@ -118,10 +151,28 @@ static void look_for_queue(fleet_worker *w) {
     }
 }
 
+static bool is_to_leave(fleet_worker *w) {
+    mind_caller(w);
+    pthread_mutex_lock(&w->lock);
+    bool drained = w->drained;
+    pthread_mutex_unlock(&w->lock);
+    return drained || tc_is_raised(w->o->stop);
+}
+
+/* Nothing to do, until it is released or leaves. */
+static void rest(const fleet_worker *w) {
+    for (int i = 0; i < 5 && !tc_is_raised(w->asked) && !tc_is_raised(w->o->stop); i++)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(tick * 1e9)}, NULL);
+}
+
 static tc_status serve_all(fleet_worker *w, tc_error *err) {
-    while (!tc_is_raised(w->o->stop)) {
+    while (!is_to_leave(w)) {
         tc_fleet_delivery *d;
         tc_error why = {0};
+        if (!takes_jobs(w)) {
+            rest(w);
+            continue;
+        }
         tc_status s = tc_fleet_bus_fetch(w->bus, fetch_seconds, &d, &why);
         if (s == TC_BAD_INPUT)
             return tc_fail(err, s, "%s", why.msg);
@@ -213,11 +264,18 @@ static tc_status come(fleet_worker *w, tc_error *err) {
     TC_TRY(tc_fleet_bus_open(&w->o->access, w->told.name, &w->bus, err));
     TC_TRY(tc_fleet_bus_come_back(w->bus, &w->self, err));
     TC_TRY(tc_fleet_bus_serve(w->bus, w->told.key, w->lease, err));
+    TC_TRY(fleet_find_orders(w, err));
     return serve_alive(w, err);
 }
 
 tc_status tc_fleet_serve(const tc_fleet_serve_options *o, tc_error *err) {
-    fleet_worker w = {.o = o, .arena = tc_arena_new(), .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+    tc_fleet_serve_options own = *o;
+    fleet_worker w = {.o = &own,
+                      .asked = o->stop,
+                      .arena = tc_arena_new(),
+                      .lock = PTHREAD_MUTEX_INITIALIZER,
+                      .wake = PTHREAD_COND_INITIALIZER};
+    own.stop = &w.stop;
     tc_status s = come(&w, err);
     tc_meas_free(w.meas);
     tc_fleet_bus_close(w.bus);

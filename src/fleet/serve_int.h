@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "fleet/crowd.h"
 #include "fleet/message.h"
 #include "fleet/scale.h"
 #include "fleet/serve.h"
@@ -18,7 +19,9 @@ typedef struct fleet_reference {
 } fleet_reference;
 
 typedef struct fleet_worker {
-    const tc_fleet_serve_options *o;
+    const tc_fleet_serve_options *o;    /* whose stop flag is `stop` */
+    volatile sig_atomic_t stop;         /* raised with the caller's flag, or by an order to leave at once */
+    const volatile sig_atomic_t *asked; /* the caller's */
     tc_fleet_bus *bus;
     tc_arena *arena;
     tc_fleet_self self;
@@ -33,10 +36,18 @@ typedef struct fleet_worker {
     tc_fleet_worker told;   /* what it tells of itself, under `lock`, as all below is */
     tc_fleet_delivery *now; /* under way */
     bool leaving;
+    bool drained, quarantined; /* by orders: it takes no jobs */
+    bool news;                 /* of itself, that were not told yet */
+    char why[TC_FLEET_REASON + 1];
+    uint64_t order; /* the one that was seen last; of the thread that looks for them */
 } fleet_worker;
 
 /* Answers a job, `times` being how often it was given to a worker. An error: this worker cannot, and another one may. */
 tc_status fleet_serve_job(fleet_worker *w, const tc_fleet_job *j, int times, tc_arena *a, tc_error *err);
+/* Before it is there: what stands is known, and what was to be done by an earlier worker of its name is not followed. */
+tc_status fleet_find_orders(fleet_worker *w, tc_error *err);
+/* Follows what came since. Not under the lock. */
+void fleet_heed(fleet_worker *w);
 /* The worker is one of those that are not to measure the job. */
 bool fleet_is_barred(const fleet_worker *w, const tc_fleet_job *j);
 

@@ -1,8 +1,10 @@
 /* Who measures for others. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fleet/scale.h"
+#include "measure/records/json_text.h"
 #include "report/report.h"
 
 /* What its times are over those of the workers of its key: of most of them, by the reference kernel. */
@@ -22,10 +24,11 @@ static json_t *number_or_null(double x) {
 }
 
 static json_t *worker(const tc_fleet_crowd *c, const tc_fleet_worker *w) {
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:I, s:b, s:o, s:o, s:o, s:f}", "name", w->name, "key", w->key, "host",
-                     w->host, "target", w->target, "threads", w->threads, "build", w->build, "jobs", (json_int_t)w->jobs, "busy",
-                     w->busy, "reference_seconds", number_or_null(w->reference), "reference_spread", number_or_null(w->spread),
-                     "scale", number_or_null(ratio_of(c, w)), "silent_seconds", w->age);
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:I, s:b, s:s, s:s, s:o, s:o, s:o, s:f}", "name", w->name, "key", w->key,
+                     "host", w->host, "target", w->target, "threads", w->threads, "build", w->build, "jobs", (json_int_t)w->jobs,
+                     "busy", w->busy, "state", w->state, "why", w->why, "reference_seconds", number_or_null(w->reference),
+                     "reference_spread", number_or_null(w->spread), "scale", number_or_null(ratio_of(c, w)), "silent_seconds",
+                     w->age);
 }
 
 static tc_status add_key(const tc_fleet_crowd *c, const char *key, tc_fleet_bus *b, json_t *keys, tc_error *err) {
@@ -45,6 +48,78 @@ tc_status tc_report_fleet(const tc_fleet_crowd *c, tc_fleet_bus *b, json_t **out
             s = add_key(c, c->workers.data[i].key, b, keys, err);
     }
     *out = json_pack("{s:s, s:o, s:o}", "server", tc_fleet_bus_url(b), "keys", keys, "workers", workers);
+    if (s != TC_OK) {
+        json_decref(*out);
+        *out = NULL;
+    }
+    return s;
+}
+
+/* ---- orders ---- */
+
+json_t *tc_report_told(const tc_fleet_crowd *told, const char *what, const tc_fleet_bus *b) {
+    json_t *workers = json_array();
+    for (size_t i = 0; i < told->workers.len; i++) {
+        const tc_fleet_worker *w = &told->workers.data[i];
+        json_array_append_new(workers, json_pack("{s:s, s:s, s:s}", "name", w->name, "key", w->key, "host", w->host));
+    }
+    return json_pack("{s:s, s:s, s:o}", "server", tc_fleet_bus_url(b), "order", what, "workers", workers);
+}
+
+/* ---- what became of jobs ---- */
+
+/* So many records a result says that it has; those of one that is damaged do not matter. */
+static size_t count_records(const char *text) {
+    json_t *j = tc_meas_json_read(text, JSON_REJECT_DUPLICATES, &(json_error_t){0});
+    size_t n = json_array_size(json_object_get(j, "records"));
+    json_decref(j);
+    return n;
+}
+
+/* Of several records the first that failed says how it ended, and the fastest of the others how fast it was. */
+static void put_outcome(json_t *o, const tc_fleet_result *x) {
+    const tc_record *failed = NULL;
+    double best = INFINITY;
+    for (size_t i = 0; i < x->n; i++) {
+        if (x->record[i].error != TC_MEAS_NONE && !failed)
+            failed = &x->record[i];
+        else if (x->record[i].error == TC_MEAS_NONE && x->record[i].median < best)
+            best = x->record[i].median;
+    }
+    const char *outcome = *x->refused ? "refused"
+                          : x->lost   ? "lost"
+                                      : tc_meas_error_text(failed ? failed->error : TC_MEAS_NONE),
+               *message = *x->refused ? x->refused
+                          : failed    ? failed->message
+                                      : "";
+    json_object_set_new(o, "outcome", json_string(outcome));
+    json_object_set_new(o, "message", json_string(message));
+    json_object_set_new(o, "host", json_string(x->host));
+    json_object_set_new(o, "records", json_integer((json_int_t)x->n));
+    json_object_set_new(o, "seconds", tc_report_real(best));
+}
+
+static void add_logged(void *user, const tc_fleet_logged *l) {
+    json_t *o = json_pack("{s:I, s:s, s:s, s:s, s:s}", "when_ms", (json_int_t)l->when_ms, "worker", l->worker, "key", l->key,
+                          "tuner", l->tuner, "job", l->id);
+    tc_fleet_result x;
+    tc_error why = {0};
+    tc_arena *a = tc_arena_new();
+    if (tc_fleet_result_read(l->text, count_records(l->text), a, &x, &why) != TC_OK)
+        x = (tc_fleet_result){.host = "", .refused = ""};
+    put_outcome(o, &x);
+    if (*why.msg) {
+        json_object_set_new(o, "outcome", json_string("damaged"));
+        json_object_set_new(o, "message", json_string(why.msg));
+    }
+    json_array_append_new(user, o);
+    tc_arena_free(a);
+}
+
+tc_status tc_report_fleet_log(tc_fleet_bus *b, const char *worker, size_t most, json_t **out, tc_error *err) {
+    json_t *jobs = json_array();
+    tc_status s = tc_fleet_bus_log(b, worker, most, add_logged, jobs, err);
+    *out = json_pack("{s:s, s:o}", "server", tc_fleet_bus_url(b), "jobs", jobs);
     if (s != TC_OK) {
         json_decref(*out);
         *out = NULL;

@@ -45,6 +45,10 @@ json_t *tc_report_machine(const tc_target *t, const tc_meas_peak *p);
 
 /* The workers of c, their keys, and how long the queues of these are. */
 TC_NODISCARD tc_status tc_report_fleet(const tc_fleet_crowd *c, tc_fleet_bus *b, json_t **out, tc_error *err);
+/* Who was told to do what. */
+json_t *tc_report_told(const tc_fleet_crowd *told, const char *what, const tc_fleet_bus *b);
+/* What became of the last `most` jobs, or candidates of jobs; worker: of this one only; NULL: of all. */
+TC_NODISCARD tc_status tc_report_fleet_log(tc_fleet_bus *b, const char *worker, size_t most, json_t **out, tc_error *err);
 
 /* ---- databases (database.c) ---- */
 

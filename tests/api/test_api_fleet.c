@@ -118,6 +118,38 @@ static void test_workers(void **state) {
     tctune_text_free(key);
 }
 
+static json_t *tell(const char *order, const char *who) {
+    tctune_fleet f = fleet();
+    char *text;
+    OK(tctune_fleet_tell(&f, order, (const char *const[]){who, NULL}, NULL, &text, error, sizeof error));
+    return document(text);
+}
+
+/* They follow, and leave as the program has them leave: without an error. */
+static void test_orders(void **state) {
+    (void)state;
+    worker a;
+    tctune_fleet f = fleet();
+    char *text;
+    start(&a, "told");
+    json_t *j = tell("kick", "t*");
+    assert_string_equal(text_of(j, "order"), "kick");
+    assert_string_equal(text_of(json_array_get(json_object_get(j, "workers"), 0), "name"), "told");
+    json_decref(j);
+    pthread_join(a.thread, NULL);
+    assert_int_equal(a.status, TCTUNE_OK);
+    sem_destroy(&a.ready);
+    const char *const who[] = {"told", NULL}, *const none[] = {NULL};
+    REFUSED(TCTUNE_BAD_INPUT, "no worker is called told", tctune_fleet_tell(&f, "drain", who, NULL, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "drain, kick, quarantine and release",
+            tctune_fleet_tell(&f, "hang", who, NULL, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "workers are missing", tctune_fleet_tell(&f, "kick", none, NULL, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "workers are missing", tctune_fleet_tell(&f, "kick", NULL, NULL, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "name its server", tctune_fleet_tell(NULL, "kick", who, NULL, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "no name of a worker", tctune_fleet_log(&f, "a.b", 0, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "last is from 1", tctune_fleet_log(&f, NULL, -1, &text, error, sizeof error));
+}
+
 /* What the workers measure is in the tuner's database, with who measured it. */
 static void test_tuning(void **state) {
     (void)state;
@@ -144,6 +176,13 @@ static void test_tuning(void **state) {
         assert_int_equal(strncmp(r.host, "third@", 6), 0);
     }
     tctune_records_free(l);
+    char *text;
+    OK(tctune_fleet_log(&f, "third", 3, &text, error, sizeof error));
+    json_t *j = document(text), *last = json_array_get(json_object_get(j, "jobs"), 0);
+    assert_int_equal(json_array_size(json_object_get(j, "jobs")), 3);
+    assert_string_equal(text_of(last, "worker"), "third");
+    assert_true(number(last, "records") == 1 && number(last, "when_ms") > 0);
+    json_decref(j);
 }
 
 /* Nobody serves: measuring fails once the patience is over, and says for whom it waited. */
@@ -219,8 +258,8 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),   cmocka_unit_test(test_workers),       cmocka_unit_test(test_tuning),
-        cmocka_unit_test(test_nobody), cmocka_unit_test(test_what_is_wrong),
+        cmocka_unit_test(test_keys),   cmocka_unit_test(test_workers), cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_tuning), cmocka_unit_test(test_nobody),  cmocka_unit_test(test_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -104,6 +104,32 @@ says out "board"
 run 1 "$TCTUNE" tune --te gemm.te --trials 4 --threads 3 --db none.db --fleet "$url"
 says err "served are"
 
+# ---- what it is told ----
+run 2 "$TCTUNE" fleet drain --nats "$url"
+says err "fleet drain needs WORKER..."
+run 1 "$TCTUNE" fleet kick board bord --nats "$url"
+says err "no worker is called bord, and none is of such a key; there are board of"
+run 0 "$TCTUNE" fleet quarantine 'b*' --nats "$url" --why "its fan"
+says out "is told: quarantine"
+until_it_says worker.log "takes no jobs until it is released: its fan"
+run 0 "$TCTUNE" fleet status --nats "$url"
+says out quarantined
+says out "its fan"
+run 0 "$TCTUNE" fleet release board --nats "$url" --json
+says out '"order": "release"'
+until_it_says worker.log "was released"
+run 0 "$TCTUNE" fleet log --nats "$url" --last 2
+says out board
+[ "$(wc -l <out)" -eq 3 ] || fail "two jobs are not three lines"
+run 0 "$TCTUNE" fleet log --nats "$url" --worker nobody
+says out "no results"
+run 0 "$TCTUNE" fleet drain board --nats "$url"
+wait "$workers" || fail "a drained worker's exit status is not 0"
+says worker.log "told to leave (drain)"
+"$TCTUNE" worker --nats "$url" --name board --threads 1 >worker.log 2>&1 &
+workers=$!
+until_it_says worker.log "board serves"
+
 # ---- it leaves when it is told to ----
 kill -TERM "$workers"
 wait "$workers" || fail "the worker's exit status is not 0"

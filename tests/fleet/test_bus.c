@@ -169,18 +169,24 @@ static void tuners_and_orders_are_known(void **state) {
     (void)state;
     tc_fleet_bus *b = join("desk");
     const char *text;
+    uint64_t number, first;
     assert_false(tc_fleet_bus_is_awaited(b, "desk"));
     check(tc_fleet_bus_attend(b, "desk", "I wait", &err));
     assert_true(tc_fleet_bus_is_awaited(b, "desk"));
     tc_fleet_bus_depart(b, "desk");
     assert_false(tc_fleet_bus_is_awaited(b, "desk"));
-    check(tc_fleet_bus_order(b, "k1", "w", arena, &text, &err));
+    check(tc_fleet_bus_order(b, "k1", "w", arena, &text, &number, &err));
     assert_null(text);
     check(tc_fleet_bus_tell(b, "k1", "w", "rest", &err));
-    check(tc_fleet_bus_order(b, "k1", "w", arena, &text, &err));
+    check(tc_fleet_bus_order(b, "k1", "w", arena, &text, &number, &err));
     assert_string_equal(text, "rest");
+    first = number;
+    assert_true(first > 0);
+    check(tc_fleet_bus_tell(b, "k1", "w", "rest", &err)); /* the same is another one */
+    check(tc_fleet_bus_order(b, "k1", "w", arena, &text, &number, &err));
+    assert_true(number > first);
     check(tc_fleet_bus_tell(b, "k1", "w", NULL, &err));
-    check(tc_fleet_bus_order(b, "k1", "w", arena, &text, &err));
+    check(tc_fleet_bus_order(b, "k1", "w", arena, &text, &number, &err));
     assert_null(text);
     tc_fleet_bus_close(b);
 }
@@ -241,6 +247,37 @@ static void who_serves_is_known(void **state) {
     tc_fleet_bus_close(worker);
 }
 
+/* Ids of jobs, in the order in which they are heard. */
+static void note_id(void *user, const tc_fleet_logged *l) {
+    assert_true(l->when_ms > 0 && strcmp(l->key, "k1") == 0 && strcmp(l->tuner, "desk") == 0);
+    tc_sb_printf(user, "%s:%s=%s ", l->worker, l->id, l->text);
+}
+
+static void logged(tc_fleet_bus *b, const char *worker, size_t most, const char *want) {
+    tc_strbuf heard = {0};
+    check(tc_fleet_bus_log(b, worker, most, note_id, &heard, &err));
+    assert_string_equal(tc_sb_str(&heard), want);
+    tc_strbuf_free(&heard);
+}
+
+/* The latest first; those of one worker are found behind any number of others. */
+static void what_became_of_jobs_is_known(void **state) {
+    (void)state;
+    enum { OTHERS = 90 };
+    tc_fleet_bus *b = join("desk");
+    tc_fleet_self one = self_of("a", "b1"), other = self_of("b", "b1");
+    logged(b, NULL, 3, "");
+    for (int i = 0; i < 4; i++)
+        check(tc_fleet_bus_answer(b, &one, "desk", tc_arena_printf(arena, "j%d", i), "so", &err));
+    for (int i = 0; i < OTHERS; i++)
+        check(tc_fleet_bus_answer(b, &other, "desk", tc_arena_printf(arena, "o%d", i), "no", &err));
+    logged(b, NULL, 2, "b:o89=no b:o88=no ");
+    logged(b, "a", 3, "a:j3=so a:j2=so a:j1=so ");
+    logged(b, "a", 9, "a:j3=so a:j2=so a:j1=so a:j0=so ");
+    logged(b, "nobody", 1, "");
+    tc_fleet_bus_close(b);
+}
+
 static void refused(const tc_fleet_access *a, tc_status s, const char *says) {
     tc_fleet_bus *b;
     err = (tc_error){0};
@@ -274,6 +311,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(tuners_and_orders_are_known, setup, teardown),
         cmocka_unit_test_setup_teardown(a_restarted_server_has_lost_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(who_serves_is_known, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_became_of_jobs_is_known, setup, teardown),
         cmocka_unit_test_setup_teardown(who_is_not_let_in_is_told, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

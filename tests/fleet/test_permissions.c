@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "fleet/bus.h"
+#include "fleet/crowd.h"
 #include "server.h"
 #include "support/system/fs.h"
 
@@ -85,6 +85,7 @@ static void a_worker_serves_its_key(void **state) {
     tc_fleet_mail mail;
     tc_fleet_losses losses;
     const char *text;
+    uint64_t number;
     tc_fleet_self self = {.key = "k1", .name = "w1", .boot = "b1"};
     check(tc_fleet_bus_attend(tuner, "desk", "I wait", &err));
     check(tc_fleet_bus_listen(tuner, "k1", "desk", &err));
@@ -92,7 +93,7 @@ static void a_worker_serves_its_key(void **state) {
     check(tc_fleet_bus_serve(worker, "k1", 30, &err));
     check(tc_fleet_bus_announce(worker, "k1", "w1", "here", &err));
     check(tc_fleet_bus_tell(tuner, "k1", "w1", "rest", &err));
-    check(tc_fleet_bus_order(worker, "k1", "w1", arena, &text, &err));
+    check(tc_fleet_bus_order(worker, "k1", "w1", arena, &text, &number, &err));
     assert_string_equal(text, "rest");
     assert_true(tc_fleet_bus_is_awaited(worker, "desk") && !tc_fleet_bus_is_awaited(worker, "nobody"));
     assert_true(tc_fleet_bus_is_served(worker, "k1"));
@@ -110,6 +111,10 @@ static void a_worker_serves_its_key(void **state) {
     assert_string_equal(mail.worker, "w1");
     tc_fleet_bus_close(worker);
     tc_fleet_bus_close(tuner);
+}
+
+static void hear_nothing(void *user, const tc_fleet_logged *l) {
+    (void)user, (void)l;
 }
 
 static void nothing_but_its_key(void **state) {
@@ -136,8 +141,33 @@ static void lies_are_told_in_its_own_name(void **state) {
     refused(tc_fleet_bus_answer(w, &elsewhere, "desk", "j1", "a lie", &err));
     refused(tc_fleet_bus_begin(w, &another, "j1", 0, &err));
     refused(tc_fleet_bus_tell(w, "k1", "w3", "go", &err));
+    refused(tc_fleet_bus_tell(w, "k1", "w1", "stay", &err)); /* nor itself */
+    refused(tc_fleet_bus_tell(w, "k1", "w1", NULL, &err));
     refused(tc_fleet_bus_attend(w, "desk", "I am a tuner", &err));
     tc_fleet_bus_close(w);
+}
+
+/* Only tuners' users see what became of jobs, and give orders. */
+static void orders_are_tuners(void **state) {
+    (void)state;
+    static const char *const all[] = {"*", NULL};
+    tc_fleet_bus *tuner = joined("desk"), *w = joined("w1");
+    tc_fleet_worker told = {
+        .name = "w1", .key = "k1", .host = "h", .target = "t", .build = "b", .state = "serving", .why = "", .threads = 1};
+    tc_strbuf b = {0};
+    tc_fleet_worker_write(&told, &b);
+    check(tc_fleet_bus_announce(w, "k1", "w1", tc_sb_str(&b), &err));
+    tc_fleet_crowd c = tc_fleet_crowd_new(), nobody = tc_fleet_crowd_new();
+    check(tc_fleet_tell(tuner, TC_FLEET_QUARANTINE, all, "", &c, &err));
+    assert_int_equal(c.workers.len, 1);
+    refused(tc_fleet_tell(w, TC_FLEET_RELEASE, all, "", &nobody, &err));
+    tc_fleet_crowd_free(&c);
+    tc_fleet_crowd_free(&nobody);
+    check(tc_fleet_bus_log(tuner, NULL, 5, hear_nothing, NULL, &err));
+    refused(tc_fleet_bus_log(w, NULL, 5, hear_nothing, NULL, &err));
+    tc_strbuf_free(&b);
+    tc_fleet_bus_close(w);
+    tc_fleet_bus_close(tuner);
 }
 
 static void no_jobs_of_its_own(void **state) {
@@ -164,7 +194,7 @@ static void every_connection(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_worker_serves_its_key), cmocka_unit_test(nothing_but_its_key),
                                        cmocka_unit_test(nobody_elses_name),       cmocka_unit_test(lies_are_told_in_its_own_name),
-                                       cmocka_unit_test(no_jobs_of_its_own),      cmocka_unit_test(nobody_unknown),
-                                       cmocka_unit_test(every_connection)};
+                                       cmocka_unit_test(orders_are_tuners),       cmocka_unit_test(no_jobs_of_its_own),
+                                       cmocka_unit_test(nobody_unknown),          cmocka_unit_test(every_connection)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -59,6 +60,41 @@ def test_status(nats, worker):
     assert next(k["workers"] for k in told["keys"] if k["key"] == key) == 1
 
 
+def test_orders(gemm, nats, worker):
+    fleet, key = Fleet(nats), worker[1]
+    thread = threading.Thread(target=Worker(nats, name="told", threads=1).run)
+    thread.start()
+
+    def await_state(wanted):
+        for _ in range(1000):
+            told = [(w["state"], w["why"]) for w in fleet.status()["workers"] if w["name"] == "told"]
+            if told == wanted:
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"{told} does not come to be {wanted}")
+
+    await_state([("serving", "")])
+    told = fleet.quarantine("tol?", why="a hot fan")
+    assert told["order"] == "quarantine" and [(w["name"], w["key"]) for w in told["workers"]] == [("told", key)]
+    await_state([("quarantined", "a hot fan")])
+    with pytest.raises(BadInput, match="no worker is called told-2.*there are .*told of " + key):
+        fleet.kick("told", "told-2")
+    fleet.release("told")
+    await_state([("serving", "")])
+    fleet.drain("told")
+    thread.join()
+    with pytest.raises(BadInput, match="no worker is called told"):
+        fleet.kick("told")
+
+
+def test_log(gemm, nats, worker):
+    tctune.tune(gemm, trials=4, db="log.db", fleet=nats, **QUICK)
+    jobs = Fleet(nats).log(last=3)
+    assert len(jobs) == 3 and jobs[0]["when_ms"] >= jobs[-1]["when_ms"]
+    assert {(j["worker"], j["key"], j["outcome"]) for j in jobs} == {(*worker, "ok")}
+    assert Fleet(nats).log("nobody") == []
+
+
 def test_nobody_there(gemm, nats):
     gone = "nats://127.0.0.1:1"
     for use in (Fleet(gone).status, lambda: tctune.tune(gemm, trials=4, fleet=gone, **QUICK), Worker(gone, threads=1).run,
@@ -80,6 +116,10 @@ def test_no_worker_of_that_key(gemm, nats, worker):
     (lambda: Worker("nats://127.0.0.1:1", lease=-1).run(), "lease is not negative"),
     (lambda: Worker("nats://127.0.0.1:1", name="a b", threads=1).run(), "'a b' is no name of a worker"),
     (lambda: tctune.fleet_key("abacus"), "abacus"),
+    (lambda: Fleet("nats://127.0.0.1:1").drain(), "workers are missing"),
+    (lambda: Fleet("nats://127.0.0.1:1").log("a b"), "'a b' is no name of a worker"),
+    (lambda: Fleet("nats://127.0.0.1:1").log(last=0), "from 1 to 1000"),
+    (lambda: Fleet("nats://127.0.0.1:1").log(last=1001), "from 1 to 1000"),
 ])
 def test_refuses(make, why):
     with pytest.raises(BadInput, match=why):

@@ -1,4 +1,6 @@
 /* tctune worker and tctune fleet status: a machine that measures for others, and who does. */
+#include <string.h>
+
 #include "cli/commands.h"
 #include "cli/work.h"
 
@@ -65,7 +67,7 @@ const tc_cli_command tc_cli_worker = {
     .details = "Takes jobs of this machine's key from the queue of a NATS server with JetStream, one at a time, measures them in "
                "processes of "
                "their own as tune does, and sends the results. Ctrl-C and SIGTERM end it: a job under way goes back into the "
-               "queue. While the "
+               "queue. `tctune fleet drain`, kick and quarantine tell it what to do from elsewhere. While the "
                "server is away, it waits.",
     TC_CLI_ARGS(worker_args, worker_options),
     .run = run_worker,
@@ -99,8 +101,14 @@ static void print_keys(const json_t *keys) {
     tc_cli_table_free(&t);
 }
 
+static const char *state_of(const json_t *worker) {
+    const char *state = tc_cli_text(worker, "state");
+    bool busy = json_is_true(json_object_get(worker, "busy"));
+    return strcmp(state, "serving") != 0 ? state : busy ? "busy" : "idle";
+}
+
 static void print_workers(const json_t *workers) {
-    static const char *const headings[] = {"worker", "host", "key", ">jobs", "", ">scale", ">heard of"};
+    static const char *const headings[] = {"worker", "host", "key", ">jobs", "state", ">scale", ">heard of", "why"};
     tc_cli_table t = tc_cli_table_new(TC_LEN(headings), headings);
     size_t i;
     const json_t *w;
@@ -109,12 +117,13 @@ static void print_workers(const json_t *workers) {
         tc_cli_cell(&t, "%s", tc_cli_text(w, "host"));
         tc_cli_cell(&t, "%s", tc_cli_text(w, "key"));
         tc_cli_cell(&t, "%lld", tc_cli_number(w, "jobs"));
-        tc_cli_cell(&t, "%s", json_is_true(json_object_get(w, "busy")) ? "busy" : "idle");
+        tc_cli_cell(&t, "%s", state_of(w));
         if (json_is_number(json_object_get(w, "scale")))
             tc_cli_cell(&t, "%.3f", tc_cli_real(w, "scale"));
         else
             tc_cli_cell(&t, "%s", "");
         tc_cli_cell(&t, "%.0f s ago", tc_cli_real(w, "silent_seconds"));
+        tc_cli_cell(&t, "%s", tc_cli_text(w, "why"));
     }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
