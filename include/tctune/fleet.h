@@ -20,6 +20,8 @@ typedef struct tctune_fleet {
     const char *key; /* the workers' key, with * and ? for any characters; NULL: that of the tuner's own target and threads */
     int workers;     /* jobs that are asked for at once; 0: two for each worker */
     double patience; /* seconds without any worker, or without the server, after which measuring fails; 0: 60 */
+    int fallback; /* where no server answers, or no worker of the key is there, when measuring begins: this machine measures, with a warning in the log (TCTUNE_LOG=warn); 0: that
+                      * is an error */
 } tctune_fleet;
 
 /* How a worker serves. */
@@ -36,7 +38,7 @@ typedef struct tctune_worker_options {
     void *user;
 } tctune_worker_options;
 
-/* Measures what the fleet's tuners ask for, until it is stopped, or told to leave (tctune_fleet_tell). While the server is away it waits. TCTUNE_ENVIRONMENT: nothing can be
+/* Measures what the fleet's tuners ask for, until it is stopped, or told to leave (tctune_fleet_tell). While the server is away it waits, also when it starts. TCTUNE_ENVIRONMENT: nothing can be
  * measured here. */
 TC_API tctune_status tctune_fleet_serve(const tctune_worker_options *options, char *error, size_t error_size);
 

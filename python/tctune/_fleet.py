@@ -16,6 +16,8 @@ class Fleet:
     a user's JWT and seed; nkey: file of a user's public key and seed. tls_ca: file of certificates by which the server's is checked; None: the
     system's. key: the workers' key, with * and ? for any characters; None: that of the tuner's own target and threads. workers: jobs that are
     asked for at once; 0: two for each worker. patience: seconds without any worker, or without the server, after which measuring fails; 0: 60.
+    fallback: where no server answers, or no worker of the key is there, when measuring begins, this machine measures, with a warning in the log
+    (TCTUNE_LOG=warn); else that is an error.
 
     >>> Fleet("nats://ann:secret@server:4222", key="znver4-*")
     Fleet(url='nats://***@server:4222', key='znver4-*')
@@ -28,6 +30,7 @@ class Fleet:
     key: Optional[str] = None
     workers: int = 0
     patience: float = 0
+    fallback: bool = False
 
     def status(self) -> Dict[str, Any]:
         """Workers, keys and the lengths of their queues (docs/json.md)."""

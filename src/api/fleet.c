@@ -5,6 +5,7 @@
 
 #include "fleet/crowd.h"
 #include "fleet/serve.h"
+#include "support/log.h"
 
 static tc_status check(const tctune_fleet *given, tctune_fleet *o, tc_error *err) {
     if (!given)
@@ -27,6 +28,7 @@ tc_status api_fleet_join(const tctune_fleet *given, const char *work, const char
                          tc_error *err) {
     tctune_fleet o;
     char host[64] = "", tuner[40];
+    bool absent = false;
     TC_TRY(check(given, &o, err));
     gethostname(host, sizeof host - 1);
     tc_strbuf b = {0};
@@ -40,8 +42,13 @@ tc_status api_fleet_join(const tctune_fleet *given, const char *work, const char
                            .threads = own->machine.cores,
                            .in_flight = o.workers,
                            .patience = o.patience,
-                           .database = database};
-    return tc_fleet_join(&fo, out, err);
+                           .database = database,
+                           .absent = &absent};
+    tc_status s = tc_fleet_join(&fo, out, err);
+    if (s == TC_OK || !absent || !o.fallback)
+        return s;
+    tc_log(TC_LOG_WARN, "this machine measures, as it was asked to where there is no fleet: %s", err->msg);
+    return TC_OK;
 }
 
 /* ---- workers ---- */

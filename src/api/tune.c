@@ -94,10 +94,12 @@ static tc_status open_target(const tctune_tune_options *o, tctune_session *s, tc
         return api_target_here(o->target, o->threads, &s->target, err);
     TC_TRY(api_target(o->target, o->threads, &s->target, err));
     TC_TRY(api_fleet_join(o->fleet, o->database, o->database, s->target, &s->fleet, err));
-    if (o->target || o->threads)
+    if (s->fleet && (o->target || o->threads))
         return TC_OK;
     tc_target_free(s->target);
     s->target = NULL;
+    if (!s->fleet)
+        return api_target_here(o->target, o->threads, &s->target, err);
     return api_target(tc_fleet_target(s->fleet), tc_fleet_threads(s->fleet), &s->target, err);
 }
 

@@ -98,6 +98,7 @@ typedef struct tc_cli_fleet_args {
     const char *url; /* NULL: this machine measures */
     const char *creds, *nkey, *ca, *key;
     int workers;
+    bool fallback;
 } tc_cli_fleet_args;
 
 /* Which forms of a kernel there are; NULL: not given. */
@@ -219,6 +220,9 @@ typedef struct tc_cli_model_args {
                     "which workers of the fleet, by their key (`tctune fleet status`), with * and ?; default those of this "     \
                     "target and number of threads"),                                                                             \
         TC_CLI_COUNT(S, g.workers, "workers", "K", "jobs of the fleet at once; default two for each worker"),                    \
+        TC_CLI_FLAG(S, g.fallback, "fleet-fallback",                                                                             \
+                    "where no server answers, or no such worker is there, when it starts: measure on this machine; else that "   \
+                    "is an error"),                                                                                              \
         TC_CLI_ACCESS_OPTIONS(S, g)
 #define TC_CLI_NO_CACHE_OPTION(S)                                                                                                \
     TC_CLI_FLAG(S, common.no_cache, "no-cache", "compile every kernel, and keep no objects ($TCTUNE_CACHE, else ~/.cache/tctune)")

@@ -279,7 +279,13 @@ static tc_status connect_with(tc_fleet_bus *b, const tc_fleet_access *a, const c
                        "%s: the server does not let this user in: give its credentials (--creds), its nkey "
                        "(--nkey), or a password in the address",
                        b->url);
-    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "cannot connect");
+    if (s == NATS_OK)
+        return TC_OK;
+    bool never = s == NATS_INVALID_ARG || s == NATS_ADDRESS_MISSING || s == NATS_SSL_ERROR; /* what no waiting mends */
+    tc_status st = bus_fail(b, err, s, "cannot connect");
+    if (err && never)
+        err->status = TC_BAD_INPUT;
+    return never ? TC_BAD_INPUT : st;
 }
 
 static tc_status connect_bus(tc_fleet_bus *b, const tc_fleet_access *a, const char *name, tc_error *err) {

@@ -257,15 +257,35 @@ static tc_status serve_alive(fleet_worker *w, tc_error *err) {
     return s;
 }
 
+static tc_status meet_server(fleet_worker *w, tc_error *err) {
+    TC_TRY(tc_fleet_bus_open(&w->o->access, w->told.name, &w->bus, err));
+    TC_TRY(tc_fleet_bus_come_back(w->bus, &w->self, err));
+    TC_TRY(tc_fleet_bus_serve(w->bus, w->told.key, w->lease, err));
+    return fleet_find_orders(w, err);
+}
+
+/* A server that is away is waited for: boards start before it, or while it is mended. TC_OK also where the worker is to leave. */
+static tc_status await_server(fleet_worker *w, tc_error *err) {
+    for (bool said = false;; said = true) {
+        tc_status s = meet_server(w, err);
+        if (s != TC_ENV || tc_ran_out())
+            return s;
+        tc_fleet_bus_close(w->bus);
+        w->bus = NULL;
+        mind_caller(w);
+        if (tc_is_raised(w->o->stop))
+            return TC_OK;
+        tc_log(said ? TC_LOG_DEBUG : TC_LOG_WARN, "this worker waits for its server: %s", err->msg);
+        rest(w);
+    }
+}
+
 static tc_status come(fleet_worker *w, tc_error *err) {
     w->lease = w->o->lease > 0 ? w->o->lease : usual_lease;
     w->beat = TC_MIN(w->lease / 3, longest_beat);
     TC_TRY(introduce(w, err));
-    TC_TRY(tc_fleet_bus_open(&w->o->access, w->told.name, &w->bus, err));
-    TC_TRY(tc_fleet_bus_come_back(w->bus, &w->self, err));
-    TC_TRY(tc_fleet_bus_serve(w->bus, w->told.key, w->lease, err));
-    TC_TRY(fleet_find_orders(w, err));
-    return serve_alive(w, err);
+    TC_TRY(await_server(w, err));
+    return w->bus ? serve_alive(w, err) : TC_OK;
 }
 
 tc_status tc_fleet_serve(const tc_fleet_serve_options *o, tc_error *err) {

@@ -29,7 +29,7 @@ typedef struct tc_fleet_serve_options {
 extern const char tc_fleet_reference_workload[], tc_fleet_reference_trace[];
 
 /* Serves until the stop flag is up or an order says so (crowd.h), and leaves: a job under way goes back into the queue, unless the order
- * was to end it first. While the server is away it waits. TC_ENV also
+ * was to end it first. While the server is away it waits, also when it starts. TC_ENV also
  * where nothing can be measured here, three jobs in a row: the jobs go back to others. */
 TC_NODISCARD tc_status tc_fleet_serve(const tc_fleet_serve_options *o, tc_error *err);
 

@@ -15,18 +15,40 @@ static const double usual_patience = 60, attend_seconds = TC_FLEET_TUNER_LEASE /
 
 /* ---- who is there ---- */
 
+static bool fits(const tc_fleet_worker *w, const char *pattern, const char *build) {
+    return fnmatch(pattern, w->key, 0) == 0 && strcmp(w->build, build) == 0;
+}
+
+static bool any_fits(const tc_fleet_crowd *c, const char *pattern, const char *build) {
+    for (size_t i = 0; i < c->workers.len; i++)
+        if (fits(&c->workers.data[i], pattern, build))
+            return true;
+    return false;
+}
+
 /* The key that fits, of all that are served; NULL: none, or several. */
 static const tc_fleet_worker *choose(const tc_fleet_crowd *c, const char *pattern, const char *build) {
     const tc_fleet_worker *found = NULL;
     for (size_t i = 0; i < c->workers.len; i++) {
         const tc_fleet_worker *w = &c->workers.data[i];
-        if (fnmatch(pattern, w->key, 0) != 0 || strcmp(w->build, build) != 0)
+        if (!fits(w, pattern, build))
             continue;
         if (found && strcmp(found->key, w->key) != 0)
             return NULL;
         found = w;
     }
     return found;
+}
+
+/* Why those of the key that are there take no jobs. */
+static const char *who_rests(const tc_fleet_crowd *c, const char *key) {
+    tc_strbuf b = {0};
+    for (size_t i = 0; i < c->workers.len; i++) {
+        const tc_fleet_worker *w = &c->workers.data[i];
+        if (fnmatch(key, w->key, 0) == 0 && !tc_fleet_is_serving(w))
+            tc_sb_printf(&b, "%s%s is %s%s%s", b.len ? ", " : "; ", w->name, w->state, *w->why ? ": " : "", w->why);
+    }
+    return b.len ? tc_sb_keep(&b, c->arena) : "";
 }
 
 /* "; served are: KEY (tctune 0.1.0/19.1.7), ..." */
@@ -41,9 +63,9 @@ static const char *keys_there_are(const tc_fleet_crowd *c) {
 
 tc_status fleet_nobody(const tc_fleet *f, const tc_fleet_crowd *c, const char *key, tc_error *err) {
     return tc_fail(err, TC_BAD_INPUT,
-                   "%s: not one worker serves the key %s of tctune %s%s. Start `tctune worker` on such a machine, or "
+                   "%s: not one worker serves the key %s of tctune %s%s%s. Start `tctune worker` on such a machine, or "
                    "choose workers by their key",
-                   tc_fleet_bus_url(f->bus), key, tc_fleet_build(c->arena), keys_there_are(c));
+                   tc_fleet_bus_url(f->bus), key, tc_fleet_build(c->arena), keys_there_are(c), who_rests(c, key));
 }
 
 /* ---- joining ---- */
@@ -53,6 +75,8 @@ static tc_status choose_key(tc_fleet *f, const tc_fleet_options *o, tc_fleet_cro
                *pattern = o->key ? o->key : tc_fleet_key(c->arena, o->target, o->threads, build);
     TC_TRY(tc_fleet_crowd_see(c, f->bus, err));
     const tc_fleet_worker *w = choose(c, pattern, build);
+    if (!w && o->absent)
+        *o->absent = !any_fits(c, pattern, build);
     if (!w)
         return fleet_nobody(f, c, pattern, err);
     f->key = tc_arena_strdup(f->arena, w->key);
@@ -71,6 +95,8 @@ static void open_database(tc_fleet *f, const char *file) {
 static tc_status join(tc_fleet *f, const tc_fleet_options *o, tc_error *err) {
     tc_fleet_crowd c = tc_fleet_crowd_new();
     tc_status s = tc_fleet_bus_open(&o->access, o->tuner, &f->bus, err);
+    if (s == TC_ENV && o->absent)
+        *o->absent = !tc_ran_out();
     if (s == TC_OK)
         s = choose_key(f, o, &c, err);
     if (s == TC_OK)

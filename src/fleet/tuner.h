@@ -17,6 +17,8 @@ typedef struct tc_fleet_options {
     double weight;        /* its share is this over the sum of the weights of all tuners of the key; 0: 1 */
     const char *database; /* file of records: what is recorded of a job is not asked for again; NULL, or not there: none */
     double patience;      /* seconds without any worker of the key after which there is no point in waiting; 0: 60 */
+    bool *
+        absent; /* set where it cannot be joined since no server answers, or no worker of such a key is there; NULL: nobody asks */
 } tc_fleet_options;
 
 typedef struct tc_fleet tc_fleet;

@@ -53,6 +53,28 @@ run 2 "$TCTUNE" tune --te gemm.te --trials 4 --workers 2
 says err "go with --fleet"
 run 2 "$TCTUNE" worker
 says err "--nats"
+run 2 "$TCTUNE" tune --te gemm.te --trials 4 --fleet-fallback
+says err "go with --fleet"
+
+# ---- a tuner without a server fails, unless it may measure here; a worker waits, and says so once ----
+alone() { # STATUS [OPTIONS...]
+    want=$1
+    shift
+    run "$want" "$TCTUNE" tune --te gemm.te --trials 4 --threads 1 --deterministic-measure --db alone.db "$@"
+}
+alone 1 --fleet nats://127.0.0.1:1
+says err "no NATS server answers there"
+[ ! -s alone.db ] || fail "something was measured"
+alone 0 --fleet nats://127.0.0.1:1 --fleet-fallback
+says err "this machine measures"
+"$TCTUNE" worker --nats nats://127.0.0.1:1 --threads 1 >worker.log 2>&1 &
+workers=$!
+until_it_says worker.log "waits for its server"
+sleep 1
+[ "$(wc -l <worker.log)" -eq 1 ] || fail "it says so more than once"
+kill -TERM "$workers"
+wait "$workers" || fail "a waiting worker's exit status is not 0"
+workers=
 
 # ---- a server of our own: it says on which port ----
 "$NATS_SERVER" --addr 127.0.0.1 --port -1 --jetstream --store_dir "$work/store" --ports_file_dir "$work" --log "$work/nats.log" &
@@ -66,6 +88,8 @@ done
 run 0 "$TCTUNE" fleet status --nats "$url"
 says out "no worker is there"
 run 1 "$TCTUNE" tune --te gemm.te --trials 4 --threads 1 --db none.db --fleet "$url"
+says err "no worker is there at all"
+alone 0 --fleet "$url" --fleet-fallback
 says err "no worker is there at all"
 
 "$TCTUNE" worker --nats "$url" --name board --threads 1 --lease 2 >worker.log 2>&1 &

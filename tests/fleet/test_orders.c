@@ -1,4 +1,4 @@
-/* What workers are told, and that they follow: workers are threads here, whose jobs take until the test lets them go. */
+/* What workers are told, and that they follow; and that they wait for their server: workers are threads here, whose jobs take until the test lets them go. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -302,6 +302,32 @@ static void what_is_no_order_is_not_followed(void **state) {
     finish(&w);
 }
 
+/* ---- coming ---- */
+
+static void a_server_that_is_away_is_waited_for(void **state) {
+    (void)state;
+    worker w;
+    test_server_kill(&server);
+    start(&w, "w1", false);
+    for (int i = 0; i < 15; i++) /* it tries in vain */
+        pause_briefly();
+    test_server_restart(&server);
+    await_state("w1", TC_FLEET_SERVING);
+    stop(&w);
+    test_server_kill(&server);
+    start(&w, "w2", false);
+    stop(&w); /* which ends the waiting, and is no failure */
+}
+
+static void what_waiting_does_not_mend_is_an_error(void **state) {
+    (void)state;
+    static volatile sig_atomic_t never;
+    tc_fleet_serve_options o = {
+        .access.url = "nats://127.0.0.1:port", .name = "w1", .target = target->text, .threads = 1, .stop = &never};
+    assert_int_equal(tc_fleet_serve(&o, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "127.0.0.1:port"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_drained_worker_ends_its_job_and_leaves, setup, teardown),
@@ -310,6 +336,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(who_is_away_can_be_released, setup, teardown),
         cmocka_unit_test_setup_teardown(all_who_are_named_are_there_or_nobody_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_no_order_is_not_followed, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_server_that_is_away_is_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_waiting_does_not_mend_is_an_error, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

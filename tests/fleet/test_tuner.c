@@ -613,7 +613,10 @@ static void keys_choose_workers(void **state) {
     (void)state;
     tc_fleet *f;
     tc_fleet_options o = options();
+    bool absent = false;
+    o.absent = &absent;
     refused(&o, "no worker is there at all");
+    assert_true(absent);
     start("w1", "1");
     start("w2", "2");
     await_workers(2);
@@ -629,6 +632,7 @@ static void keys_choose_workers(void **state) {
     tc_fleet_leave(f);
     o.key = "*";
     refused(&o, "served are");
+    assert_false(absent); /* there are too many */
     o.tuner = "a.b";
     refused(&o, "name");
 }

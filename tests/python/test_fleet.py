@@ -97,10 +97,28 @@ def test_log(gemm, nats, worker):
 
 def test_nobody_there(gemm, nats):
     gone = "nats://127.0.0.1:1"
-    for use in (Fleet(gone).status, lambda: tctune.tune(gemm, trials=4, fleet=gone, **QUICK), Worker(gone, threads=1).run,
+    for use in (Fleet(gone).status, lambda: tctune.tune(gemm, trials=4, fleet=gone, **QUICK),
                 lambda: tctune.Schedule(gemm, threads=1).measure(fleet=gone)):
         with pytest.raises(EnvironmentProblem, match="no NATS server answers there"):
             use()
+
+
+def test_a_worker_waits_for_its_server():
+    worker = Worker("nats://127.0.0.1:1", threads=1)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    thread.join(1)
+    assert thread.is_alive()
+    worker.stop()
+    thread.join()
+
+
+def test_measured_here_where_nobody_is(gemm, nats, worker):
+    for fleet in (Fleet("nats://127.0.0.1:1", fallback=True), Fleet(nats, key="none-*", fallback=True)):
+        tctune.tune(gemm, trials=4, db="fallback.db", fleet=fleet, **QUICK)
+        _, hosts = records("fallback.db")
+        assert hosts and not any(h.startswith("board@") for h in hosts)
+        os.remove("fallback.db")
 
 
 def test_no_worker_of_that_key(gemm, nats, worker):
