@@ -18,10 +18,12 @@ typedef struct tctune_fleet {
     const char *tls_ca; /* certificates by which the server's is checked; NULL: the system's */
     /* Of tuners: */
     const char *key; /* the workers' key, with * and ? for any characters; NULL: that of the tuner's own target and threads */
-    int workers;     /* jobs that are asked for at once; 0: two for each worker */
+    int workers;     /* jobs that are asked for at once; 0: this tuner's share of two for each worker */
     double patience; /* seconds without any worker, or without the server, after which measuring fails; 0: 60 */
-    int fallback; /* where no server answers, or no worker of the key is there, when measuring begins: this machine measures, with a warning in the log (TCTUNE_LOG=warn); 0: that
-                      * is an error */
+    /* Where no server answers, or no worker of the key is there, when measuring begins: this machine measures, with a warning in the log
+     * (TCTUNE_LOG=warn); 0: that is an error. */
+    int fallback;
+    double weight; /* 0.001 to 1000: the workers of a key are shared by the weights of the tuners that are there; 0: 1 */
 } tctune_fleet;
 
 /* How a worker serves. */

@@ -15,9 +15,9 @@ class Fleet:
     url: "nats://HOST:PORT" or "tls://HOST:PORT", with a user's name and password before the host where the server asks for them. creds: file of
     a user's JWT and seed; nkey: file of a user's public key and seed. tls_ca: file of certificates by which the server's is checked; None: the
     system's. key: the workers' key, with * and ? for any characters; None: that of the tuner's own target and threads. workers: jobs that are
-    asked for at once; 0: two for each worker. patience: seconds without any worker, or without the server, after which measuring fails; 0: 60.
+    asked for at once; 0: this tuner's share of two for each worker. patience: seconds without any worker, or without the server, after which measuring fails; 0: 60.
     fallback: where no server answers, or no worker of the key is there, when measuring begins, this machine measures, with a warning in the log
-    (TCTUNE_LOG=warn); else that is an error.
+    (TCTUNE_LOG=warn); else that is an error. weight: 0.001 to 1000, by which the tuners that are there share workers; 0: 1.
 
     >>> Fleet("nats://ann:secret@server:4222", key="znver4-*")
     Fleet(url='nats://***@server:4222', key='znver4-*')
@@ -31,6 +31,7 @@ class Fleet:
     workers: int = 0
     patience: float = 0
     fallback: bool = False
+    weight: float = 0
 
     def status(self) -> Dict[str, Any]:
         """Workers, keys and the lengths of their queues (docs/json.md)."""

@@ -13,8 +13,8 @@ static tc_status check(const tctune_fleet *given, tctune_fleet *o, tc_error *err
     TC_TRY(api_options(o, sizeof *o, given, "fleet", err));
     if (!o->url || !*o->url)
         return tc_fail(err, TC_BAD_INPUT, "there is no server: give its address, nats://HOST:PORT");
-    if (o->workers < 0 || !(o->patience >= 0))
-        return tc_fail(err, TC_BAD_INPUT, "workers and patience are not negative");
+    if (o->workers < 0 || !(o->patience >= 0) || !(o->weight >= 0))
+        return tc_fail(err, TC_BAD_INPUT, "workers, patience and weight are not negative");
     return TC_OK;
 }
 
@@ -41,6 +41,7 @@ tc_status api_fleet_join(const tctune_fleet *given, const char *work, const char
                            .target = own->text,
                            .threads = own->machine.cores,
                            .in_flight = o.workers,
+                           .weight = o.weight,
                            .patience = o.patience,
                            .database = database,
                            .absent = &absent};

@@ -97,7 +97,7 @@ typedef struct tc_cli_db_args {
 typedef struct tc_cli_fleet_args {
     const char *url; /* NULL: this machine measures */
     const char *creds, *nkey, *ca, *key;
-    int workers;
+    int workers, weight;
     bool fallback;
 } tc_cli_fleet_args;
 
@@ -219,7 +219,10 @@ typedef struct tc_cli_model_args {
         TC_CLI_TEXT(S, g.key, "key", "PATTERN",                                                                                  \
                     "which workers of the fleet, by their key (`tctune fleet status`), with * and ?; default those of this "     \
                     "target and number of threads"),                                                                             \
-        TC_CLI_COUNT(S, g.workers, "workers", "K", "jobs of the fleet at once; default two for each worker"),                    \
+        TC_CLI_COUNT(S, g.workers, "workers", "K",                                                                               \
+                     "jobs of the fleet at once; default this tuner's share of two for each worker"),                            \
+        TC_CLI_COUNT(S, g.weight, "weight", "N",                                                                                 \
+                     "workers of the fleet are shared by the weights of the tuners that are there, 1000 at most; default 1"),    \
         TC_CLI_FLAG(S, g.fallback, "fleet-fallback",                                                                             \
                     "where no server answers, or no such worker is there, when it starts: measure on this machine; else that "   \
                     "is an error"),                                                                                              \

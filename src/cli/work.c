@@ -101,14 +101,14 @@ tctune_fleet tc_cli_fleet(const tc_cli_fleet_args *a) {
                           .tls_ca = a->ca,
                           .key = a->key,
                           .workers = a->workers,
+                          .weight = a->weight,
                           .fallback = a->fallback};
 }
 
 int tc_cli_check_fleet(const tc_cli_fleet_args *a, tc_error *err) {
-    if (!a->url && (a->creds || a->nkey || a->ca || a->key || a->workers || a->fallback))
-        return tc_cli_usage(
-            err,
-            "--key, --workers, --fleet-fallback, --creds, --nkey and --tls-ca go with --fleet: without it this machine measures");
+    if (!a->url && (a->creds || a->nkey || a->ca || a->key || a->workers || a->weight || a->fallback))
+        return tc_cli_usage(err, "--key, --workers, --weight, --fleet-fallback, --creds, --nkey and --tls-ca go with --fleet: "
+                                 "without it this machine measures");
     return TC_CLI_DONE;
 }
 

@@ -169,10 +169,47 @@ int tc_fleet_threads(const tc_fleet *f) {
 
 /* ---- being there ---- */
 
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double jobs_of(double weight, double all, double sum) {
+    return fmax(1, round(all * weight / sum));
+}
+
+/* How far rounding takes any tuner from its share when about so many jobs are in flight; more than 1: they are too few for the workers. */
+static double unfairness(const double *weight, size_t n, double sum, double all, double least) {
+    double total = 0, worst = 0;
+    for (size_t i = 0; i < n; i++)
+        total += jobs_of(weight[i], all, sum);
+    for (size_t i = 0; i < n; i++)
+        worst = fmax(worst, fabs(jobs_of(weight[i], all, sum) / total * sum / weight[i] - 1));
+    return total < least ? INFINITY : worst;
+}
+
+int fleet_share(const double *weight, size_t n, int workers) {
+    enum { MOST = 4096 /* jobs, with tuners whose weights differ most */, TIMES = 4 /* more than are needed at least */ };
+    const double fair = 0.05; /* chosen: half of what shares may be off */
+    double *sorted = tc_xcalloc(n, sizeof *sorted), sum = 0, least_bad = INFINITY;
+    memcpy(sorted, weight, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_size); /* so that all tuners round alike */
+    for (size_t i = 0; i < n; i++)
+        sum += sorted[i];
+    int least = TC_MAX(2 * workers, (int)fmin(ceil(sum / sorted[0]), MOST)), all = least;
+    for (int k = least; k <= TIMES * least && least_bad > fair; k++) {
+        double bad = unfairness(sorted, n, sum, k, 2 * workers);
+        all = bad < least_bad ? k : all;
+        least_bad = fmin(bad, least_bad);
+    }
+    free(sorted);
+    return (int)jobs_of(weight[0], all, sum);
+}
+
 typedef struct weighing {
     const tc_fleet *f;
     tc_arena *a;
-    double sum; /* of the others' weights */
+    TC_VEC(double) weights; /* this tuner's first */
 } weighing;
 
 static void weigh(void *user, const char *text, double age) {
@@ -181,7 +218,7 @@ static void weigh(void *user, const char *text, double age) {
     tc_error why;
     (void)age;
     if (tc_fleet_tuner_read(text, w->a, &t, &why) == TC_OK && strcmp(t.key, w->f->key) == 0 && strcmp(t.name, w->f->tuner) != 0)
-        w->sum += t.weight;
+        tc_push(&w->weights, t.weight);
 }
 
 static void count_workers(tc_fleet *f, const tc_fleet_crowd *c) {
@@ -195,11 +232,13 @@ static void count_workers(tc_fleet *f, const tc_fleet_crowd *c) {
 tc_status fleet_look_around(tc_fleet *f, tc_fleet_crowd *c, tc_error *err) {
     weighing w = {.f = f, .a = c->arena};
     TC_TRY(tc_fleet_crowd_see(c, f->bus, err));
-    TC_TRY(tc_fleet_bus_tuners(f->bus, weigh, &w, err));
+    tc_push(&w.weights, f->weight);
+    tc_status s = tc_fleet_bus_tuners(f->bus, weigh, &w, err);
     count_workers(f, c);
-    double share = 2 * f->workers * f->weight / (f->weight + w.sum);
-    f->in_flight = f->most > 0 ? f->most : (int)fmax(1, round(share));
-    return TC_OK;
+    if (s == TC_OK)
+        f->in_flight = f->most > 0 ? f->most : fleet_share(w.weights.data, w.weights.len, f->workers);
+    tc_vec_free(&w.weights);
+    return s;
 }
 
 tc_status fleet_attend(tc_fleet *f, tc_error *err) {

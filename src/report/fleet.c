@@ -6,6 +6,7 @@
 #include "fleet/scale.h"
 #include "measure/records/json_text.h"
 #include "report/report.h"
+#include "support/log.h"
 
 /* What its times are over those of the workers of its key: of most of them, by the reference kernel. */
 static double ratio_of(const tc_fleet_crowd *c, const tc_fleet_worker *w) {
@@ -39,15 +40,32 @@ static tc_status add_key(const tc_fleet_crowd *c, const char *key, tc_fleet_bus 
     return TC_OK;
 }
 
+typedef struct tuners {
+    tc_arena *a;
+    json_t *all;
+} tuners;
+
+static void add_tuner(void *user, const char *text, double age) {
+    tuners *t = user;
+    tc_fleet_tuner x;
+    tc_error why = {0};
+    if (tc_fleet_tuner_read(text, t->a, &x, &why) == TC_OK)
+        json_array_append_new(
+            t->all, json_pack("{s:s, s:s, s:f, s:f}", "name", x.name, "key", x.key, "weight", x.weight, "silent_seconds", age));
+    else
+        tc_log(TC_LOG_WARN, "a tuner's announcement is left out: %s", why.msg);
+}
+
 tc_status tc_report_fleet(const tc_fleet_crowd *c, tc_fleet_bus *b, json_t **out, tc_error *err) {
     json_t *workers = json_array(), *keys = json_array();
-    tc_status s = TC_OK;
+    tuners t = {.a = c->arena, .all = json_array()};
+    tc_status s = tc_fleet_bus_tuners(b, add_tuner, &t, err);
     for (size_t i = 0; i < c->workers.len && s == TC_OK; i++) {
         json_array_append_new(workers, worker(c, &c->workers.data[i]));
         if (tc_fleet_crowd_first(c, i))
             s = add_key(c, c->workers.data[i].key, b, keys, err);
     }
-    *out = json_pack("{s:s, s:o, s:o}", "server", tc_fleet_bus_url(b), "keys", keys, "workers", workers);
+    *out = json_pack("{s:s, s:o, s:o, s:o}", "server", tc_fleet_bus_url(b), "keys", keys, "workers", workers, "tuners", t.all);
     if (s != TC_OK) {
         json_decref(*out);
         *out = NULL;

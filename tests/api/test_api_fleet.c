@@ -220,6 +220,9 @@ static void test_what_is_wrong(void **state) {
     f.workers = -1;
     REFUSED(TCTUNE_BAD_INPUT, "not negative", tctune_fleet_serve(&o, error, sizeof error));
     f = right;
+    f.weight = -1;
+    REFUSED(TCTUNE_BAD_INPUT, "weight", tctune_fleet_status(&f, &text, error, sizeof error));
+    f = right;
     f.url = "nats://127.0.0.1:1";
     REFUSED(TCTUNE_ENVIRONMENT, "127.0.0.1:1", tctune_fleet_status(&f, &text, error, sizeof error));
     f = right;

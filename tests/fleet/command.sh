@@ -53,6 +53,10 @@ run 2 "$TCTUNE" tune --te gemm.te --trials 4 --workers 2
 says err "go with --fleet"
 run 2 "$TCTUNE" worker
 says err "--nats"
+run 1 "$TCTUNE" tune --te gemm.te --trials 4 --threads 1 --fleet nats://127.0.0.1:1 --weight 1001 --db none.db
+says err "weight is from 0.001 to 1000"
+run 2 "$TCTUNE" tune --te gemm.te --trials 4 --weight 2
+says err "go with --fleet"
 run 2 "$TCTUNE" tune --te gemm.te --trials 4 --fleet-fallback
 says err "go with --fleet"
 
@@ -110,7 +114,7 @@ records() { # DB: what was measured, in order, without who did and when
 }
 tune here.db
 says out "peak"
-tune fleet.db --fleet "$url" --key '*-1t-*'
+tune fleet.db --fleet "$url" --key '*-1t-*' --weight 3
 ! grep -q "^peak" out || fail "this machine's peak is told of what another one measured"
 records here.db >here
 records fleet.db >there

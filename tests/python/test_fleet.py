@@ -129,6 +129,7 @@ def test_no_worker_of_that_key(gemm, nats, worker):
 @pytest.mark.parametrize("make, why", [
     (lambda: Fleet("").status(), "no server"),
     (lambda: Fleet("nats://127.0.0.1:1", workers=-1).status(), "not negative"),
+    (lambda: Fleet("nats://127.0.0.1:1", weight=-1).status(), "not negative"),
     (lambda: Fleet("nats://127.0.0.1:1", patience="long").status(), "patience: "),
     (lambda: Fleet("a\0b").status(), "zero character"),
     (lambda: Worker("nats://127.0.0.1:1", lease=-1).run(), "lease is not negative"),

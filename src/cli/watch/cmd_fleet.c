@@ -129,6 +129,20 @@ static void print_workers(const json_t *workers) {
     tc_cli_table_free(&t);
 }
 
+static void print_tuners(const json_t *tuners) {
+    static const char *const headings[] = {"tuner", "key", ">weight"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(headings), headings);
+    size_t i;
+    const json_t *j;
+    json_array_foreach(tuners, i, j) {
+        tc_cli_cell(&t, "%s", tc_cli_text(j, "name"));
+        tc_cli_cell(&t, "%s", tc_cli_text(j, "key"));
+        tc_cli_cell(&t, "%g", tc_cli_real(j, "weight"));
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
 static void print_status(const json_t *d) {
     const json_t *workers = json_object_get(d, "workers");
     if (json_array_size(workers) == 0) {
@@ -138,6 +152,11 @@ static void print_status(const json_t *d) {
     print_keys(json_object_get(d, "keys"));
     putchar('\n');
     print_workers(workers);
+    const json_t *tuners = json_object_get(d, "tuners");
+    if (json_array_size(tuners) > 0) {
+        putchar('\n');
+        print_tuners(tuners);
+    }
 }
 
 static int run_status(const void *args, tc_error *err) {
@@ -152,7 +171,7 @@ static int run_status(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_fleet_status = {
     .name = "fleet status",
-    .summary = "list the workers of a fleet, their keys, and how long the queues are",
+    .summary = "list the workers of a fleet, their keys, how long the queues are, and who waits for results",
     TC_CLI_ARGS(fleet_args, status_options),
     .required = "nats",
     .run = run_status,
