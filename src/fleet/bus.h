@@ -93,6 +93,8 @@ void tc_fleet_delivery_done(tc_fleet_delivery *d);
 void tc_fleet_delivery_back(tc_fleet_delivery *d, double seconds);
 /* It is no job, and is given to nobody any more. */
 void tc_fleet_delivery_refuse(tc_fleet_delivery *d);
+/* No jobs are to come to this worker until it serves again: d, if it is not NULL, and what the server has given it besides go to others. */
+void tc_fleet_bus_rest(tc_fleet_bus *b, tc_fleet_delivery *d);
 
 /* Whether the queue of the key is there to be fetched from; it was made by serve. */
 bool tc_fleet_bus_is_served(tc_fleet_bus *b, const char *key);

@@ -141,6 +141,27 @@ void tc_fleet_delivery_refuse(tc_fleet_delivery *d) {
     release(d);
 }
 
+/* A request outlives the wait for it, so that a job may come when nobody fetches any more. */
+void tc_fleet_bus_rest(tc_fleet_bus *b, tc_fleet_delivery *d) {
+    enum { MOST = 16 };
+    tc_fleet_delivery *got[MOST + 1] = {d};
+    uint64_t queued = 0;
+    int n = d != NULL;
+    if (!b->jobs)
+        return;
+    for (int tries = 0; tries < MOST && natsSubscription_QueuedMsgs(b->jobs, &queued) == NATS_OK && queued > 0; tries++) {
+        got[n] = NULL;
+        (void)fetch_one(b, 0, &got[n]);
+        n += got[n] != NULL;
+    }
+    (void)natsSubscription_Unsubscribe(b->jobs); /* first: what is given back is not to come again */
+    (void)natsConnection_FlushTimeout(b->connection, 1000);
+    while (n > 0)
+        tc_fleet_delivery_back(got[--n], 0);
+    natsSubscription_Destroy(b->jobs);
+    b->jobs = NULL;
+}
+
 /* ---- answers ---- */
 
 tc_status tc_fleet_bus_answer(tc_fleet_bus *b, const tc_fleet_self *self, const char *tuner, const char *id, const char *text,

@@ -125,7 +125,8 @@ static tc_status serve_delivery(fleet_worker *w, tc_fleet_delivery *d, tc_error 
         tc_log(TC_LOG_DEBUG, "nobody waits for job %s any more", j.id);
         tc_fleet_delivery_refuse(d);
     } else if (!takes_jobs(w)) { /* it was told so while it waited for one */
-        tc_fleet_delivery_back(d, 0);
+        tc_fleet_bus_rest(w->bus, d);
+        w->rested = true;
     } else if (fleet_is_barred(w, &j)) {
         /* Waited for here: the server adds to a delay what it waits for those that are lost again. */
         double pause = TC_MIN(wait_when_barred, w->lease / 2);
@@ -165,11 +166,24 @@ static void rest(const fleet_worker *w) {
         nanosleep(&(struct timespec){.tv_nsec = (long)(tick * 1e9)}, NULL);
 }
 
+/* After a rest. */
+static bool serves_again(fleet_worker *w) {
+    tc_error why = {0};
+    if (w->rested && tc_fleet_bus_serve(w->bus, w->self.key, w->lease, &why) != TC_OK) {
+        tc_log(TC_LOG_DEBUG, "%s", why.msg);
+        return false;
+    }
+    w->rested = false;
+    return true;
+}
+
 static tc_status serve_all(fleet_worker *w, tc_error *err) {
     while (!is_to_leave(w)) {
         tc_fleet_delivery *d;
         tc_error why = {0};
-        if (!takes_jobs(w)) {
+        if (!takes_jobs(w) || !serves_again(w)) {
+            tc_fleet_bus_rest(w->bus, NULL);
+            w->rested = true;
             rest(w);
             continue;
         }
@@ -248,6 +262,7 @@ static tc_status serve_alive(fleet_worker *w, tc_error *err) {
     if (w->o->ready)
         w->o->ready(w->o->user, w->told.name, w->told.key);
     tc_status s = serve_all(w, err);
+    tc_fleet_bus_rest(w->bus, NULL);
     pthread_mutex_lock(&w->lock);
     w->leaving = true;
     pthread_cond_signal(&w->wake);

@@ -31,6 +31,7 @@ typedef struct fleet_worker {
     char like[40];      /* what says so */
     int failures;       /* in a row */
     fleet_reference reference;
+    bool rested; /* it does not serve the queue now */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     tc_fleet_worker told;   /* what it tells of itself, under `lock`, as all below is */
