@@ -1,17 +1,17 @@
 #!/bin/sh
 # How a fleet grows: workers whose times are computed and waited for (tests/fleet/lab_worker.c), each in a network namespace of its own, so that one
 # machine carries many.
-#   fleet-scale.sh [--only 'throughput curve shares'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M] [--kernel FILE.te]
+#   fleet-scale.sh [--only 'throughput curve shares'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M] [--weights '1 1 1 1 1 1 1 1'] [--kernel FILE.te]
 # throughput: J jobs (20) of T seconds (0.5) for each worker, proposed without a search; what of that the tuner, the server and all workers together had of
 #   the processors.
 # curve: the best that a search of one kernel (ops/GMM_2.te) has found after so many seconds, with 8 workers and with 1, up to M minutes (1).
-# shares: what each of 8 tuners gets of 16 workers within M minutes.
+# shares: what each tuner gets of 16 workers within M minutes, by the log of the fleet; one for each of the weights.
 # Needs `ip` and `unshare`, and root or user namespaces; a machine with nothing else to do. TCTUNE, FLEET_LAB: those of the release build unless set.
 lab=$(dirname "$0")/../tests/fleet/lab.sh
 . "$lab"
 lab_enter "$@"
 here=$(cd "$(dirname "$0")" && pwd)
-only="throughput curve shares" counts="1 2 4 16 64" seconds=0.5 jobs=20 minutes=1 kernel=$here/ops/GMM_2.te
+only="throughput curve shares" counts="1 2 4 16 64" seconds=0.5 jobs=20 minutes=1 weights="1 1 1 1 1 1 1 1" kernel=$here/ops/GMM_2.te
 while [ $# -gt 0 ]; do
     case $1 in
         --only) only=$2 ;;
@@ -19,9 +19,10 @@ while [ $# -gt 0 ]; do
         --seconds) seconds=$2 ;;
         --jobs) jobs=$2 ;;
         --minutes) minutes=$2 ;;
+        --weights) weights=$2 ;;
         --kernel) kernel=$(realpath "$2") ;;
         *)
-            echo "usage: $0 [--only 'throughput curve shares'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M] [--kernel FILE.te]" >&2
+            echo "usage: $0 [--only 'throughput curve shares'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M] [--weights '1 1 1 1 1 1 1 1'] [--kernel FILE.te]" >&2
             exit 2
             ;;
     esac
@@ -73,8 +74,8 @@ workers_together() {
     processor $pids
 }
 
-propose() { # NAME COUNT SECONDS SEED: a tuner without a search
-    nsenter --net=/run/netns/switch "$FLEET_LAB" tuner "$url" "$1" "$lab_threads" "$2" "$3" "$4"
+propose() { # NAME COUNT SECONDS SEED [WEIGHT]: a tuner without a search
+    nsenter --net=/run/netns/switch "$FLEET_LAB" tuner "$url" "$1" "$lab_threads" "$2" "$3" "$4" ${5:+"$5"}
 }
 
 throughput() {
@@ -117,18 +118,37 @@ curve() {
     done
 }
 
+# Who asked for what was measured last: TUNER JOB.
+look() {
+    nsenter --net=/run/netns/switch "$TCTUNE" fleet log --nats "$url" --last 1000 --json | awk -F'"' '/"tuner"/ { t = $4 } /"job":/ { print t, $4 }'
+}
+
+# Tuners know of each other after ten seconds, and what they asked for before is in the queue for longer: what was measured before the
+# first look counts for nobody.
 shares() {
     with 16
-    pids=
-    for i in 1 2 3 4 5 6 7 8; do
-        propose "share$i" 20000 $((minutes * 60)) $((i * 20000)) >"share$i" 2>err &
+    pids= i=0
+    for weight in $weights; do
+        i=$((i + 1))
+        propose "share-$i-$weight" 20000 $((minutes * 60)) $((i * 20000)) "$weight" >"share$i" 2>err &
         pids="$pids $!"
+    done
+    sleep 45
+    look | sort -u >before
+    : >seen
+    looks=$(((minutes * 60 - 50) / 8))
+    while [ $looks -gt 0 ]; do
+        sleep 8
+        look >>seen
+        looks=$((looks - 1))
     done
     for pid in $pids; do
         wait "$pid" || fail "a tuner failed"
     done
-    echo "tuner | jobs | of an equal share"
-    cat share[1-8] | awk '{ n[NR] = $2; all += $2 } END { for (i = 1; i <= NR; i++) printf "%d | %d | %.1f %%\n", i, n[i], 100 * n[i] * NR / all }'
+    echo "tuner, weight | jobs | of its share"
+    sort -u seen | comm -13 before - | awk '{ n[$1]++; all++ } END {
+        for (t in n) { split(t, word, "-"); weight[t] = word[3]; sum += word[3] }
+        for (t in n) printf "%s | %d | %.1f %%\n", substr(t, 7), n[t], 100 * n[t] * sum / all / weight[t] }' | sort
 }
 
 sed -n 's/^model name[^:]*: /processor: /p' /proc/cpuinfo | sort | uniq -c

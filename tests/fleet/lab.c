@@ -9,7 +9,7 @@ static const struct {
     const char *arguments;
 } parts[] = {
     {"worker", lab_worker, "URL NAME THREADS SECONDS LEASE [faster|wrong]"},
-    {"tuner", lab_tuner, "URL NAME THREADS COUNT SECONDS SEED"},
+    {"tuner", lab_tuner, "URL NAME THREADS COUNT SECONDS SEED [WEIGHT]"},
     {"proxy", lab_proxy, "ADDRESS PORT SERVER PORT SEED [garbage]"},
 };
 

@@ -6,7 +6,7 @@
 /* Each is a subcommand of fleet_lab: its arguments are those after its name, and it returns the status to exit with; on arguments that
  * make no sense -1. */
 int lab_worker(int argc, char **argv); /* URL NAME THREADS SECONDS LEASE [LIE] */
-int lab_tuner(int argc, char **argv);  /* URL NAME THREADS COUNT SECONDS SEED */
+int lab_tuner(int argc, char **argv);  /* URL NAME THREADS COUNT SECONDS SEED [WEIGHT] */
 int lab_proxy(int argc, char **argv);  /* ADDRESS PORT SERVER PORT SEED [garbage] */
 
 #endif

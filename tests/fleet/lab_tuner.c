@@ -78,12 +78,16 @@ int lab_tuner(int argc, char **argv) {
     tc_target *t;
     tc_fleet *f;
     tc_error err = {0};
-    if (argc != 6 || atol(argv[3]) < 1)
+    if (argc < 6 || argc > 7 || atol(argv[3]) < 1)
         return -1;
     tc_status s = tc_target_parse("native", &t, &err);
     if (s != TC_OK)
         return fprintf(stderr, "%s\n", err.msg), 1;
-    tc_fleet_options o = {.access.url = argv[0], .tuner = argv[1], .target = t->text, .threads = atoi(argv[2])};
+    tc_fleet_options o = {.access.url = argv[0],
+                          .tuner = argv[1],
+                          .target = t->text,
+                          .threads = atoi(argv[2]),
+                          .weight = argc == 7 ? atof(argv[6]) : 0};
     s = tc_fleet_join(&o, &f, &err);
     if (s == TC_OK) {
         s = propose(f, (size_t)atol(argv[3]), atof(argv[4]), strtoull(argv[5], NULL, 10), &err);
