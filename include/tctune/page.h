@@ -14,9 +14,10 @@ typedef struct tctune_page_options {
     size_t struct_size;
     const char *database; /* file with the records */
     const char *baseline; /* another one, which times are compared with; NULL: none */
-    const char *const
-        *documents; /* files with documents of tctune_bench, tctune_bench_kernel or tctune_bench_range, NULL-terminated: latencies
-                                      * of whole runs, times in the network, curves over sizes; NULL: none */
+    const char *const *
+        documents; /* files with documents of tctune_bench, tctune_bench_kernel or tctune_bench_range (latencies of whole runs, times
+                     * in the network, curves over sizes), of tctune_explain (what decisions are worth), or of peers (docs/json.md),
+                     * NULL-terminated; NULL: none */
     const char *target; /* whose records; NULL: this machine's, or where there are none those that are most */
     int threads;        /* of the records; 0: as many as most of them have */
     const char *accuracy,

@@ -129,9 +129,9 @@ def page(db: Path, work: Optional[Work] = None, *, baseline: Optional[Path] = No
          threads: int = 0, accuracy: Optional[str] = None, precision: Optional[str] = None, quick: bool = False) -> str:
     """One HTML page, which needs no network, of what a database tells of the kernels of `work` (None: of all that it has), as `tctune report` writes it.
 
-    baseline: another database, which times are compared with. documents: files with what bench() and the like answered, as JSON. target: whose
-    records; None: this machine's, or where there are none those that are most. threads: of the records; 0: as many as most have. accuracy, precision:
-    as for build. quick: nothing is measured, so that times have no roof unless a document says what the machine can do."""
+    baseline: another database, which times are compared with. documents: files with what bench() or explain() answered, as JSON, or with what
+    peers take (docs/json.md). target: whose records; None: this machine's, or where there are none those that are most. threads: of the records; 0: as
+    many as most have. accuracy, precision: as for build. quick: nothing is measured, so that times have no roof unless a document says what the machine can do."""
     return _PageOptions(db, baseline, documents, target, threads, accuracy, precision, quick).take("tctune_page", work)
 
 

@@ -72,6 +72,26 @@ def test_use(b):
     quiet(b, "after use")
 
 
+def test_given(b):
+    """Peers and explanations that are given are shown where they belong."""
+    run("report", "--db", "normal.db", "--with", "peers.json", "--with", "explained.json", "-o", "given.html")
+    b.open("given.html")
+    quiet(b, "given.html")
+    links(b)
+    bars = b.run("[...document.querySelectorAll('#latencies text[data-figure=latency]')].map(t => Number(t.dataset.value))")
+    assert 0.12 in bars and "ONNX Runtime" in b.run("document.querySelector('#latencies').textContent")
+    said = []
+    for i in range(b.run("document.querySelectorAll('#kernel-table .link').length")):
+        b.run(f"document.querySelectorAll('#kernel-table .link')[{i}].click()")
+        said += [b.run("[...document.querySelectorAll('#kernel .explanation')].map(e => [e.querySelector('strong').textContent, [...e.querySelectorAll('[data-figure=worth]')].map(t => Number(t.dataset.value))])")]
+    assert sorted(said) == [[], [["Nothing within the space helps.", [12.5]]]], said
+    quiet(b, "given.html, used")
+    for text, why in (('{"peers": [{"name": "x"}]}', "lists of peers"), ('{"answer": "a", "hash": "b", "trials": [3]}', "this is none"), ('{"peers": [', "wrong.json:1")):
+        with open("wrong.json", "w") as f:
+            f.write(text)
+        assert why in run("report", "--db", "normal.db", "--with", "wrong.json", "-o", "wrong.html", code=1)
+
+
 def test_little(b):
     for name, words in (("empty", "has no records"), ("failures", "all of them failed"), ("broken", "does not build any more")):
         run("report", "--db", name + ".db", "-o", name + ".html")

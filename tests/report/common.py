@@ -15,6 +15,12 @@ CURVES = """{"name": "varying.onnx", "threads": 1, "repeats": 5, "curves": [{"ov
 {"sizes": {"batch": 1}, "median_ms": 1, "min_ms": 0.9, "max_ms": 1.2, "repeats": 5}, {"sizes": {"batch": 8}, "median_ms": 4, "min_ms": 3.9, "max_ms": 4.4, "repeats": 5}]}]}"""
 
 
+PEERS = """{"peers": [{"name": "ONNX Runtime", "median_ms": 0.12, "how": "1.26, 30 runs in turns"}]}"""
+EXPLANATION = """{"answer": "Nothing within the space helps.", "hash": "%s", "spec": "1", "mode": "hot", "trials": [
+{"kind": "change", "decision": "tile", "what": "4 in place of 8", "percent": 12.5, "low": 10, "high": 15, "rounds": 12, "failed": null},
+{"kind": "change", "decision": "vector", "what": "none", "percent": null, "low": null, "high": null, "rounds": 0, "failed": "it does not build"}]}"""
+
+
 def run(*arguments, code=0):
     """What the command printed."""
     p = subprocess.run([TCTUNE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -43,6 +49,10 @@ def scratch():
         f.write(BENCH)
     with open("curves.json", "w") as f:
         f.write(CURVES)
+    with open("peers.json", "w") as f:
+        f.write(PEERS)
+    with open("explained.json", "w") as f:
+        f.write(EXPLANATION % sqlite3.connect("normal.db").execute("SELECT min(hash) FROM workloads").fetchone()[0])
     change("normal.db", "failures.db", "UPDATE records SET error = 'run_crash', median = NULL, times = x'', verified = 0, message = 'killed by signal 11'")
     change("normal.db", "hostile.db", ("UPDATE records SET message = ?, host = ?, tctune_version = ?", (EVIL,) * 3))
     change("normal.db", "broken.db", "UPDATE records SET trace = substr(trace, 1, 60) WHERE workload = (SELECT min(workload) FROM records)")

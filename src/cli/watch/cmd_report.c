@@ -20,9 +20,10 @@ static const tc_cli_option options[] = {
     TC_CLI_DB_OPTION(report_args, db.path),
     TC_CLI_SOURCE_OPTIONS(report_args, source),
     TC_CLI_TEXT(report_args, baseline, "baseline", "FILE.db", "another database, which times are compared with"),
-    TC_CLI_LIST(report_args, with, "with", "FILE.json",
-                "what `tctune bench --json` printed: latencies of whole runs, times in the network, curves over sizes, what the "
-                "machine can do; may be repeated"),
+    TC_CLI_LIST(
+        report_args, with, "with", "FILE.json",
+        "what `tctune bench --json` printed (latencies of whole runs, times in the network, curves over sizes, what the machine "
+        "can do), or `tctune explain --json`, or what peers take (docs/json.md); may be repeated"),
     TC_CLI_OUT_OPTION(report_args, out),
     TC_CLI_TARGET_OPTION(report_args, target.name),
     TC_CLI_ACCURACY_OPTIONS(report_args, accuracy),

@@ -90,6 +90,30 @@ static void read_target(page *p) {
 
 /* ---- documents ---- */
 
+/* What bench printed: of a network, of a kernel, or over a range. */
+static bool is_run(const json_t *j) {
+    return json_is_array(json_object_get(j, "curves")) ||
+           (json_is_number(json_object_get(j, "median_ms")) && json_is_array(json_object_get(j, "kernels")));
+}
+
+static bool all_have(const json_t *list, const char *text, const char *number) {
+    size_t i;
+    json_t *x;
+    json_array_foreach(list, i, x) if (!json_is_object(x) || !json_is_string(json_object_get(x, text)) ||
+                                       (number && !json_is_number(json_object_get(x, number)))) return false;
+    return json_is_array(list);
+}
+
+static bool is_explanation(const json_t *j) {
+    return json_is_string(json_object_get(j, "answer")) && json_is_string(json_object_get(j, "hash")) &&
+           all_have(json_object_get(j, "trials"), "what", NULL);
+}
+
+/* What others take for the same network. */
+static bool is_peers(const json_t *j) {
+    return all_have(json_object_get(j, "peers"), "name", "median_ms");
+}
+
 static tc_status read_document(page *p, const char *file, tc_error *err) {
     json_error_t why;
     char *text;
@@ -97,14 +121,14 @@ static tc_status read_document(page *p, const char *file, tc_error *err) {
     json_t *j = tc_meas_json_read(text, JSON_REJECT_DUPLICATES, &why);
     free(text);
     if (!j)
-        return tc_fail(err, TC_BAD_INPUT, "%s:%d: %s; a report takes documents that `tctune bench --json` printed", file,
-                       why.line, why.text);
-    bool known = json_is_array(json_object_get(j, "curves")) ||
-                 (json_is_number(json_object_get(j, "median_ms")) && json_is_array(json_object_get(j, "kernels")));
-    if (!known) {
+        return tc_fail(err, TC_BAD_INPUT, "%s:%d: %s; a report takes JSON documents", file, why.line, why.text);
+    if (!is_run(j) && !is_explanation(j) && !is_peers(j)) {
         json_decref(j);
-        return tc_fail(err, TC_BAD_INPUT, "%s: a report takes documents that `tctune bench --json` printed, and this is none",
-                       file);
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "%s: a report takes documents that `tctune bench --json` and `tctune explain --json` printed, and lists of "
+            "peers ({\"peers\": [{\"name\": ..., \"median_ms\": ...}]}), and this is none",
+            file);
     }
     json_array_append_new(p->documents, json_pack("{s:o,s:o}", "file", page_string(file), "document", j));
     return TC_OK;

@@ -31,6 +31,22 @@ function decisionTable(k) {
         make("code", {}, `tctune compare --db ${data.database.file} ${k.best.record} RECORD`)));
 }
 
+// What explanations say of the kernel: each trial changed one thing, and ran in turns with the schedule.
+function explanationsOf(k) {
+    return data.documents.filter(d => Array.isArray(d.document.trials) && k.forms.some(f => f.hash === d.document.hash)).map(({file, document: x}) => {
+        const measured = x.trials.filter(t => known(t.percent) && known(t.low) && known(t.high));
+        return make("figure", {class: "explanation"}, make("p", {}, make("strong", {}, x.answer)),
+            measured.length ? table([
+                {name: "decision", of: t => String(t.decision || t.kind), show: t => make("code", {}, String(t.decision || t.kind)), wide: true},
+                {name: "changed", show: t => t.what, wide: true},
+                {name: "then it takes", of: t => t.percent, show: t => make("span", {class: t.low > 0 ? "bad" : t.high < 0 ? "good" : null}, asChange(t.percent / 100)), n: true, key: "worth"},
+                {name: "95 % interval", of: t => t.low, show: t => asChange(t.low / 100) + " \u2013 " + asChange(t.high / 100), n: true},
+                {name: "rounds", of: t => t.rounds, show: t => asNumber(t.rounds), n: true},
+            ], measured, {label: "What each decision is worth", sort: 2, down: false}) : absent("Nothing was tried in turns."),
+            make("figcaption", {}, `Schedule ${x.spec || "?"}, ${x.mode || "?"}, from ${file}: each decision changed alone, in turns with the schedule. `, make("code", {}, `tctune explain ${sourceOf(k)} --db ${data.database.file}`)));
+    });
+}
+
 function kernelFacts(k) {
     const b = k.best;
     const fact = (name, value, small) => make("div", {}, make("dt", {}, name), make("dd", {}, value, small ? " " : null, small ? make("small", {}, small) : null));
@@ -51,7 +67,7 @@ function kernelBody(k) {
     put("best");
     return [make("h3", {}, k.name), k.has ? null : absent("No record is used: " + k.best.why + "."), known(k.flops) ? kernelFacts(k) : absent("Its workload cannot be read, so operations and bytes are not known."),
         make("figure", {id: "modes"}, modeTable(k), make("figcaption", {}, "The best record of each mode, and the middle half of its timings. Times of different modes are not compared with each other. ", make("code", {}, `tctune bench ${sourceOf(k)} --db ${data.database.file}`))),
-        make("h3", {}, "Decisions"), decisionTable(k), make("h3", {}, "Schedule, nest and assembly"),
+        make("h3", {}, "Decisions"), ...explanationsOf(k), decisionTable(k), make("h3", {}, "Schedule, nest and assembly"),
         sides.length > 1 ? make("div", {class: "controls"}, choice("of", "side", sides.map(s => [s[0], s[0]]), "best", put)) : null,
         make("figure", {id: "code"}, code, make("figcaption", {}, "A loop of the nest shows its instructions, and the first instruction of a loop its place in the nest. The bar is the hot loop. ", make("code", {}, show))),
         behind("Workload", () => plainLines(k.workload))];

@@ -13,6 +13,8 @@ function overviewBars() {
     }
     for (const d of data.documents) {
         const j = d.document;
+        for (const p of j.peers || [])
+            add(p.name, p.median_ms, "other", "as " + d.file + " says" + (typeof p.how === "string" ? ": " + p.how : ""));
         if (!known(j.median_ms) || (j.kernels || []).length === 0) continue;
         const untuned = j.kernels.every(k => k.source === "default");
         add((untuned ? "untuned run" : "run") + ": " + d.file, j.median_ms, untuned ? "other" : "bar", "median of " + j.repeats + " whole runs, " + asTime(j.min_ms) + " to " + asTime(j.max_ms));
