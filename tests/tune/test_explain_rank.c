@@ -102,6 +102,27 @@ static void the_surest_trial_counts(void **state) {
     assert_int_equal(m->x.finding[0].trial, 1);
 }
 
+/* Partial tiles explain spills where the tile fits; where it does not, they are what is left of it. */
+static void a_tile_that_fits_does_not_explain_tails(void **state) {
+    made_up *m = *state;
+    for (int fits = 0; fits < 2; fits++) {
+        m->f.n = 0;
+        memset(&m->x, 0, sizeof m->x);
+        spilling(m, 0.7, 0.69, 0.71);
+        m->f.own.spilled = fits ? 0 : 8;
+        m->f.own.accumulators = 8;
+        m->f.e[0].traits.accumulators = 4;
+        m->f.own.wasted = 0.4;
+        entrant *e = enter(m, TC_TRIAL_CONDITION, 0.65, 0.64, 0.66);
+        e->t.cause = TC_CAUSE_TAIL;
+        rank(m);
+        if (fits)
+            ORDER(m, TC_CAUSE_TAIL, TC_CAUSE_SPILL);
+        else
+            ORDER(m, TC_CAUSE_SPILL, TC_CAUSE_TAIL);
+    }
+}
+
 /* A change that helps and has nothing to do with the cause does not make it one. */
 static void another_change_is_no_evidence(void **state) {
     made_up *m = *state;
@@ -296,6 +317,7 @@ int main(void) {
         MADE_UP_TEST(one_try_proves_nothing),
         MADE_UP_TEST(failures_tell_nothing),
         MADE_UP_TEST(the_surest_trial_counts),
+        MADE_UP_TEST(a_tile_that_fits_does_not_explain_tails),
         MADE_UP_TEST(another_change_is_no_evidence),
         MADE_UP_TEST(who_saves_more_comes_first),
         MADE_UP_TEST(ties_go_by_the_table),

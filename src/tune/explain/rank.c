@@ -61,17 +61,20 @@ static tc_tune_finding examine(const field *f, tc_tune_cause c) {
     return x;
 }
 
-static bool covers(tc_tune_cause a, tc_tune_cause b) {
+/* A tile that fits spills for another reason: what guards its partial tiles may well be that. */
+static bool covers(const field *f, tc_tune_cause a, tc_tune_cause b) {
+    if (a == TC_CAUSE_SPILL && f->own.spilled < 1)
+        return false;
     for (size_t i = 0; i < TC_LEN(covering); i++)
         if (covering[i].cause == a && covering[i].covers >> b & 1)
             return true;
     return false;
 }
 
-static bool goes_before(const tc_tune_finding *a, const tc_tune_finding *b) {
-    if (a->score >= TC_TUNE_WORTH && covers(a->cause, b->cause))
+static bool goes_before(const field *f, const tc_tune_finding *a, const tc_tune_finding *b) {
+    if (a->score >= TC_TUNE_WORTH && covers(f, a->cause, b->cause))
         return a->score * CLEARLY >= b->score;
-    if (b->score >= TC_TUNE_WORTH && covers(b->cause, a->cause))
+    if (b->score >= TC_TUNE_WORTH && covers(f, b->cause, a->cause))
         return b->score * CLEARLY < a->score;
     bool guessed = a->trial < 0, other_guessed = b->trial < 0;
     if (guessed != other_guessed && (guessed ? b : a)->score >= TC_TUNE_WORTH)
@@ -79,13 +82,13 @@ static bool goes_before(const tc_tune_finding *a, const tc_tune_finding *b) {
     return a->score > b->score;
 }
 
-static void insert(tc_tune_explanation *x, tc_tune_finding f) {
+static void insert(const field *f, tc_tune_explanation *x, tc_tune_finding found) {
     int at = x->nfinding++;
-    while (at > 0 && goes_before(&f, &x->finding[at - 1])) {
+    while (at > 0 && goes_before(f, &found, &x->finding[at - 1])) {
         x->finding[at] = x->finding[at - 1];
         at--;
     }
-    x->finding[at] = f;
+    x->finding[at] = found;
 }
 
 /* Where no cause explains it, another schedule that is faster is all that can be told. */
@@ -96,14 +99,14 @@ static void add_other(const field *f, tc_tune_explanation *x) {
     tc_tune_finding o = {.cause = TC_CAUSE_OTHER, .trial = best, .evidence = "", .saves = 1 - f->e[best].t.ratio};
     o.low = o.score = surely_saves(&f->e[best]);
     if (o.score >= TC_TUNE_WORTH)
-        insert(x, o);
+        insert(f, x, o);
 }
 
 void tune_rank(const field *f, tc_tune_explanation *x) {
     for (int c = 0; c < TC_CAUSE_OTHER; c++) {
         tc_tune_finding found = examine(f, (tc_tune_cause)c);
         if (found.estimate > 0)
-            insert(x, found);
+            insert(f, x, found);
     }
     if (!x->unmeasured)
         add_other(f, x);
