@@ -49,30 +49,13 @@ static tctune_compare_options options_of(const compare_args *a) {
 /* What is wrong with the options, before anything is opened. */
 static int check(const compare_args *a, tc_error *err) {
     int of_record;
-    bool source = a->source.te || a->source.model;
     if (a->common.operands.len != 2)
         return tc_cli_usage(err, "two things are compared, A and B; %zu were given", a->common.operands.len);
     tctune_compare_options o = options_of(a);
     if (tctune_compare_check(&o, &of_record, TC_CLI_SAY(err)) != TCTUNE_OK)
         return TC_CLI_USAGE;
-    if (!source && !of_record)
-        return tc_cli_usage(err, "of which kernel? Name it with --te FILE.te, or with --model FILE.onnx and --kernel");
-    int status = source ? tc_cli_work_check(&a->source, err) : TC_CLI_DONE;
+    int status = tc_cli_kernel_check(&a->source, of_record, err);
     return status == TC_CLI_DONE ? tc_cli_check_target(&a->target, true, err) : status;
-}
-
-/* The kernel of --te or --model; *w NULL: it is that of a record. */
-static int open_kernel(const compare_args *a, tctune_work **w, int *task, tc_error *err) {
-    tc_cli_source_args source = a->source;
-    *w = NULL;
-    *task = 0;
-    if (!source.te && !source.model)
-        return TC_CLI_DONE;
-    source.varying = a->at.len > 0;
-    int status = tc_cli_work_open(&source, NULL, 0, w, err);
-    if (status == TC_CLI_DONE)
-        status = tc_cli_one_task(*w, tc_cli_work_path(&source), a->kernel, task, err);
-    return status == TC_CLI_DONE ? tc_cli_check_at(*w, *task, &a->at, err) : status;
 }
 
 static int run(const void *args, tc_error *err) {
@@ -83,19 +66,13 @@ static int run(const void *args, tc_error *err) {
     tc_cli_catch_signals();
     int status = check(a, err);
     if (status == TC_CLI_DONE)
-        status = open_kernel(a, &w, &task, err);
+        status = tc_cli_kernel_open(&a->source, a->kernel, &a->at, &w, &task, err);
     if (status == TC_CLI_DONE) {
         tctune_compare_options o = options_of(a);
         status = tc_cli_status(tctune_compare_show(w, task, &o, &text, TC_CLI_SAY(err)));
     }
-    if (status == TC_CLI_DONE) {
-        json_t *j = tc_cli_document(text);
-        if (!a->json)
-            tc_cli_print_comparison(j);
-        else
-            tc_cli_json_print(json_incref(j));
-        json_decref(j);
-    }
+    if (status == TC_CLI_DONE)
+        tc_cli_tell(text, a->json, tc_cli_print_comparison);
     tctune_work_free(w);
     return status;
 }

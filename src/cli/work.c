@@ -218,3 +218,27 @@ int tc_cli_check_model_at(const tctune_model *m, const tc_cli_texts *at, tc_erro
 double tc_cli_tolerance_of(double given) {
     return given > 0 ? given : given < 0 ? 0 : -1;
 }
+
+static bool is_named(const tc_cli_source_args *a) {
+    return a->te || a->model;
+}
+
+int tc_cli_kernel_check(const tc_cli_source_args *a, int of_record, tc_error *err) {
+    if (!is_named(a) && !of_record)
+        return tc_cli_usage(err, "of which kernel? Name it with --te FILE.te, or with --model FILE.onnx and --kernel");
+    return is_named(a) ? tc_cli_work_check(a, err) : TC_CLI_DONE;
+}
+
+int tc_cli_kernel_open(const tc_cli_source_args *a, const char *kernel, const tc_cli_texts *at, tctune_work **w, int *task,
+                       tc_error *err) {
+    tc_cli_source_args source = *a;
+    *w = NULL;
+    *task = 0;
+    if (!is_named(a))
+        return TC_CLI_DONE;
+    source.varying = at->len > 0;
+    int status = tc_cli_work_open(&source, NULL, 0, w, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_one_task(*w, tc_cli_work_path(&source), kernel, task, err);
+    return status == TC_CLI_DONE ? tc_cli_check_at(*w, *task, at, err) : status;
+}

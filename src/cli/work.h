@@ -32,6 +32,13 @@ int tc_cli_one_task(const tctune_work *w, const char *path, const char *kernel, 
 /* --at of one kernel: TC_CLI_DONE, or TC_CLI_USAGE. */
 int tc_cli_check_at(const tctune_work *w, int task, const tc_cli_texts *at, tc_error *err);
 
+/* Of commands about one kernel, that of --te or --model or, where neither is given, that of a record (of_record: one is named).
+ * TC_CLI_DONE, or TC_CLI_USAGE; nothing is opened. */
+int tc_cli_kernel_check(const tc_cli_source_args *a, int of_record, tc_error *err);
+/* Opens it: *w NULL: it is that of a record. TC_CLI_DONE, or as tc_cli_work_open, and *w may then be open too. */
+int tc_cli_kernel_open(const tc_cli_source_args *a, const char *kernel, const tc_cli_texts *at, tctune_work **w, int *task,
+                       tc_error *err);
+
 /* ---- models ---- */
 
 /* What the options say of a build, with the progress on a terminal, and stopped by signals. */

@@ -136,3 +136,23 @@ lab_await_known() { # NUMBER
 lab_link() { # MACHINE up|down
     ip -n switch link set "$1" "$2"
 }
+
+# ---- the search that tests disturb: its times are computed, so that it is the same wherever it is measured ----
+
+# A kernel, gemm.te.
+lab_gemm() {
+    cat >gemm.te <<'TE'
+tensor X[64, 96] f32
+tensor W[96, 80] f32 const
+compute Y[i:64, j:80] = sum(k:96) X[i, k] * W[k, j]
+output Y
+TE
+}
+
+lab_tune() { # TRIALS DATABASE [OPTIONS...]: on the machine that $on says
+    lab_trials=$1
+    lab_db=$2
+    shift 2
+    ${on:-} "$TCTUNE" tune --te gemm.te --trials "$lab_trials" --batch 16 --threads 1 --deterministic-measure --start-from none --stop-at-roof 9 \
+        --db "$lab_db" "$@"
+}

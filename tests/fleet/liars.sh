@@ -10,20 +10,10 @@ fail() {
     exit 1
 }
 lab_begin
-cat >gemm.te <<'TE'
-tensor X[64, 96] f32
-tensor W[96, 80] f32 const
-compute Y[i:64, j:80] = sum(k:96) X[i, k] * W[k, j]
-output Y
-TE
-tune() { # DATABASE [OPTIONS...]: on the machine that $on says
-    db=$1
-    shift
-    ${on:-} "$TCTUNE" tune --te gemm.te --trials "${trials:-32}" --batch 16 --threads 1 --deterministic-measure --start-from none --stop-at-roof 9 --db "$db" "$@"
-}
+lab_gemm
 begin() { # NAME
     lab_await_known 2
-    (on="lab_on switch" tune "$1.db" --fleet "$url" >out 2>err 9>&-) &
+    (on="lab_on switch" lab_tune "${trials:-32}" "$1.db" --fleet "$url" >out 2>err 9>&-) &
     tuner=$!
 }
 end() { # NAME
@@ -33,7 +23,7 @@ end() { # NAME
 who() { # FILE WORKER: how many records are its
     grep -c "\"host\":\"$2@" "$1" || true
 }
-tune here.db >out 2>err || fail "the search here failed"
+lab_tune "${trials:-32}" here.db >out 2>err || fail "the search here failed"
 "$TCTUNE" db export --db here.db --out here >/dev/null
 
 lab_start_server

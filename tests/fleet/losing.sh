@@ -12,19 +12,9 @@ fail() {
 }
 lab_begin
 url=nats://$server:4222
-cat >gemm.te <<'TE'
-tensor X[64, 96] f32
-tensor W[96, 80] f32 const
-compute Y[i:64, j:80] = sum(k:96) X[i, k] * W[k, j]
-output Y
-TE
-tune() { # DATABASE [OPTIONS...]: on the machine that $on says
-    db=$1
-    shift
-    ${on:-} "$TCTUNE" tune --te gemm.te --trials 48 --batch 16 --threads 1 --deterministic-measure --start-from none --stop-at-roof 9 --db "$db" "$@"
-}
+lab_gemm
 start() { # DATABASE: in the background
-    (on="lab_on switch" tune "$1" --fleet "$url" >out 2>err) &
+    (on="lab_on switch" lab_tune 48 "$1" --fleet "$url" >out 2>err) &
     tuner=$!
 }
 records() { # DATABASE FILE
@@ -36,7 +26,7 @@ same() { # DATABASE
     records "$1" there
     cmp -s here there || fail "the records are others than those of a search here"
 }
-tune here.db >out 2>err || fail "the search here failed"
+lab_tune 48 here.db >out 2>err || fail "the search here failed"
 records here.db here
 lab_start_server
 lab_start_worker 1 0.1
