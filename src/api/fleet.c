@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "fleet/crowd.h"
-#include "fleet/serve.h"
+#include "fleet/orders.h"
+#include "fleet/worker/serve.h"
 #include "support/log.h"
 
 static tc_status check(const tctune_fleet *given, tctune_fleet *o, tc_error *err) {

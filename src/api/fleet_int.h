@@ -3,7 +3,7 @@
 #define TC_API_FLEET_INT_H
 
 #include "api/api_int.h"
-#include "fleet/tuner.h"
+#include "fleet/tuner/tuner.h"
 
 /* Joins the fleet that a caller gave. `work`: what is tuned by it, such as the database's file: results that came too late for one process
  * are found by the next one of the same work, on this host and of this user. `own`: the target that the caller wants, whose key is taken

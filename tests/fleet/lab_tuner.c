@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #include "codegen/target/target.h"
-#include "fleet/tuner.h"
+#include "fleet/tuner/tuner.h"
 #include "support/log.h"
 #include "support/rng.h"
 

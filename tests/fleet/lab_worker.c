@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "codegen/target/target.h"
-#include "fleet/serve.h"
+#include "fleet/worker/serve.h"
 #include "measure/measure_int.h"
 #include "support/log.h"
 

@@ -11,8 +11,8 @@
 #include <time.h>
 
 #include "codegen/target/target.h"
-#include "fleet/crowd.h"
-#include "fleet/serve.h"
+#include "fleet/orders.h"
+#include "fleet/worker/serve.h"
 #include "measure/measure_int.h"
 #include "server.h"
 #include "support/system/stop.h"

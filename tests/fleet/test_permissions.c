@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "fleet/crowd.h"
+#include "fleet/orders.h"
 #include "server.h"
 #include "support/system/fs.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fleet/tuner_int.h"
+#include "fleet/tuner/tuner_int.h"
 #include "server.h"
 #include "support/rng.h"
 

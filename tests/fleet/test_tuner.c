@@ -21,8 +21,8 @@
 
 #include "codegen/target/target.h"
 #include "fleet/crowd.h"
-#include "fleet/serve.h"
-#include "fleet/tuner.h"
+#include "fleet/tuner/tuner.h"
+#include "fleet/worker/serve.h"
 #include "measure/records/database.h"
 #include "server.h"
 #include "support/log.h"

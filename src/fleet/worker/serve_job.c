@@ -4,7 +4,7 @@
  * measures the candidates of that job one at a time, each noted for itself, so that those beside the culprit are measured. Two machines
  * that ended with one candidate are its doing: that is recorded. Where workers vanished of whom is not known whether their machines did
  * end, or the network between, nothing is recorded, and nobody else is put at risk. */
-#include "fleet/serve_int.h"
+#include "fleet/worker/serve_int.h"
 
 #include <stdio.h>
 #include <string.h>

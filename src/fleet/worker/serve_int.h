@@ -4,10 +4,10 @@
 
 #include <pthread.h>
 
-#include "fleet/crowd.h"
 #include "fleet/message.h"
+#include "fleet/orders.h"
 #include "fleet/scale.h"
-#include "fleet/serve.h"
+#include "fleet/worker/serve.h"
 #include "measure/measure.h"
 
 /* What the reference kernel took here. */

@@ -1,5 +1,5 @@
 /* Joining a fleet, who is there, and who is not believed. */
-#include "fleet/tuner_int.h"
+#include "fleet/tuner/tuner_int.h"
 
 #include <fnmatch.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The worker's loop, and the thread that says that it is there while it measures. */
-#include "fleet/serve_int.h"
+#include "fleet/worker/serve_int.h"
 
 #include <stdlib.h>
 #include <string.h>

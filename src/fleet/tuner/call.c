@@ -1,6 +1,6 @@
 /* Jobs asked for, results awaited. Results are heard as they are sent; what was missed while the connection was lost is looked for in
  * the stream. */
-#include "fleet/tuner_int.h"
+#include "fleet/tuner/tuner_int.h"
 
 #include <math.h>
 #include <stdlib.h>

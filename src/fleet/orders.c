@@ -1,4 +1,4 @@
-/* Orders: what a tuner's user tells workers, and how a worker follows.
+/* Orders: what a tuner's user tells workers.
  *
  * An order is kept under its worker's key and name until another one takes its place. To leave is told to who is there: a worker that
  * comes later finds that order as it was left, and stays. To take no jobs holds for whoever has the name, until it is released. */
@@ -6,22 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fleet/crowd.h"
 #include "fleet/message_int.h"
-#include "fleet/serve_int.h"
+#include "fleet/orders.h"
 #include "support/log.h"
-#include "support/system/stop.h"
 
 static const char *const words[TC_FLEET_NORDERS] = {
     [TC_FLEET_DRAIN] = "drain", [TC_FLEET_KICK] = "kick", [TC_FLEET_QUARANTINE] = "quarantine", [TC_FLEET_RELEASE] = "release"};
 
-/* What stands for a worker. */
-typedef struct order {
-    const char *name, *key;
-    const char *leave; /* the word for drain or kick; "": it stays */
-    bool quarantined;  /* it takes no jobs */
-    const char *why;   /* "": nobody said */
-} order;
+typedef tc_fleet_told order;
 
 bool tc_fleet_order_parse(const char *word, tc_fleet_order *out) {
     for (int i = 0; i < TC_FLEET_NORDERS; i++)
@@ -52,7 +44,7 @@ static bool is_line(const char *s) {
     return true;
 }
 
-static tc_status read_order(const char *text, tc_arena *a, order *out, tc_error *err) {
+tc_status tc_fleet_told_read(const char *text, tc_arena *a, tc_fleet_told *out, tc_error *err) {
     fleet_reader r = {.a = a, .err = err};
     *out = (order){0};
     json_t *o = fleet_open(&r, text, "order");
@@ -68,6 +60,10 @@ static tc_status read_order(const char *text, tc_arena *a, order *out, tc_error 
     if (*out->leave && strcmp(out->leave, words[TC_FLEET_DRAIN]) != 0 && strcmp(out->leave, words[TC_FLEET_KICK]) != 0)
         return tc_fail(err, TC_BAD_INPUT, "it says to leave in a way that is unknown here: %s", out->leave);
     return is_line(out->why) ? TC_OK : tc_fail(err, TC_BAD_INPUT, "its why is not one line of text");
+}
+
+bool tc_fleet_told_kick(const tc_fleet_told *t) {
+    return strcmp(t->leave, words[TC_FLEET_KICK]) == 0;
 }
 
 /* ---- giving ---- */
@@ -88,7 +84,7 @@ static void add_quarantined(void *user, const char *text, double age) {
     tc_fleet_crowd *c = user;
     order o;
     tc_error why = {0};
-    tc_status s = read_order(text, c->arena, &o, &why);
+    tc_status s = tc_fleet_told_read(text, c->arena, &o, &why);
     tc_fleet_worker away = {.name = o.name, .key = o.key, .host = "", .age = age};
     if (s != TC_OK)
         tc_log(TC_LOG_WARN, "an order is left out: %s", why.msg);
@@ -136,7 +132,7 @@ static tc_status standing(tc_fleet_bus *b, const tc_fleet_worker *w, tc_arena *a
     uint64_t number;
     tc_error why = {0};
     TC_TRY(tc_fleet_bus_order(b, w->key, w->name, a, &text, &number, err));
-    if (!text || read_order(text, a, out, &why) != TC_OK)
+    if (!text || tc_fleet_told_read(text, a, out, &why) != TC_OK)
         *out = (order){.why = ""};
     return TC_OK;
 }
@@ -170,62 +166,4 @@ tc_status tc_fleet_tell(tc_fleet_bus *b, tc_fleet_order what, const char *const 
     for (size_t i = 0; i < told->workers.len; i++)
         TC_TRY(tell(b, &told->workers.data[i], what, why, told->arena, err));
     return TC_OK;
-}
-
-/* ---- following ---- */
-
-/* Under the lock. */
-static void show(fleet_worker *w, const char *why) {
-    snprintf(w->why, sizeof w->why, "%s", why);
-    w->told.state = w->drained ? "draining" : w->quarantined ? "quarantined" : TC_FLEET_SERVING;
-    w->told.why = w->why;
-    w->news = true;
-}
-
-/* Whether it is to take no jobs is as the order that stands says; whether it is to leave, only one that came after it did. */
-static void follow(fleet_worker *w, const order *o, bool came) {
-    pthread_mutex_lock(&w->lock);
-    bool leaves = came && *o->leave && !w->drained, other = w->quarantined != o->quarantined;
-    w->drained |= leaves;
-    w->quarantined = o->quarantined;
-    if (leaves || other)
-        show(w, o->why);
-    pthread_mutex_unlock(&w->lock);
-    const char *colon = *o->why ? ": " : "";
-    if (leaves)
-        tc_log(TC_LOG_WARN, "this worker was told to leave (%s)%s%s", o->leave, colon, o->why);
-    else if (other)
-        tc_log(TC_LOG_WARN,
-               o->quarantined ? "this worker takes no jobs until it is released%s%s" : "this worker was released%s%s", colon,
-               o->why);
-    if (leaves && strcmp(o->leave, words[TC_FLEET_KICK]) == 0)
-        tc_raise_to(&w->stop, 1);
-}
-
-static tc_status look(fleet_worker *w, bool first, tc_error *err) {
-    order o = {.leave = "", .why = ""};
-    const char *text;
-    uint64_t number;
-    tc_error why = {0};
-    tc_arena *a = tc_arena_new();
-    tc_status s = tc_fleet_bus_order(w->bus, w->self.key, w->self.name, a, &text, &number, err);
-    bool came = s == TC_OK && number != w->order, damaged = s == TC_OK && text && read_order(text, a, &o, &why) != TC_OK;
-    if (damaged && (came || first))
-        tc_log(TC_LOG_WARN, "an order to this worker is damaged, and not followed: %s", why.msg);
-    if (s == TC_OK && !damaged)
-        follow(w, &o, came && !first);
-    if (s == TC_OK)
-        w->order = number;
-    tc_arena_free(a);
-    return s;
-}
-
-tc_status fleet_find_orders(fleet_worker *w, tc_error *err) {
-    return look(w, true, err);
-}
-
-void fleet_heed(fleet_worker *w) {
-    tc_error why = {0};
-    if (look(w, false, &why) != TC_OK)
-        tc_log(TC_LOG_DEBUG, "%s", why.msg);
 }

@@ -4,7 +4,7 @@
 
 #include "fleet/crowd.h"
 #include "fleet/scale.h"
-#include "fleet/tuner.h"
+#include "fleet/tuner/tuner.h"
 #include "measure/records/database.h"
 
 struct tc_fleet {
