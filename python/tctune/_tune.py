@@ -114,9 +114,10 @@ class Session(Handle):
     source: a network (a path to an ONNX file), a kernel (a path to a .te file, a tctune.te.Kernel), or a Work. trials: candidates to
     measure in all, what the database holds counts; minutes: of wall time: one of the two is given, the first reached ends it. db: file
     of records, made where there is none: a session that was stopped, or killed, goes on from it. threads: of the kernels; 0: every core.
-    stop_at_roof: a kernel that reaches this share of the machine's peak gets no more trials (0.97). batch: candidates of a round. accuracy
-    "strict" or "fast" (None); precision "f32" (None), "bf16", "auto". mode: how kernels are timed: "auto" (None), "hot", "cold". search:
-    "phases" (None), "random", "ansor"; phases: only these. start_from: files with records of similar kernels, or "none".
+    stop_at_roof: a kernel that reaches this share of the machine's peak gets no more trials (0.97). batch: candidates of a round. rounds_at_once:
+    rounds under way: what is proposed does not know their results (None: 2 with a fleet, which measures one while the next is proposed, else
+    1). accuracy "strict" or "fast" (None); precision "f32" (None), "bf16", "auto". mode: how kernels are timed: "auto" (None), "hot", "cold".
+    search: "phases" (None), "random", "ansor"; phases: only these. start_from: files with records of similar kernels, or "none".
     deterministic_measure: times are computed, not taken; measure_peak: the machine's peak is measured all the same. fleet: who measures, a
     tctune.Fleet or the address of its server; None: this machine. Without target and threads, its workers' are taken.
 
@@ -142,18 +143,19 @@ class Session(Handle):
     _free = "tctune_session_free"
 
     def __init__(self, source: Source, *, trials: int = 0, minutes: float = 0, db: Path = "tctune.db", threads: int = 0,
-                 target: Optional[str] = None, stop_at_roof: Optional[float] = None, batch: int = 0, seed: int = 0,
-                 accuracy: Optional[str] = None, precision: Optional[str] = None, mode: Optional[str] = None, search: Optional[str] = None,
-                 phases: Union[None, str, Iterable[str]] = None, start_from: Union[None, Path, Iterable[Path]] = None,
-                 deterministic_measure: bool = False, progress: TuneProgress = None, shape: Shape = None,
+                 target: Optional[str] = None, stop_at_roof: Optional[float] = None, batch: int = 0, rounds_at_once: Optional[int] = None,
+                 seed: int = 0, accuracy: Optional[str] = None, precision: Optional[str] = None, mode: Optional[str] = None,
+                 search: Optional[str] = None, phases: Union[None, str, Iterable[str]] = None,
+                 start_from: Union[None, Path, Iterable[Path]] = None, deterministic_measure: bool = False, progress: TuneProgress = None, shape: Shape = None,
                  shape_weights: Optional[Path] = None, in_place_cache: bool = False, opt_level: Optional[int] = None,
                  disable_pass: Optional[Iterable[str]] = None, constants: Optional[Path] = None, fixed: bool = False,
                  dump_graph: Optional[str] = None, pass_times: bool = False, measure_peak: bool = False, fleet: FleetLike = None) -> None:
         if phases is not None and not isinstance(phases, str):
             phases = ",".join(phases)
         options = Struct("tctune_tune_options", database=db, trials=trials, seconds=minutes * 60, target=target, threads=threads,
-                         stop_at_roof=stop_at_roof, batch=batch, seed=seed, accuracy=accuracy, precision=precision, mode=mode, search=search,
-                         phases=phases, start_from=listed(start_from), deterministic=deterministic_measure, measure_peak=measure_peak,
+                         stop_at_roof=stop_at_roof, batch=batch, rounds_at_once=rounds_at_once, seed=seed, accuracy=accuracy,
+                         precision=precision, mode=mode, search=search, phases=phases, start_from=listed(start_from),
+                         deterministic=deterministic_measure, measure_peak=measure_peak,
                          fleet=fleet_struct(fleet))
         work = work_of(source, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
                        disable_pass=disable_pass, constants=constants, seed=seed or None, fixed=fixed, dump_graph=dump_graph,

@@ -32,6 +32,8 @@ static tc_status check(const tctune_tune_options *o, tc_error *err) {
         return tc_fail(err, TC_BAD_INPUT, "there is no database: name the file that keeps what is measured");
     if (o->trials < 0 || !(o->seconds >= 0) || o->batch < 0 || !(o->stop_at_roof >= 0))
         return tc_fail(err, TC_BAD_INPUT, "trials, seconds, batch and stop_at_roof are not negative");
+    if (o->rounds_at_once < 0 || o->rounds_at_once > TC_TUNE_MOST_ROUNDS)
+        return tc_fail(err, TC_BAD_INPUT, "rounds_at_once is from 1 to %d, or 0 for what is usual", TC_TUNE_MOST_ROUNDS);
     if (!o->trials && o->seconds == 0)
         return tc_fail(err, TC_BAD_INPUT, "the budget is missing: give trials, seconds, or both");
     if (o->deterministic && o->mode)
@@ -77,6 +79,7 @@ static tc_status read_options(const tctune_tune_options *o, tctune_session *s, t
                              .stop_at_roof = o->stop_at_roof,
                              .threads = s->target->machine.cores,
                              .batch = o->batch,
+                             .rounds_at_once = o->rounds_at_once,
                              .measure_peak = (!o->deterministic || o->measure_peak) && !s->fleet,
                              .seed = o->seed,
                              .stop = s->stop,

@@ -18,7 +18,7 @@ typedef struct tune_args {
     const char *timing;
     bool deterministic;
     tc_cli_fleet_args fleet;
-    int batch;
+    int batch, rounds_at_once; /* 0: not given */
     const char *out, *name, *inputs, *plot;
     double budget; /* of the error of what is built; negative: not given */
     bool json;
@@ -50,6 +50,10 @@ static const tc_cli_option options[] = {
     TC_CLI_THREADS_OPTION(tune_args, model.target.threads),
     TC_CLI_SEED_OPTION(tune_args, model.seed),
     TC_CLI_COUNT(tune_args, batch, "batch", "N", "candidates per round; default from trials and tasks"),
+    TC_CLI_COUNT(
+        tune_args, rounds_at_once, "rounds-at-once", "N",
+        "rounds under way: what is proposed does not know their results. Default 2 with --fleet, which measures one while the "
+        "next is proposed, else 1"),
     TC_CLI_OUT_OPTION(tune_args, out),
     TC_CLI_BUDGET_OPTION(tune_args, budget),
     TC_CLI_TEXT(tune_args, inputs, "inputs", "FILE.npz",
@@ -148,6 +152,7 @@ static tctune_tune_options session_options(const tune_args *a) {
                                  .threads = a->model.target.threads,
                                  .stop_at_roof = a->stop_at_roof > 0 ? a->stop_at_roof : 0,
                                  .batch = a->batch,
+                                 .rounds_at_once = a->rounds_at_once,
                                  .seed = a->model.seed,
                                  .accuracy = a->model.accuracy.accuracy,
                                  .precision = a->model.accuracy.precision,

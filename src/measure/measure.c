@@ -222,28 +222,75 @@ static tc_status measure_group(const tc_meas_jobs *b, tc_meas_job *jobs, size_t 
 
 /* Of a carrier that has candidates measured elsewhere. */
 static tc_status call_whole(const tc_meas_jobs *b, const tc_meas_call *c, tc_error *err) {
+    const tc_meas_carrier *carrier = b->m->carrier;
     double start = tc_now();
-    tc_status s = c->n && !tc_meas_stopped(b->m) ? b->m->carrier->call(b, c, err) : TC_OK;
+    void *flight = NULL;
+    tc_status s = c->n && !tc_meas_stopped(b->m) ? carrier->begin(b, c, &flight, err) : TC_OK;
+    if (flight)
+        s = carrier->end(flight, err);
     b->m->stats.run_seconds += tc_now() - start;
     return s;
 }
 
+struct tc_meas_flight {
+    tc_meas_jobs b;
+    size_t n;
+    void *flight; /* of the carrier; NULL: nothing is under way there */
+};
+
+tc_status tc_meas_begin(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_arena *arena, tc_record *out,
+                        tc_meas_progress *progress, void *user, tc_meas_flight **flight, tc_error *err) {
+    tc_meas_flight *f = tc_xcalloc(1, sizeof *f);
+    *f = (tc_meas_flight){.b = {m, arena, tc_xcalloc(n ? n : 1, sizeof(tc_meas_job)), progress, user}, .n = n};
+    *flight = NULL;
+    for (size_t i = 0; i < n; i++) {
+        f->b.job[i].in = &inputs[i];
+        f->b.job[i].r = &out[i];
+        begin_record(m, &f->b.job[i], arena);
+    }
+    tc_meas_call c = {.way = TC_MEAS_WAY_BATCH, .in = inputs, .n = n, .out = out};
+    tc_status s = check_inputs(m, inputs, n, err);
+    if (s == TC_OK && m->carrier->begin && n && !tc_meas_stopped(m))
+        s = m->carrier->begin(&f->b, &c, &f->flight, err);
+    if (s == TC_OK)
+        *flight = f;
+    else
+        tc_meas_abandon(f);
+    return s;
+}
+
+void tc_meas_abandon(tc_meas_flight *f) {
+    if (f && f->flight)
+        f->b.m->carrier->abandon(f->flight);
+    if (f)
+        free(f->b.job);
+    free(f);
+}
+
+tc_status tc_meas_end(tc_meas_flight *f, tc_error *err) {
+    tc_meas *m = f->b.m;
+    tc_status s = TC_OK;
+    double start = tc_now();
+    if (f->flight) {
+        s = m->carrier->end(f->flight, err);
+        m->stats.run_seconds += tc_now() - start;
+    }
+    for (size_t i = 0; i < f->n && s == TC_OK && !m->carrier->begin && !tc_meas_stopped(m); i += GROUP)
+        s = measure_group(&f->b, f->b.job + i, TC_MIN(f->n - i, (size_t)GROUP), err);
+    free(f->b.job);
+    free(f);
+    return s;
+}
+
+bool tc_meas_overlaps(const tc_meas *m) {
+    return m->carrier->begin != NULL;
+}
+
 tc_status tc_meas_batch(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_arena *arena, tc_record *out,
                         tc_meas_progress *progress, void *user, tc_error *err) {
-    tc_status s = TC_OK;
-    tc_meas_jobs b = {m, arena, tc_xcalloc(n ? n : 1, sizeof(tc_meas_job)), progress, user};
-    for (size_t i = 0; i < n; i++) {
-        b.job[i].in = &inputs[i];
-        b.job[i].r = &out[i];
-        begin_record(m, &b.job[i], arena);
-    }
-    s = check_inputs(m, inputs, n, err);
-    if (m->carrier->call && s == TC_OK)
-        s = call_whole(&b, &(tc_meas_call){.way = TC_MEAS_WAY_BATCH, .in = inputs, .n = n, .out = out}, err);
-    for (size_t i = 0; i < n && s == TC_OK && !m->carrier->call && !tc_meas_stopped(m); i += GROUP)
-        s = measure_group(&b, b.job + i, TC_MIN(n - i, (size_t)GROUP), err);
-    free(b.job);
-    return s;
+    tc_meas_flight *f;
+    tc_status s = tc_meas_begin(m, inputs, n, arena, out, progress, user, &f, err);
+    return s == TC_OK ? tc_meas_end(f, err) : s;
 }
 
 tc_status tc_meas_kernel_time(tc_meas *m, const tc_meas_input *input, int samples, tc_arena *arena, tc_record *out,
@@ -337,11 +384,11 @@ tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *inputs, size_t n, 
     }
     tc_status s = check_inputs(m, inputs, n, err);
     if (s == TC_OK)
-        s = !m->carrier->call ? take_turns(&t, done, err)
-            : !guest          ? call_whole(&b, &whole, err)
-                              : tc_fail(err, TC_BAD_INPUT,
-                                        "what runs in this process cannot take turns with what others measure: compare "
-                                                 "without the fleet");
+        s = !m->carrier->begin ? take_turns(&t, done, err)
+            : !guest           ? call_whole(&b, &whole, err)
+                               : tc_fail(err, TC_BAD_INPUT,
+                                         "what runs in this process cannot take turns with what others measure: compare "
+                                                   "without the fleet");
     free(b.job);
     return s;
 }
@@ -476,7 +523,7 @@ tc_status tc_meas_over_sizes(tc_meas *m, const tc_meas_input *programs, size_t n
     }
     tc_status s = check_inputs(m, programs, n, err);
     if (s == TC_OK)
-        s = m->carrier->call ? call_field(&f, in, err) : run_field(&f, &built, err);
+        s = m->carrier->begin ? call_field(&f, in, err) : run_field(&f, &built, err);
     free(b.job);
     return s;
 }

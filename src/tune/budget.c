@@ -175,7 +175,7 @@ int tc_tune_ramp(const tc_tune *t, int i, int f, int want) {
 
 /* A batch, but never so much that a form still waiting for its first round would get none. */
 int tc_tune_round_size(const tc_tune *t, int batch) {
-    int left = t->o.trials > 0 ? t->o.trials - t->report.trials : INT32_MAX, waiting = 0;
+    int left = t->o.trials > 0 ? t->o.trials - t->report.trials - t->flying : INT32_MAX, waiting = 0;
     for (int i = 0; i < t->n; i++)
         for (int f = 0; f < t->task[i].nform; f++)
             waiting += t->task[i].form[f].rounds == 0 && tc_tune_usable(t, i, f);

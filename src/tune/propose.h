@@ -13,6 +13,19 @@ typedef struct tc_proposals {
     bool predicted;       /* there are such scores */
 } tc_proposals;
 
+/* A round under way. */
+typedef struct tc_tune_flight {
+    tc_tune *t;
+    int task, form;
+    tc_proposals p;
+    tc_record *out; /* of them; NULL: it has not begun */
+    bool *came;     /* its record was stored */
+    bool awaited;   /* what comes counts at once */
+    tc_meas_flight *flight;
+    tc_status store; /* of the first record that could not be stored; the ones after it are not tried */
+    tc_error why;
+} tc_tune_flight;
+
 /* Up to `want` programs of form k that were never measured; n == 0: there are none. `arena` is given. */
 tc_status tc_tune_propose(tc_tune *t, form *k, tc_proposals *p, int want, tc_error *err);
 /* Fills in the scores, if the model is worth asking. */

@@ -1,6 +1,7 @@
-/* One round of one form of a task: propose candidates, measure them, commit the records, and take note of what was learnt. */
+/* One round of one form of a task: candidates are proposed, and sent off to be measured; when they have arrived, their records being stored, note is
+ * taken of what was learnt. Where candidates are measured elsewhere the next round is proposed meanwhile. */
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "measure/records/admission.h"
 #include "tune/propose.h"
@@ -63,55 +64,67 @@ static void note_record(tc_tune *t, int i, int f, const tc_record *r) {
     rep->first_error = rep->first_error ? rep->first_error : why;
 }
 
-typedef struct watcher {
-    tc_tune *t;
-    int task, form;
-    const tc_proposals *p;
-    tc_record *out;  /* of them */
-    tc_status store; /* of the first record that could not be stored; the ones after it are not tried */
-    tc_error why;
-} watcher;
-
 /* With what proposed the candidate. What is stored is what its machine took; the search goes by the common scale of all. */
-static void store(watcher *w, size_t j) {
+static void store(tc_tune_flight *w, size_t j) {
     double t0 = tc_now();
     tc_record *r = &w->out[j];
-    r->phase = tc_tune_phase_text(w->p->phase[j]);
-    r->predicted = w->p->predicted ? w->p->score[j] : NAN;
+    r->phase = tc_tune_phase_text(w->p.phase[j]);
+    r->predicted = w->p.predicted ? w->p.score[j] : NAN;
     if (w->store == TC_OK)
         w->store = tc_meas_db_insert_measured(w->t->db, r, 1, &w->why);
     tc_map_put(&w->t->known, (uint64_t)r->id, 1);
     tc_record_to_scale(r);
+    w->came[j] = true;
     w->t->report.store_seconds += tc_now() - t0;
 }
 
-/* Each is stored when it is measured: whatever ends this process loses none. */
-static void on_measured(void *user, size_t index, const tc_record *r) {
-    watcher *w = user;
-    store(w, index);
-    note_record(w->t, w->task, w->form, r);
-    if (w->t->o.progress) {
-        w->t->report.seconds = tc_now() - w->t->started;
-        w->t->o.progress(w->t->o.user, TC_TUNE_MEASURED, w->task, &w->t->report);
+static void count(tc_tune_flight *w, size_t j) {
+    tc_tune *t = w->t;
+    note_record(t, w->task, w->form, &w->out[j]);
+    if (t->o.progress) {
+        t->report.seconds = tc_now() - t->started;
+        t->o.progress(t->o.user, TC_TUNE_MEASURED, w->task, &t->report);
     }
 }
 
-static tc_status measure(tc_tune *t, int i, int f, tc_proposals *p, tc_record *out, tc_error *err) {
-    const tc_tune_form *s = &t->state[i].form[f];
+/* Each is stored when it is measured: whatever ends this process loses none. It counts when its round is waited for: what is proposed
+ * meanwhile does not depend on who was faster. */
+static void on_measured(void *user, size_t index, const tc_record *r) {
+    tc_tune_flight *w = user;
+    (void)r;
+    store(w, index);
+    if (w->awaited)
+        count(w, index);
+}
+
+static tc_status depart(tc_tune_flight *w, tc_error *err) {
+    tc_tune *t = w->t;
+    const tc_tune_form *s = &t->state[w->task].form[w->form];
+    tc_proposals *p = &w->p;
     tc_meas_input *in = TC_NEW_N(p->arena, tc_meas_input, p->n);
     for (int j = 0; j < p->n; j++)
         in[j] = (tc_meas_input){.workload = s->workload,
                                 .workload_hash = s->hash,
                                 .trace = tc_trace_text(p->arena, p->c[j].trace),
-                                .cold = t->state[i].mode == TC_MEAS_COLD,
+                                .cold = t->state[w->task].mode == TC_MEAS_COLD,
                                 .best = isfinite(s->best) ? s->best : 0};
-    watcher w = {.t = t, .task = i, .form = f, .p = p, .out = out};
-    tc_status st = tc_meas_batch(t->meas, in, (size_t)p->n, p->arena, out, on_measured, &w, err);
-    for (int j = 0; j < p->n; j++) /* where the batch failed, one may have ended without being told of */
-        if (out[j].id == 0 && out[j].error != TC_MEAS_INTERRUPTED)
-            store(&w, (size_t)j);
+    w->out = TC_NEW_N(p->arena, tc_record, p->n);
+    w->came = TC_NEW_N(p->arena, bool, p->n);
+    return tc_meas_begin(t->meas, in, (size_t)p->n, p->arena, w->out, on_measured, w, &w->flight, err);
+}
+
+static tc_status arrive(tc_tune_flight *w, tc_error *err) {
+    w->awaited = true;
+    for (int j = 0; j < w->p.n; j++)
+        if (w->came[j])
+            count(w, (size_t)j);
+    tc_status st = tc_meas_end(w->flight, err);
+    w->flight = NULL;
+    for (int j = 0; j < w->p.n; j++) /* where the batch failed, one may have ended without being told of */
+        if (!w->came[j] && w->out[j].error != TC_MEAS_INTERRUPTED)
+            store(w, (size_t)j);
     /* What was measured must not be lost silently: this outranks the measurement's own error. */
-    return w.store == TC_OK ? st : tc_fail(err, w.store, "%s", w.why.msg);
+    return w->store == TC_OK ? st : tc_fail(err, w->store, "%s", w->why.msg);
 }
 
 /* How well the model ordered candidates that it had not seen: of this round, and of the ones before with less weight. */
@@ -143,7 +156,12 @@ static void judge_model(tc_tune *t, int i, int f, const tc_proposals *p, const t
     rep->top_recall = t->recalled / t->recalls;
 }
 
-static void digest_round(tc_tune *t, int i, int f, const tc_proposals *p, const tc_record *r, double before, double form_before) {
+/* `before`, form_before: the best of the task and of the form until then. */
+static void digest(const tc_tune_flight *w, double before, double form_before) {
+    tc_tune *t = w->t;
+    const tc_proposals *p = &w->p;
+    const tc_record *r = w->out;
+    int i = w->task, f = w->form;
     task *whole = &t->task[i];
     form *k = &whole->form[f];
     int valid = 0, tried = 0;
@@ -156,16 +174,13 @@ static void digest_round(tc_tune *t, int i, int f, const tc_proposals *p, const 
         if (r[j].error == TC_MEAS_INTERRUPTED)
             continue;
         tried++;
-        tc_tune_remember(k, p->c[j].hash);
         if (r[j].program)
             tc_tune_remember(k, r[j].program);
         valid += tc_record_ok(&r[j]);
     }
     judge_model(t, i, f, p, r);
     tc_tune_pay(t, k, p, r, form_before);
-    k->rounds++;
     k->failed_rounds = valid ? 0 : k->failed_rounds + 1;
-    whole->rounds++;
     tc_tune_settle(t, i, before, tried);
     whole->barren = t->state[i].best < 0.99 * before ? 0 : whole->barren + 1;
     tc_push(&whole->history, t->state[i].best);
@@ -189,28 +204,73 @@ static tc_status pass_over(tc_tune *t, int i, int f, const tc_error *none, tc_er
     return TC_OK;
 }
 
-tc_status tc_tune_round(tc_tune *t, int i, int f, int want, int *measured, tc_error *err) {
-    tc_proposals p = {.arena = tc_arena_new()};
-    double before = t->state[i].best, form_before = t->state[i].form[f].best, t0 = tc_now();
+static tc_status propose(tc_tune_flight *w, int want, tc_error *err) {
+    tc_tune *t = w->t;
+    form *k = &t->task[w->task].form[w->form];
     tc_error none = {0};
-    tc_status st = tc_tune_propose(t, &t->task[i].form[f], &p, want, &none);
+    double t0 = tc_now();
+    tc_status st = tc_tune_propose(t, k, &w->p, want, &none);
     if (st != TC_OK)
-        st = pass_over(t, i, f, &none, err);
+        st = pass_over(t, w->task, w->form, &none, err);
     else
-        tc_tune_predict(t, &t->task[i].form[f], &p);
+        tc_tune_predict(t, k, &w->p);
     t->report.search_seconds += tc_now() - t0;
-    *measured = 0;
-    if (st == TC_OK && p.n == 0 && !tc_tune_stopped(t))
-        exhaust(t, i, f);
-    if (st == TC_OK && p.n > 0 && !tc_tune_stopped(t)) {
-        tc_record *r = TC_NEW_N(p.arena, tc_record, p.n);
-        st = measure(t, i, f, &p, r, err);
-        if (st == TC_OK)
-            digest_round(t, i, f, &p, r, before, form_before);
-        if (st == TC_OK && tc_tune_contest_due(t, i) && !tc_tune_stopped(t))
-            st = tc_tune_contest(t, i, err);
-        *measured = p.n;
-    }
-    tc_arena_free(p.arena);
     return st;
+}
+
+/* From here on the round counts, and nobody proposes the same again. */
+static void board(tc_tune_flight *w) {
+    task *whole = &w->t->task[w->task];
+    form *k = &whole->form[w->form];
+    for (int j = 0; j < w->p.n; j++)
+        tc_tune_remember(k, w->p.c[j].hash);
+    k->rounds++;
+    k->flying++;
+    whole->rounds++;
+    w->t->flying += w->p.n;
+}
+
+static void leave(tc_tune_flight *w) {
+    if (w->out) {
+        w->t->task[w->task].form[w->form].flying--;
+        w->t->flying -= w->p.n;
+    }
+    tc_arena_free(w->p.arena);
+    free(w);
+}
+
+tc_status tc_tune_begin_round(tc_tune *t, int i, int f, int want, tc_tune_flight **out, tc_error *err) {
+    tc_tune_flight *w = tc_xcalloc(1, sizeof *w);
+    *w = (tc_tune_flight){.t = t, .task = i, .form = f, .p.arena = tc_arena_new()};
+    *out = NULL;
+    tc_status st = propose(w, want, err);
+    if (st == TC_OK && w->p.n == 0 && !tc_tune_stopped(t))
+        exhaust(t, i, f);
+    if (st == TC_OK && w->p.n > 0 && !tc_tune_stopped(t)) {
+        st = depart(w, err);
+        board(w);
+        *out = st == TC_OK ? w : NULL;
+    }
+    if (!*out)
+        leave(w);
+    return st;
+}
+
+tc_status tc_tune_end_round(tc_tune_flight *w, int *measured, tc_error *err) {
+    tc_tune *t = w->t;
+    int i = w->task;
+    double before = t->state[i].best, form_before = t->state[i].form[w->form].best;
+    *measured = w->p.n;
+    tc_status st = arrive(w, err);
+    if (st == TC_OK)
+        digest(w, before, form_before);
+    leave(w);
+    if (st == TC_OK && tc_tune_contest_due(t, i) && !tc_tune_stopped(t))
+        st = tc_tune_contest(t, i, err);
+    return st;
+}
+
+void tc_tune_drop_round(tc_tune_flight *w) {
+    tc_meas_abandon(w->flight);
+    leave(w);
 }

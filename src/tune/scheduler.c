@@ -73,6 +73,12 @@ static double gain(const tc_tune *t, int i, const fastest *top) {
     return backward_share * back + (1.0 - backward_share) * forward / (1.0 + 0.5 * k->barren);
 }
 
+/* It has had no round yet, or none that gave a time. One whose first is under way has to wait for that. */
+static bool is_new(const tc_tune *t, int i, int f) {
+    const form *k = &t->task[i].form[f];
+    return k->rounds == 0 || (k->flying == 0 && !isfinite(t->state[i].form[f].best));
+}
+
 int tc_tune_next_form(const tc_tune *t, int i) {
     const tc_tune_state *s = &t->state[i];
     int best = -1;
@@ -81,7 +87,7 @@ int tc_tune_next_form(const tc_tune *t, int i) {
         if (!tc_tune_usable(t, i, f) || (s->at_roof && t->task[i].form[f].rounds > 0 && !tc_tune_rival(t, i, f)))
             continue;
         int rounds = t->task[i].form[f].rounds;
-        if (rounds == 0 || !isfinite(s->form[f].best))
+        if (is_new(t, i, f))
             return f;
         double cost = (1.0 + rounds) * pow(s->form[f].best / s->best, preference);
         if (cost < least) {
@@ -94,7 +100,7 @@ int tc_tune_next_form(const tc_tune *t, int i) {
 
 bool tc_tune_waits(const tc_tune *t, int i) {
     int f = tc_tune_next_form(t, i);
-    return f >= 0 && (t->task[i].form[f].rounds == 0 || !isfinite(t->state[i].form[f].best));
+    return f >= 0 && is_new(t, i, f);
 }
 
 static int next_of(const tc_tune *t, bool patient) {

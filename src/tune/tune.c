@@ -297,6 +297,7 @@ void tc_tune_free(tc_tune *t) {
     tc_map_free(&t->known);
     tc_vec_free(&t->spent);
     tc_vec_free(&t->latency);
+    tc_vec_free(&t->flight);
     tc_tune_elders_free(t);
     tc_cost_free(t->model);
     tc_cost_local_free(t->local);
@@ -339,25 +340,56 @@ static bool can_go_on(const tc_tune *t, int batch) {
     return !tc_tune_stopped(t) && tc_tune_round_size(t, batch) > 0 && tc_tune_next_task(t) >= 0;
 }
 
+/* Proposes a round, of which measuring begins. Where nothing is left to propose none does. */
+static tc_status begin_round(tc_tune *t, int batch, tc_error *err) {
+    tc_tune_flight *flight;
+    TC_TRY(tc_tune_share(t, err));
+    if (!can_go_on(t, batch)) /* the others may have spent what was left */
+        return TC_OK;
+    int i = tc_tune_next_task(t), f = tc_tune_next_form(t, i);
+    if (t->report.measured == 0) /* what is in the database, and what others left */
+        TC_TRY(tc_tune_learn(t, err));
+    TC_TRY(tc_tune_learn_form(t, &t->task[i].form[f], err));
+    tell(t, TC_TUNE_ROUND_STARTED, i);
+    TC_TRY(tc_tune_begin_round(t, i, f, tc_tune_ramp(t, i, f, tc_tune_round_size(t, batch)), &flight, err));
+    if (flight)
+        tc_push(&t->flight, flight);
+    else
+        tell(t, TC_TUNE_ROUND_DONE, i);
+    return TC_OK;
+}
+
+/* Waits for the round that began first. */
+static tc_status end_round(tc_tune *t, tc_error *err) {
+    tc_tune_flight *flight = t->flight.data[0];
+    int measured, i = flight->task;
+    memmove(t->flight.data, t->flight.data + 1, --t->flight.len * sizeof(flight));
+    TC_TRY(tc_tune_end_round(flight, &measured, err));
+    tc_tune_foresee(t);
+    tell(t, TC_TUNE_ROUND_DONE, i);
+    return measured && !tc_tune_stopped(t) ? tc_tune_learn(t, err) : TC_OK;
+}
+
+static tc_status rounds(tc_tune *t, int batch, tc_error *err) {
+    int usual = tc_meas_overlaps(t->meas) ? 2 : 1, most = t->o.rounds_at_once > 0 ? t->o.rounds_at_once : usual;
+    do {
+        while (t->flight.len < (size_t)most && can_go_on(t, batch))
+            TC_TRY(begin_round(t, batch, err));
+        if (t->flight.len)
+            TC_TRY(end_round(t, err));
+    } while (t->flight.len || can_go_on(t, batch));
+    return TC_OK;
+}
+
 static tc_status search(tc_tune *t, int batch, tc_error *err) {
     tc_meas_set_deadline(t->meas, isfinite(t->deadline) ? t->deadline : 0);
-    while (can_go_on(t, batch)) {
-        TC_TRY(tc_tune_share(t, err));
-        if (!can_go_on(t, batch)) /* the others may have spent what was left */
-            break;
-        int measured = 0, i = tc_tune_next_task(t), f = tc_tune_next_form(t, i);
-        if (t->report.measured == 0) /* what is in the database, and what others left */
-            TC_TRY(tc_tune_learn(t, err));
-        TC_TRY(tc_tune_learn_form(t, &t->task[i].form[f], err));
-        tell(t, TC_TUNE_ROUND_STARTED, i);
-        TC_TRY(tc_tune_round(t, i, f, tc_tune_ramp(t, i, f, tc_tune_round_size(t, batch)), &measured, err));
-        tc_tune_foresee(t);
-        tell(t, TC_TUNE_ROUND_DONE, i);
-        if (measured && !tc_tune_stopped(t))
-            TC_TRY(tc_tune_learn(t, err));
-    }
-    t->report.end = tc_tune_why_ended(t);
-    return TC_OK;
+    tc_status s = rounds(t, batch, err);
+    for (size_t k = 0; k < t->flight.len; k++)
+        tc_tune_drop_round(t->flight.data[k]);
+    t->flight.len = 0;
+    if (s == TC_OK)
+        t->report.end = tc_tune_why_ended(t);
+    return s;
 }
 
 static tc_status run(tc_tune *t, tc_error *err) {

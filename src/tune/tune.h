@@ -152,6 +152,9 @@ typedef enum tc_tune_event {
 /* `task`: index into report->task, -1 where none is meant. Called from the tuning thread. */
 typedef void tc_tune_progress(void *user, tc_tune_event event, int task, const tc_tune_report *report);
 
+/* One is measured while the next is proposed; each more is proposed without the results of one more. */
+enum { TC_TUNE_MOST_ROUNDS = 8 };
+
 typedef struct tc_tune_options {
     const tc_target *target; /* must run here */
     int trials;              /* in all, shared among the tasks; 0: no limit */
@@ -173,6 +176,7 @@ typedef struct tc_tune_options {
     tc_tune_progress *progress;        /* may be NULL */
     void *user;
     tc_tune_timing timing;   /* how tasks are timed, unless all of it is simulated */
+    int rounds_at_once;      /* under way, up to TC_TUNE_MOST_ROUNDS; 0: 2 where candidates are measured elsewhere, else 1 */
     tc_meas_options measure; /* target, threads, seed and stop are filled in; mode: SIMULATED, or left to `timing` */
 } tc_tune_options;
 

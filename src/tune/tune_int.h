@@ -39,8 +39,9 @@ typedef struct form {
     tc_ctx *ctx;
     tc_space *space; /* made on first use */
     double flops;
-    int group; /* for the cost model: unique among the forms of all tasks */
-    int rounds;
+    int group;                      /* for the cost model: unique among the forms of all tasks */
+    int rounds;                     /* those under way included */
+    int flying;                     /* of them, under way */
     double pay[TC_TUNE_NPHASES];    /* what a trial of each phase gained lately (propose.c) */
     int failed_rounds;              /* rounds in a row without a valid candidate */
     TC_VEC(uint64_t) seen;          /* hashes of measured programs, sorted */
@@ -85,13 +86,18 @@ struct tc_tune {
     double peak_gflops;                           /* the highest seen */
     bool warned;                                  /* of a busy machine */
     double started, deadline;                     /* deadline: of the search; INFINITY: none */
+    int flying;                                   /* candidates of rounds under way */
+    TC_VEC(struct tc_tune_flight *) flight;       /* these rounds, in the order in which they began */
 };
 
 /* recall.c: what the database has becomes part of the state; and what others have stored there since. */
 tc_status tc_tune_recall(tc_tune *t, tc_error *err);
 tc_status tc_tune_share(tc_tune *t, tc_error *err);
-/* round.c: one round of form f of task i with at most `want` candidates. *measured: how many were. */
-tc_status tc_tune_round(tc_tune *t, int i, int f, int want, int *measured, tc_error *err);
+/* round.c: one round of form f of task i with at most `want` candidates, of which measuring begins. NULL: there are none. */
+tc_status tc_tune_begin_round(tc_tune *t, int i, int f, int want, struct tc_tune_flight **out, tc_error *err);
+/* Waits for it. *measured: how many were. Results of rounds count in the order in which they are ended. */
+tc_status tc_tune_end_round(struct tc_tune_flight *w, int *measured, tc_error *err);
+void tc_tune_drop_round(struct tc_tune_flight *w); /* without waiting; what was measured by then is stored */
 /* What the state and the report say of trials follows from the counts of the forms and of errors. */
 void tc_tune_tally(tc_tune *t);
 /* A measured program counts for its form and task. */

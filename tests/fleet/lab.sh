@@ -153,6 +153,6 @@ lab_tune() { # TRIALS DATABASE [OPTIONS...]: on the machine that $on says
     lab_trials=$1
     lab_db=$2
     shift 2
-    ${on:-} "$TCTUNE" tune --te gemm.te --trials "$lab_trials" --batch 16 --threads 1 --deterministic-measure --start-from none --stop-at-roof 9 \
-        --db "$lab_db" "$@"
+    ${on:-} "$TCTUNE" tune --te gemm.te --trials "$lab_trials" --batch 16 --rounds-at-once 2 --threads 1 --deterministic-measure --start-from none \
+        --stop-at-roof 9 --db "$lab_db" "$@"
 }

@@ -34,7 +34,8 @@ def test_measures(gemm):
 def test_every_option_is_taken(gemm, tmp_path):
     with tctune.tune(gemm, trials=4, threads=1, db="first.db") and tctune.Database("first.db") as db:
         db.export("first.jsonl")
-    report = tctune.tune(gemm, trials=4, minutes=5, threads=1, db=tmp_path / "t.db", target="native", stop_at_roof=0.5, batch=2, seed=7,
+    report = tctune.tune(gemm, trials=4, minutes=5, threads=1, db=tmp_path / "t.db", target="native", stop_at_roof=0.5, batch=2,
+                         rounds_at_once=2, seed=7,
                          accuracy="strict", precision="f32", mode="hot", search="phases", phases=["construct", "descent"],
                          start_from=["first.jsonl"])
     assert report.trials >= 1

@@ -57,7 +57,10 @@ static void shares_follow_pay(void **state) {
     int count[2][TC_TUNE_NPHASES] = {0};
     tc_error err;
     int measured;
-    assert_int_equal(tc_tune_round(t, 0, 0, 12, &measured, &err), TC_OK);
+    tc_tune_flight *flight;
+    assert_int_equal(tc_tune_begin_round(t, 0, 0, 12, &flight, &err), TC_OK);
+    assert_non_null(flight);
+    assert_int_equal(tc_tune_end_round(flight, &measured, &err), TC_OK);
     for (int which = 0; which < 2; which++) {
         tc_proposals p = {.arena = tc_arena_new()};
         memset(k->pay, 0, sizeof k->pay);

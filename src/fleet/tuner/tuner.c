@@ -154,6 +154,7 @@ void tc_fleet_leave(tc_fleet *f) {
     tc_fleet_bus_close(f->bus);
     tc_meas_db_close(f->db);
     tc_vec_free(&f->barred);
+    tc_vec_free(&f->errands);
     tc_fleet_scale_free(&f->scale);
     tc_arena_free(f->arena);
     free(f);

@@ -7,6 +7,8 @@
 #include "fleet/tuner/tuner.h"
 #include "measure/records/database.h"
 
+typedef struct errand errand;
+
 struct tc_fleet {
     tc_fleet_bus *bus;
     tc_arena *arena; /* of its texts */
@@ -22,7 +24,10 @@ struct tc_fleet {
     int64_t last_id;          /* of what was recorded there before */
     uint64_t session, serial; /* make jobs that are wanted anew other ones */
     TC_VEC(const char *) barred;
-    tc_fleet_scale scale; /* of the workers that have answered */
+    tc_fleet_scale scale;     /* of the workers that have answered */
+    TC_VEC(errand *) errands; /* calls that are under way, in the order in which they were begun */
+    double heard, looked;     /* when a result came last, and when the stream was looked at */
+    bool forgotten;           /* something may be in the queue that nobody waits for */
 };
 
 /* Says that this tuner is there, and looks around, when it is time to. */
