@@ -5,6 +5,8 @@
 
 #include "fleet/orders.h"
 #include "fleet/worker/serve.h"
+#include "measure/machine/caches.h"
+#include "measure/machine/peak.h"
 #include "support/log.h"
 
 static tc_status check(const tctune_fleet *given, tctune_fleet *o, tc_error *err) {
@@ -54,6 +56,16 @@ tc_status api_fleet_join(const tctune_fleet *given, const char *work, const char
 
 /* ---- workers ---- */
 
+/* What tuners go by who are elsewhere. */
+static void measure_machine(const tc_target *t, tc_fleet_serve_options *o) {
+    enum { TIMES = 3 }; /* something else may run during one */
+    tc_meas_caches caches = tc_meas_known_caches(&t->machine);
+    for (int i = 0; i < TIMES; i++)
+        o->gflops = TC_MAX(o->gflops, tc_meas_measure_fma(t->machine.cores, tc_meas_peak_seconds(0.1)));
+    o->gbytes = caches.memory_gbs;
+    o->last_cache = caches.last;
+}
+
 static tc_status serve(const tctune_worker_options *options, tc_error *err) {
     tctune_worker_options o;
     tctune_fleet fleet;
@@ -72,6 +84,7 @@ static tc_status serve(const tctune_worker_options *options, tc_error *err) {
                                  .stop = o.stop ? o.stop : &never,
                                  .ready = o.ready,
                                  .user = o.user};
+    measure_machine(t, &so);
     tc_status s = tc_fleet_serve(&so, err);
     tc_target_free(t);
     return s;

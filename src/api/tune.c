@@ -106,6 +106,16 @@ static tc_status open_target(const tctune_tune_options *o, tctune_session *s, tc
     return api_target(tc_fleet_target(s->fleet), tc_fleet_threads(s->fleet), &s->target, err);
 }
 
+/* The machine that is tuned for is not this one: last cache and peak are those of the workers. */
+static void take_machine(tctune_session *s) {
+    double gflops;
+    int64_t last;
+    tc_fleet_machine(s->fleet, &gflops, &last);
+    s->target->native = false;
+    s->target->machine.l3 = last > 0 ? last : s->target->machine.l3;
+    s->o.peak_gflops = s->o.measure.mode == TC_MEAS_SIMULATED ? 0 : gflops;
+}
+
 static tc_status open_session(tctune_work *work, const tctune_tune_options *options, tctune_session **out, tc_error *err) {
     tctune_tune_options o;
     TC_TRY(API_OPTIONS(o, options, err));
@@ -119,6 +129,8 @@ static tc_status open_session(tctune_work *work, const tctune_tune_options *opti
     s->now = &s->last;
     TC_TRY(open_target(&o, s, err));
     TC_TRY(read_options(&o, s, err));
+    if (s->fleet)
+        take_machine(s);
     TC_TRY(tc_graph_search_new(work->w, &s->search, err));
     TC_TRY(tc_tune_start_records(o.start_from, api_length(o.start_from), &s->o.library, err));
     return tc_meas_db_open(o.database, TC_MEAS_DB_WRITE, &s->db, err);

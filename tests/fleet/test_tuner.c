@@ -579,6 +579,52 @@ static void a_tuner_that_is_started_again_finds_its_results(void **state) {
     tc_fleet_leave(f);
 }
 
+/* What it finds may be the best: it is confirmed by another worker, and asked of nobody anew. */
+static void results_that_are_found_are_confirmed(void **state) {
+    (void)state;
+    start("w1", "1");
+    start("w2", "1");
+    await_workers(2);
+    for (int i = 0; i < 3; i++) {
+        tc_fleet *f = join();
+        compare_batch(f);
+        tc_fleet_leave(f);
+    }
+}
+
+/* Two batches under way share the queue and what is heard, and are ended in any order. */
+static void batches_are_under_way_at_once(void **state) {
+    (void)state;
+    enum { HALF = MANY / 2 };
+    start("w1", "1");
+    start("w2", "1");
+    await_workers(2);
+    tc_fleet *f = join();
+    tc_meas *m = measuring(f), *here = measuring(NULL);
+    tc_meas_flight *flight[3];
+    tc_meas_input in[MANY];
+    tc_record got[MANY], want[MANY];
+    int told[2][MANY] = {{0}};
+    for (int i = 0; i < MANY; i++)
+        in[i] = input(i);
+    assert_true(tc_meas_overlaps(m) && !tc_meas_overlaps(here));
+    check(tc_meas_begin(m, in, HALF, arena, got, count, told[0], &flight[0], &err));
+    check(tc_meas_begin(m, in + HALF, MANY - HALF, arena, got + HALF, count, told[1], &flight[1], &err));
+    check(tc_meas_end(flight[1], &err));
+    check(tc_meas_begin(m, in, HALF, arena, want, NULL, NULL, &flight[2], &err));
+    check(tc_meas_end(flight[0], &err));
+    tc_meas_abandon(flight[2]);
+    check(tc_meas_batch(here, in, MANY, arena, want, NULL, NULL, &err));
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(i < HALF ? told[0][i] : told[1][i - HALF], 1);
+        assert_int_equal(got[i].error, want[i].error);
+        assert_memory_equal(got[i].times, want[i].times, got[i].ntimes * sizeof(double));
+    }
+    tc_meas_free(m);
+    tc_meas_free(here);
+    tc_fleet_leave(f);
+}
+
 static void stopping_leaves_the_rest_unmeasured(void **state) {
     (void)state;
     pid_t w = start("w1", "1");
@@ -674,6 +720,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(deleted_streams_are_made_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_server_that_is_restarted_loses_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_tuner_that_is_started_again_finds_its_results, setup, teardown),
+        cmocka_unit_test_setup_teardown(results_that_are_found_are_confirmed, setup, teardown),
+        cmocka_unit_test_setup_teardown(batches_are_under_way_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(stopping_leaves_the_rest_unmeasured, setup, teardown),
         cmocka_unit_test_setup_teardown(keys_choose_workers, setup, teardown),
         cmocka_unit_test_setup_teardown(without_workers_waiting_ends, setup, teardown),

@@ -224,9 +224,11 @@ static void close_fleet(void *state) {
     (void)state; /* whoever joined it leaves it */
 }
 
+/* As its workers said when they began. */
 static double peak(const tc_meas *m, double seconds) {
-    (void)m, (void)seconds; /* that of another machine */
-    return 0;
+    const tc_fleet *f = tc_meas_carried(m);
+    (void)seconds;
+    return f->gflops;
 }
 
 static size_t restarts(const void *state) {

@@ -139,7 +139,7 @@ static tc_status next_order(errand *e, bool *wanted, tc_error *err) {
         if (mail.text && !fleet_bars(e->f, mail.worker))
             TC_TRY(errand_take(e, o, &mail, err));
     }
-    *wanted = !o->done && !o->asked;
+    *wanted = !o->done && !o->asked && !o->claim;
     return TC_OK;
 }
 

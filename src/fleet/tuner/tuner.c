@@ -68,6 +68,20 @@ tc_status fleet_nobody(const tc_fleet *f, const tc_fleet_crowd *c, const char *k
                    tc_fleet_bus_url(f->bus), key, tc_fleet_build(c->arena), keys_there_are(c), who_rests(c, key));
 }
 
+static void count_workers(tc_fleet *f, const tc_fleet_crowd *c) {
+    f->workers = 0;
+    f->last_cache = 0;
+    for (size_t i = 0; i < c->workers.len; i++) {
+        const tc_fleet_worker *w = &c->workers.data[i];
+        if (strcmp(w->key, f->key) != 0 || !tc_fleet_is_serving(w) || fleet_bars(f, w->name))
+            continue;
+        f->workers++;
+        f->gflops = TC_MAX(f->gflops, w->gflops);
+        if (w->l3 > 0)
+            f->last_cache = f->last_cache > 0 ? TC_MIN(f->last_cache, w->l3) : w->l3;
+    }
+}
+
 /* ---- joining ---- */
 
 static tc_status choose_key(tc_fleet *f, const tc_fleet_options *o, tc_fleet_crowd *c, tc_error *err) {
@@ -82,6 +96,7 @@ static tc_status choose_key(tc_fleet *f, const tc_fleet_options *o, tc_fleet_cro
     f->key = tc_arena_strdup(f->arena, w->key);
     f->target = tc_arena_strdup(f->arena, w->target);
     f->threads = w->threads;
+    count_workers(f, c);
     return TC_OK;
 }
 
@@ -168,6 +183,11 @@ int tc_fleet_threads(const tc_fleet *f) {
     return f->threads;
 }
 
+void tc_fleet_machine(const tc_fleet *f, double *gflops, int64_t *last_cache) {
+    *gflops = f->gflops;
+    *last_cache = f->last_cache;
+}
+
 /* ---- being there ---- */
 
 static int by_size(const void *a, const void *b) {
@@ -220,14 +240,6 @@ static void weigh(void *user, const char *text, double age) {
     (void)age;
     if (tc_fleet_tuner_read(text, w->a, &t, &why) == TC_OK && strcmp(t.key, w->f->key) == 0 && strcmp(t.name, w->f->tuner) != 0)
         tc_push(&w->weights, t.weight);
-}
-
-static void count_workers(tc_fleet *f, const tc_fleet_crowd *c) {
-    f->workers = 0;
-    for (size_t i = 0; i < c->workers.len; i++) {
-        const tc_fleet_worker *w = &c->workers.data[i];
-        f->workers += strcmp(w->key, f->key) == 0 && tc_fleet_is_serving(w) && !fleet_bars(f, w->name);
-    }
 }
 
 tc_status fleet_look_around(tc_fleet *f, tc_fleet_crowd *c, tc_error *err) {

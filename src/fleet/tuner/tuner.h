@@ -30,6 +30,9 @@ void tc_fleet_leave(tc_fleet *f);
 /* What its workers measure for. They live as long as f. */
 const char *tc_fleet_target(const tc_fleet *f);
 int tc_fleet_threads(const tc_fleet *f);
+/* As its workers tell of their machines, now. *gflops: multiply-adds a second, of the fastest; *last_cache: bytes that each of them gets. 0: none
+ * knows. */
+void tc_fleet_machine(const tc_fleet *f, double *gflops, int64_t *last_cache);
 
 /* A batch is jobs of some candidates each, which a worker answers one by one; candidates in turns, and programs over sizes, are one, so
  * that one worker has them. Records name the worker as their host. A job whose worker, or whose server, fails is measured by another;

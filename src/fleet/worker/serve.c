@@ -230,7 +230,7 @@ static void describe_machine(fleet_worker *w) {
         return;
     w->told.l1 = t->machine.l1;
     w->told.l2 = t->machine.l2;
-    w->told.l3 = t->machine.l3;
+    w->told.l3 = w->o->last_cache > 0 ? w->o->last_cache : t->machine.l3;
     tc_target_free(t);
 }
 
@@ -246,7 +246,9 @@ static tc_status introduce(fleet_worker *w, tc_error *err) {
                                 .build = build,
                                 .state = TC_FLEET_SERVING,
                                 .why = "",
-                                .threads = o->threads};
+                                .threads = o->threads,
+                                .gflops = o->gflops,
+                                .gbytes = o->gbytes};
     w->self = (tc_fleet_self){.key = w->told.key, .name = w->told.name, .boot = o->boot ? o->boot : this_boot(w->arena)};
     describe_machine(w);
     if (!tc_fleet_is_word(w->told.name))
