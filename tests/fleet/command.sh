@@ -125,6 +125,8 @@ cmp -s here there || fail "the fleet's records are others"
 # ---- measured in earnest, by the worker's own processes ----
 run 0 "$TCTUNE" measure --te gemm.te --sched y.sched --threads 1 --repeats 3 --db real.db --fleet "$url"
 says out "verified"
+run 0 "$TCTUNE" tune --te gemm.te --trials 2 --threads 1 --start-from none --db peak.db --fleet "$url"
+! grep -q "nan %" out || fail "the peak that the worker tells of is not used"
 run 0 "$TCTUNE" fleet status --nats "$url" --json
 says out '"name": "board"'
 run 0 "$TCTUNE" fleet status --nats "$url"
