@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "codegen/target/llvm.h"
 #include "codegen/target/target_int.h"
 #include "support/system/fs.h"
+#include "support/vec.h"
 
 /* "32K", "1024K", "32M"; 0 when the file is not there. */
 static int64_t read_size(const char *path) {
@@ -43,13 +45,43 @@ static int64_t cache_bytes(int name, int level) {
     return v > 0 ? v : sysconf(name);
 }
 
+/* LLVM asks /proc/cpuinfo, which has not all features that our code uses, and under an emulator none of its processor's: the kernel, or the
+ * emulator in its place, tells each process. */
+#ifdef __aarch64__
+static char *features_of_host(void) {
+    static const struct {
+        unsigned long word;
+        int bit;
+        const char *text;
+    } TOLD[] = {{AT_HWCAP, 20, ",+dotprod"},
+                {AT_HWCAP, 22, ",+sve"},
+                {AT_HWCAP2, 1, ",+sve2"},
+                {AT_HWCAP2, 13, ",+i8mm"},
+                {AT_HWCAP2, 14, ",+bf16"}};
+    tc_strbuf b = {0};
+    char *known = tc_cg_own_text(LLVMGetHostCPUFeatures());
+    tc_sb_add(&b, known);
+    free(known);
+    for (size_t i = 0; i < TC_LEN(TOLD); i++)
+        if (getauxval(TOLD[i].word) >> TOLD[i].bit & 1)
+            tc_sb_add(&b, TOLD[i].text);
+    char *all = tc_xstrdup(tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return all;
+}
+#else
+static char *features_of_host(void) {
+    return tc_cg_own_text(LLVMGetHostCPUFeatures());
+}
+#endif
+
 static tc_cg_host host;
 
 static void ask(void) {
     host = (tc_cg_host){
         .triple = tc_cg_own_text(LLVMGetDefaultTargetTriple()),
         .cpu = tc_cg_own_text(LLVMGetHostCPUName()),
-        .features = tc_cg_own_text(LLVMGetHostCPUFeatures()),
+        .features = features_of_host(),
         .l1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 1),
         .l2 = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 2),
         .l3 = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 3),

@@ -13,6 +13,7 @@
 #include "support/hash.h"
 #include "support/log.h"
 #include "support/strbuf.h"
+#include "support/system/emulation.h"
 #include "support/system/fs.h"
 #include "support/system/user_folder.h"
 #include "support/vec.h"
@@ -192,13 +193,14 @@ static bool of_json(const json_t *j, int64_t reported, tc_meas_caches *c) {
     return c->walks > 0 && c->reported == reported && c->last > 0 && c->last <= reported && c->memory_gbs > 0;
 }
 
-/* Of this machine, with as many cores as are used. NULL: nothing is kept. malloc'ed. */
+/* Of this machine, or of its emulated processor, with as many cores as are used. NULL: nothing is kept. malloc'ed. */
 static char *kept_path(const tc_machine *m) {
     char host[256] = "", *folder = tc_user_folder(), *path = NULL;
     tc_strbuf b = {0};
     if (folder) {
         gethostname(host, sizeof host - 1);
-        tc_sb_printf(&b, "%s %d %lld %lld %lld", host, m->cores, (long long)m->l1, (long long)m->l2, (long long)m->l3);
+        tc_sb_printf(&b, "%s %d %lld %lld %lld%s", host, m->cores, (long long)m->l1, (long long)m->l2, (long long)m->l3,
+                     tc_is_emulated() ? " emulated" : "");
         tc_digest key = tc_digest_of(b.data, b.len);
         tc_sb_clear(&b);
         tc_sb_printf(&b, "%s/caches-%s.json", folder, key.hex);

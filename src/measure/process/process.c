@@ -18,6 +18,7 @@
 
 #include "measure/sandbox/sandbox.h"
 #include "support/log.h"
+#include "support/system/emulation.h"
 #include "support/system/stop.h"
 #include "support/vec.h"
 
@@ -70,11 +71,19 @@ static char **environment(const tc_meas_proc_options *o, tc_strbuf *cache) {
     return env;
 }
 
+/* What a worker is started with. */
+typedef struct start {
+    int fd, log;
+    pid_t parent;
+    char **env;
+    char **by; /* the command where an emulator runs this process; NULL: none does */
+} start;
+
 /* Runs in the child between fork and exec: async-signal-safe calls only. */
-static void become_worker(const tc_meas_proc_options *o, int fd, int log, pid_t parent, char **env) {
+static void become_worker(const tc_meas_proc_options *o, const start *s) {
     sigset_t none;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
+    if (getppid() != s->parent)
         _exit(1);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -83,8 +92,8 @@ static void become_worker(const tc_meas_proc_options *o, int fd, int log, pid_t 
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL); /* how the limit of the log ends it; an interpreter that started the tuner may ignore both */
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int socket = fcntl(fd, F_DUPFD_CLOEXEC, 16); /* out of the way of 0..3 */
-    int words = fcntl(log, F_DUPFD_CLOEXEC, 16);
+    int socket = fcntl(s->fd, F_DUPFD_CLOEXEC, 16); /* out of the way of 0..3 */
+    int words = fcntl(s->log, F_DUPFD_CLOEXEC, 16);
     if (null < 0 || socket < 0 || words < 0)
         _exit(126);
     dup2(null, 0);
@@ -94,7 +103,7 @@ static void become_worker(const tc_meas_proc_options *o, int fd, int log, pid_t 
     syscall(SYS_close_range, WORKER_FD + 1, ~0U, 0);
     tc_sandbox_limit(o->memory_limit);
     char *argv[] = {(char *)(uintptr_t) "tctune-worker", (char *)(uintptr_t)o->arg, NULL};
-    execve(o->exe, argv, env);
+    execve(s->by ? s->by[0] : o->exe, s->by ? s->by : argv, s->env);
     _exit(127);
 }
 
@@ -107,12 +116,17 @@ static tc_status spawn(tc_meas_proc *p, tc_error *err) {
     p->log = memfd_create("tctune-worker-log", MFD_CLOEXEC);
     fcntl(p->log, F_SETFL, O_APPEND);
     tc_strbuf cache = {0};
-    char **env = environment(&p->opt, &cache);
-    pid_t parent = getpid(), pid = p->log < 0 ? -1 : fork();
+    start s = {.fd = pair[1],
+               .log = p->log,
+               .parent = getpid(),
+               .env = environment(&p->opt, &cache),
+               .by = tc_emulated_command(p->opt.exe, p->opt.arg)};
+    pid_t pid = p->log < 0 ? -1 : fork();
     if (pid == 0)
-        become_worker(&p->opt, pair[1], p->log, parent, env);
+        become_worker(&p->opt, &s);
     int error = errno;
-    free(env);
+    free(s.env);
+    free(s.by);
     tc_strbuf_free(&cache);
     close(pair[1]);
     if (pid < 0) {

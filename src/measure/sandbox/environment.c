@@ -8,9 +8,10 @@
 #include "measure/sandbox/sandbox.h"
 #include "support/vec.h"
 
-/* Beginnings of names. Wherever threads are bound or how long they spin is part of what is measured. */
-static const char *const KEPT[] = {"LD_LIBRARY_PATH=", "OMP_",          "GOMP_",         "KMP_",          "TCTUNE_",
-                                   "ASAN_OPTIONS=",    "LSAN_OPTIONS=", "TSAN_OPTIONS=", "UBSAN_OPTIONS="};
+/* Beginnings of names. Wherever threads are bound or how long they spin is part of what is measured; an emulator is told where libraries
+ * are. */
+static const char *const KEPT[] = {"LD_LIBRARY_PATH=", "OMP_",          "GOMP_",         "KMP_",           "TCTUNE_",
+                                   "ASAN_OPTIONS=",    "LSAN_OPTIONS=", "TSAN_OPTIONS=", "UBSAN_OPTIONS=", "QEMU_LD_PREFIX="};
 
 /* What asks a process to write files: a worker can write none. */
 static const char *const LEFT_OUT[] = {"TCTUNE_PERF=", "TCTUNE_PROFILE="};

@@ -1,0 +1,64 @@
+/* What emulation.h describes. An emulator answers what its program asks about itself, under the names that programs use for that: of
+ * /proc/self/exe that it is the program, of /proc/self/cmdline the program's arguments. /proc/thread-self it leaves to the kernel, whose
+ * process is the emulator, with the program and its arguments behind its own. Where both names say the same nothing stands between. */
+#include "support/system/emulation.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/alloc.h"
+#include "support/system/fs.h"
+
+enum { LONGEST = 1 << 17 /* bytes of a command line */ };
+
+static bool link_of(const char *path, char out[PATH_MAX]) {
+    ssize_t n = readlink(path, out, PATH_MAX - 1);
+    out[n > 0 ? n : 0] = 0;
+    return n > 0;
+}
+
+bool tc_is_emulated(void) {
+    char seen[PATH_MAX], run[PATH_MAX];
+    return link_of("/proc/self/exe", seen) && link_of("/proc/thread-self/exe", run) && strcmp(seen, run) != 0;
+}
+
+/* Reads a command line, words that each end with a zero; how many. 0: it is not known. */
+static size_t words_of(const char *path, char text[LONGEST]) {
+    size_t n = tc_fs_read_head(path, text, LONGEST), words = 0;
+    for (size_t i = 0; i < n; i++)
+        words += text[i] == 0;
+    return n < LONGEST ? words : 0;
+}
+
+/* `n` words of `text`, of which the first is `first`, and two more. */
+static char **join(const char *first, const char *text, size_t n, const char *program, const char *argument) {
+    const char *end = text;
+    for (size_t i = 0; i < n; i++)
+        end += strlen(end) + 1;
+    const char *rest = text + strlen(text) + 1;
+    size_t words = (n + 3) * sizeof(char *),
+           sizes[] = {strlen(first) + 1, (size_t)(end - rest), strlen(program) + 1, strlen(argument) + 1};
+    const char *from[] = {first, rest, program, argument};
+    char **out = tc_xcalloc(1, words + sizes[0] + sizes[1] + sizes[2] + sizes[3]), *at = (char *)out + words;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++, at += sizes[i - 1])
+        memcpy(at, from[i], sizes[i]);
+    at = (char *)out + words;
+    for (size_t i = 0; i < n + 2; i++, at += strlen(at) + 1)
+        out[i] = at;
+    return out;
+}
+
+char **tc_emulated_command(const char *program, const char *argument) {
+    char own[PATH_MAX], emulator[PATH_MAX], **out = NULL;
+    bool itself = strcmp(program, "/proc/self/exe") == 0;
+    if (!tc_is_emulated() || !link_of("/proc/thread-self/exe", emulator) || (itself && !link_of(program, own)))
+        return NULL;
+    char *all = tc_xcalloc(1, 2 * LONGEST);
+    size_t seen = words_of("/proc/self/cmdline", all + LONGEST), run = words_of("/proc/thread-self/cmdline", all);
+    if (seen > 0 && run > seen)
+        out = join(emulator, all, run - seen, itself ? own : program, argument);
+    free(all);
+    return out;
+}
