@@ -64,7 +64,7 @@ endif()
 set(TCTUNE_D3_FILES)
 foreach(module array path format time time-format collection color interpolate scale selection shape axis)
     string(MAKE_C_IDENTIFIER TCTUNE_D3_${module} variable)
-    find_file(${variable} d3-${module}.min.js PATHS /usr/share/nodejs/d3-${module}/dist NO_DEFAULT_PATH)
+    find_file(${variable} d3-${module}.min.js PATHS /usr/share/nodejs/d3-${module}/dist NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
     mark_as_advanced(${variable})
     if(NOT ${variable})
         message(FATAL_ERROR "D3: d3-${module}.min.js not found; install the package node-d3-${module} (scripts/install-deps.sh names every "

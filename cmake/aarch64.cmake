@@ -1,0 +1,26 @@
+# Builds for aarch64 with Debian's cross compiler and the libraries of a folder (scripts/sysroot-aarch64); what is run while it is built
+# runs under qemu, as tests of it do.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+if(NOT TCTUNE_SYSROOT)
+    set(TCTUNE_SYSROOT ${CMAKE_CURRENT_LIST_DIR}/../build/sysroot-aarch64)
+endif()
+get_filename_component(TCTUNE_SYSROOT ${TCTUNE_SYSROOT} ABSOLUTE)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TCTUNE_SYSROOT)
+if(NOT EXISTS ${TCTUNE_SYSROOT}/.whole)
+    message(FATAL_ERROR "there are no libraries for aarch64 in ${TCTUNE_SYSROOT}: scripts/sysroot-aarch64 gets them")
+endif()
+set(CMAKE_SYSROOT ${TCTUNE_SYSROOT})
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L ${TCTUNE_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${TCTUNE_SYSROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${TCTUNE_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${TCTUNE_SYSROOT}/usr/share/pkgconfig)
+
+# The C headers of LLVM are the same for all architectures, and so is ONNX's schema.
+set(TCTUNE_LLVM_INCLUDE /usr/lib/llvm-19/include CACHE PATH "Headers of LLVM 19")
+set(TCTUNE_ONNX_PROTO_DIR /usr/include CACHE PATH "Where onnx/onnx.proto is")
