@@ -17,7 +17,10 @@ typedef struct tctune_fleet {
     const char *nkey;   /* file of a user's public key and seed; NULL: none */
     const char *tls_ca; /* certificates by which the server's is checked; NULL: the system's */
     /* Of tuners: */
-    const char *key; /* the workers' key, with * and ? for any characters; NULL: that of the tuner's own target and threads */
+    /* The workers' key, with * and ? for any characters; NULL: that of the tuner's own target and threads. Keys of emulated workers begin with
+     * "emulated-", and only patterns that begin with "emulated" fit them: their times are for searches of their own, and nothing is built
+     * from them. */
+    const char *key;
     int workers;     /* jobs that are asked for at once; 0: this tuner's share of two for each worker */
     double patience; /* seconds without any worker, or without the server, after which measuring fails; 0: 60 */
     /* Where no server answers, or no worker of the key is there, when measuring begins: this machine measures, with a warning in the log

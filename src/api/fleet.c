@@ -8,6 +8,7 @@
 #include "measure/machine/caches.h"
 #include "measure/machine/peak.h"
 #include "support/log.h"
+#include "support/system/emulation.h"
 
 static tc_status check(const tctune_fleet *given, tctune_fleet *o, tc_error *err) {
     if (!given)
@@ -81,6 +82,7 @@ static tc_status serve(const tctune_worker_options *options, tc_error *err) {
                                  .target = t->text,
                                  .threads = t->machine.cores,
                                  .lease = o.lease,
+                                 .emulated = tc_is_emulated(),
                                  .stop = o.stop ? o.stop : &never,
                                  .ready = o.ready,
                                  .user = o.user};
@@ -99,7 +101,8 @@ static tc_status key_of(const char *target, int threads, char **key, tc_error *e
     tc_target *t;
     TC_TRY(api_target(target, threads, &t, err));
     tc_arena *a = tc_arena_new();
-    *key = tc_xstrdup(tc_fleet_key(a, t->text, t->machine.cores, tc_fleet_build(a)));
+    const char *real = tc_fleet_key(a, t->text, t->machine.cores, tc_fleet_build(a));
+    *key = tc_xstrdup(tc_is_emulated() ? tc_fleet_emulated_key(a, real) : real);
     tc_arena_free(a);
     tc_target_free(t);
     return TC_OK;

@@ -199,12 +199,15 @@ tctune_status tctune_schedule_print(const tctune_schedule *s, const char *stage,
 
 /* ---- times ---- */
 
+static tc_status check_here(const tctune_schedule *s, tc_error *err) {
+    return s->target->native ? TC_OK
+                             : tc_fail(err, TC_BAD_INPUT,
+                                       "code for %s does not run on this machine, so nothing can be timed here", s->target->text);
+}
+
 /* As records have it: in canonical names. */
 static tc_status canonical(const tctune_schedule *s, tc_arena *a, tc_tune_schedule *out, tc_error *err) {
     *out = s->k;
-    if (!s->target->native)
-        return tc_fail(err, TC_BAD_INPUT, "code for %s does not run on this machine, so nothing can be timed here",
-                       s->target->text);
     return tc_tune_schedule_canonical(s->form, s->target, a, out, err);
 }
 
@@ -225,6 +228,8 @@ static tc_status measure(const tctune_schedule *s, const tctune_measure_options 
     tc_fleet *fleet = NULL;
     if (o.fleet)
         TC_TRY(api_fleet_join(o.fleet, s->target->text, NULL, s->target, &fleet, err));
+    if (!fleet)
+        TC_TRY(check_here(s, err));
     ko.carrier = fleet ? &tc_meas_fleet : NULL;
     ko.carried_by = fleet;
     tc_status st =
@@ -273,8 +278,10 @@ static tc_status duel(const tctune_schedule *const side[2], int rounds, uint64_t
         return tc_fail(err, TC_BAD_INPUT, "the two schedules are of different %s", difference);
     if (rounds && rounds < TC_TUNE_SURE_ROUNDS)
         return tc_fail(err, TC_BAD_INPUT, "fewer than %d rounds cannot tell anything apart, not %d", TC_TUNE_SURE_ROUNDS, rounds);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        TC_TRY(check_here(side[i], err));
         TC_TRY(canonical(side[i], arena, &k[i], err));
+    }
     const tc_tune_duellist rival[2] = {{.schedule = &k[0]}, {.schedule = &k[1]}};
     tc_machine m = tc_tune_machine(side[0]->target, side[0]->target->machine.cores, tc_te_constant_bytes_read(side[0]->timed));
     tc_tune_duel_options o = {.workload = side[0]->timed,

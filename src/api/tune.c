@@ -6,6 +6,7 @@
 #include "api/fleet_int.h"
 #include "graph/work/search.h"
 #include "measure/machine/unit_peak.h"
+#include "support/system/emulation.h"
 #include "support/system/stop.h"
 
 struct tctune_session {
@@ -70,24 +71,28 @@ tctune_status tctune_tune_check(const tctune_tune_options *options, char *error,
 
 static void on_progress(void *user, tc_tune_event event, int task, const tc_tune_report *report);
 
+static tc_meas_mode mode_of(const tctune_tune_options *o, const tctune_session *s) {
+    bool emulated = s->fleet ? tc_fleet_is_emulated(s->fleet) : tc_is_emulated();
+    return o->deterministic ? TC_MEAS_SIMULATED : emulated ? TC_MEAS_EMULATED : TC_MEAS_HOT;
+}
+
 static tc_status read_options(const tctune_tune_options *o, tctune_session *s, tc_error *err) {
     s->progress = o->progress;
     s->user = o->user;
-    s->o = (tc_tune_options){.target = s->target,
-                             .trials = o->trials,
-                             .seconds = o->seconds,
-                             .stop_at_roof = o->stop_at_roof,
-                             .threads = s->target->machine.cores,
-                             .batch = o->batch,
-                             .rounds_at_once = o->rounds_at_once,
-                             .measure_peak = (!o->deterministic || o->measure_peak) && !s->fleet,
-                             .seed = o->seed,
-                             .stop = s->stop,
-                             .progress = on_progress,
-                             .user = s,
-                             .measure = {.mode = o->deterministic ? TC_MEAS_SIMULATED : TC_MEAS_HOT,
-                                         .carrier = s->fleet ? &tc_meas_fleet : NULL,
-                                         .carried_by = s->fleet}};
+    s->o = (tc_tune_options){
+        .target = s->target,
+        .trials = o->trials,
+        .seconds = o->seconds,
+        .stop_at_roof = o->stop_at_roof,
+        .threads = s->target->machine.cores,
+        .batch = o->batch,
+        .rounds_at_once = o->rounds_at_once,
+        .measure_peak = (!o->deterministic || o->measure_peak) && !s->fleet,
+        .seed = o->seed,
+        .stop = s->stop,
+        .progress = on_progress,
+        .user = s,
+        .measure = {.mode = mode_of(o, s), .carrier = s->fleet ? &tc_meas_fleet : NULL, .carried_by = s->fleet}};
     return read_words(o, &s->o, err);
 }
 

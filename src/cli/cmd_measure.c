@@ -138,7 +138,7 @@ static int run(const void *args, tc_error *err) {
     if (status == TC_CLI_DONE)
         status = tc_cli_check_fleet(&a->fleet, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_check_target(&a->target, true, err);
+        status = tc_cli_check_target(&a->target, !a->fleet.url || a->fleet.fallback, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_work_open(&a->source, NULL, 0, &w, err);
     if (status == TC_CLI_DONE)

@@ -37,6 +37,15 @@ const char *tc_fleet_key(tc_arena *a, const char *target, int threads, const cha
     return tc_arena_printf(a, "%s-%dt-%.16s", cpu_of(a, target), threads, tc_digest_of(all, strlen(all)).hex);
 }
 
+const char *tc_fleet_emulated_key(tc_arena *a, const char *key) {
+    return tc_arena_printf(a, TC_FLEET_EMULATED "-%s", key);
+}
+
+bool tc_fleet_key_is_emulated(const char *key) {
+    static const char word[] = TC_FLEET_EMULATED "-";
+    return strncmp(key, word, strlen(word)) == 0;
+}
+
 /* ---- writing ---- */
 
 static json_t *inputs_of(const tc_fleet_job *j) {

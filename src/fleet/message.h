@@ -22,6 +22,10 @@ bool tc_fleet_is_word(const char *s);
 /* The word that stands for all that makes measurements comparable: target, threads, versions of tctune and of its compiler. It
  * begins with the CPU's name and the threads: "znver4-2t-1f0c3a5577e0b2d4". Workers of one key serve one queue. */
 const char *tc_fleet_key(tc_arena *a, const char *target, int threads, const char *version);
+/* The key of such workers whose processors are emulated: it begins with the word for that, so that no queue, and no scale, has both kinds. */
+#define TC_FLEET_EMULATED "emulated"
+const char *tc_fleet_emulated_key(tc_arena *a, const char *key);
+bool tc_fleet_key_is_emulated(const char *key);
 /* The versions of this build, as in keys: "0.1.0/19.1.7". */
 const char *tc_fleet_build(tc_arena *a);
 

@@ -63,6 +63,7 @@ typedef struct tc_meas_carrier {
     void (*abandon)(void *flight);                    /* frees it, and waits for nothing */
     double (*peak)(const tc_meas *m, double seconds); /* tc_meas_fma_rate */
     size_t (*restarts)(const void *state);            /* of processes, after a death */
+    bool (*emulated)(const tc_meas_options *o);       /* times would be taken on emulated processors; NULL: they never are */
     bool
         experiments; /* it measures inputs that are experiments, or want shares; a call of another carrier has none among its inputs */
 } tc_meas_carrier;

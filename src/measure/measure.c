@@ -49,6 +49,13 @@ static const tc_meas_carrier *carrier_of(const tc_meas_options *o) {
     return o->mode == TC_MEAS_SIMULATED ? &tc_meas_simulated : &tc_meas_processes;
 }
 
+/* What would be timed is marked as emulated where it is. */
+static void see_emulation(tc_meas *m) {
+    bool timed = m->o.mode == TC_MEAS_HOT || m->o.mode == TC_MEAS_COLD;
+    if (timed && m->carrier->emulated && m->carrier->emulated(&m->o))
+        m->o.mode = TC_MEAS_EMULATED;
+}
+
 tc_status tc_meas_new(const tc_meas_options *o, tc_meas **out, tc_error *err) {
     tc_meas *m = tc_xcalloc(1, sizeof *m);
     *out = NULL;
@@ -59,6 +66,7 @@ tc_status tc_meas_new(const tc_meas_options *o, tc_meas **out, tc_error *err) {
     m->o.worker_arg = o->worker_arg ? tc_xstrdup(o->worker_arg) : NULL;
     gethostname(m->host, sizeof m->host - 1);
     m->carrier = carrier_of(o);
+    see_emulation(m);
     tc_status s = o->carrier || o->mode == TC_MEAS_SIMULATED ? TC_OK : tc_clock_check(TC_CLOCK_SAMPLES, err);
     if (s == TC_OK)
         s = m->carrier->open(m, &m->carries, err);

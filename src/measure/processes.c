@@ -9,6 +9,7 @@
 #include "measure/measure_int.h"
 #include "measure/process/process.h"
 #include "support/log.h"
+#include "support/system/emulation.h"
 #include "support/system/user_folder.h"
 #include "support/vec.h"
 
@@ -375,10 +376,16 @@ static tc_status run(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err) {
     return s;
 }
 
+static bool emulated(const tc_meas_options *o) {
+    (void)o;
+    return tc_is_emulated();
+}
+
 const tc_meas_carrier tc_meas_processes = {.open = open_processes,
                                            .close = close_processes,
                                            .build = build,
                                            .run = run,
                                            .peak = peak,
                                            .restarts = restarts,
+                                           .emulated = emulated,
                                            .experiments = true};

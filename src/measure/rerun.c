@@ -42,6 +42,7 @@ static tc_status rerun_one(reruns *x, const tc_meas_summary *s, tc_arena *a, tc_
     const char *why_not = s->sizes > 0                   ? "its times are of a contest over several sizes"
                           : s->best_id == 0              ? "it has no verified record"
                           : s->mode == TC_MEAS_SIMULATED ? "its times are simulated"
+                          : s->mode == TC_MEAS_EMULATED  ? "its times are of an emulated processor"
                           : s->mode == TC_MEAS_IN_GRAPH  ? "its times are of a network"
                           : s->mode == TC_MEAS_BESIDE    ? "its times are of a comparison with other kernels"
                                                          : NULL;

@@ -25,11 +25,11 @@ static json_t *number_or_null(double x) {
 }
 
 static json_t *worker(const tc_fleet_crowd *c, const tc_fleet_worker *w) {
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:I, s:b, s:s, s:s, s:o, s:o, s:o, s:f}", "name", w->name, "key", w->key,
-                     "host", w->host, "target", w->target, "threads", w->threads, "build", w->build, "jobs", (json_int_t)w->jobs,
-                     "busy", w->busy, "state", w->state, "why", w->why, "reference_seconds", number_or_null(w->reference),
-                     "reference_spread", number_or_null(w->spread), "scale", number_or_null(ratio_of(c, w)), "silent_seconds",
-                     w->age);
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:I, s:b, s:b, s:s, s:s, s:o, s:o, s:o, s:f}", "name", w->name, "key",
+                     w->key, "host", w->host, "target", w->target, "threads", w->threads, "build", w->build, "jobs",
+                     (json_int_t)w->jobs, "busy", w->busy, "emulated", tc_fleet_key_is_emulated(w->key), "state", w->state, "why",
+                     w->why, "reference_seconds", number_or_null(w->reference), "reference_spread", number_or_null(w->spread),
+                     "scale", number_or_null(ratio_of(c, w)), "silent_seconds", w->age);
 }
 
 static tc_status add_key(const tc_fleet_crowd *c, const char *key, tc_fleet_bus *b, json_t *keys, tc_error *err) {

@@ -68,7 +68,7 @@ static bool doubtful(const tc_tune *t, int i) {
 /* A peak that was measured while others used the machine is too low, and would end a task too soon: before a task is done for
  * good, it is measured again. One that a kernel surpasses is still too low: then nobody knows where the roof is. */
 static bool at_roof(tc_tune *t, int i) {
-    if (!reaches_roof(t, i) || t->o.measure.mode == TC_MEAS_SIMULATED)
+    if (!reaches_roof(t, i) || tc_meas_mode_is_apart(t->o.measure.mode))
         return false; /* also when another form with fewer operations became the winner */
     if (t->state[i].at_roof)
         return true;

@@ -334,7 +334,7 @@ tc_status tc_tune_beside(tc_tune *t, int i, tc_error *err) {
               join(t, s->along[k], &c); /* else that one's turn was first */
     for (int k = 0; k < s->ninstead && all; k++)
         all = join(t, s->instead[k], &c);
-    if (!s->ninstead || !all || tc_tune_behind(t, i) || t->o.measure.mode == TC_MEAS_SIMULATED)
+    if (!s->ninstead || !all || tc_tune_behind(t, i) || tc_meas_mode_is_apart(t->o.measure.mode))
         return TC_OK;
     tc_arena *a = tc_arena_new();
     tc_status st = hold(t, &c, WIDE_ROUNDS, a, err);

@@ -8,7 +8,6 @@
 #include "tune/propose.h"
 
 /* Name under which the database keeps the model of a target. */
-static const char model_name[] = "cost";
 
 /* Chosen; not measured apart. */
 enum { LEAST_FRESH = 8, FRESH_SHARE = 16 };
@@ -181,13 +180,19 @@ bool tc_tune_can_score(const tc_tune *t) {
 
 /* ---- keeping ---- */
 
+/* "cost", and where the records that it learnt from are of a mode apart, "cost-emulated": searches of others do not begin with it. */
+static const char *model_name(const tc_tune *t, tc_arena *a) {
+    tc_meas_mode m = t->o.measure.mode;
+    return tc_meas_mode_is_apart(m) ? tc_arena_printf(a, "cost-%s", tc_meas_mode_text(m)) : "cost";
+}
+
 tc_status tc_tune_load_model(tc_tune *t, tc_error *err) {
     tc_arena *a = tc_arena_new();
     const void *data;
     size_t size;
     tc_error why = {0};
     t->model = tc_cost_new();
-    tc_status st = tc_meas_db_get_model(t->db, a, t->target_hash, model_name, &data, &size, err);
+    tc_status st = tc_meas_db_get_model(t->db, a, t->target_hash, model_name(t, a), &data, &size, err);
     if (st == TC_OK && data && tc_cost_from_bytes(t->model, tc_meas_db_path(t->db), data, size, &why) != TC_OK)
         tc_log(TC_LOG_WARN, "the stored cost model is not used: %s", why.msg); /* it is refitted from the records */
     tc_arena_free(a);
@@ -200,7 +205,9 @@ tc_status tc_tune_store_model(tc_tune *t, tc_error *err) {
     if (!tc_cost_trained(t->model) || !t->report.measured)
         return TC_OK;
     TC_TRY(tc_cost_to_bytes(t->model, &data, &size, err));
-    tc_status st = tc_meas_db_put_model(t->db, t->target_hash, model_name, data, size, err);
+    tc_arena *a = tc_arena_new();
+    tc_status st = tc_meas_db_put_model(t->db, t->target_hash, model_name(t, a), data, size, err);
+    tc_arena_free(a);
     free(data);
     return st;
 }

@@ -90,8 +90,8 @@ static const char **texts_of_grid(const range_contest *x) {
 }
 
 static tc_meas_mode mode_of(const range_contest *x) {
-    if (x->o->measure.mode == TC_MEAS_SIMULATED)
-        return TC_MEAS_SIMULATED;
+    if (tc_meas_mode_is_apart(x->o->measure.mode))
+        return x->o->measure.mode;
     tc_machine m = tc_tune_machine(&x->target, x->o->threads, x->r->network);
     return tc_tune_mode(x->o->timing, x->form[0].w, x->r->network, &m);
 }

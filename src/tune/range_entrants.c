@@ -85,14 +85,14 @@ typedef struct field {
 } field;
 
 static tc_status select_field(range_contest *x, const tc_workload *w, field *f, tc_error *err) {
-    bool simulated = x->o->measure.mode == TC_MEAS_SIMULATED;
+    bool apart = tc_meas_mode_is_apart(x->o->measure.mode);
     f->at = tc_te_canonical(w->ctx, w);
     tc_digest hash = tc_te_hash(f->at);
     tc_meas_filter filter = {.workload_hash = hash.hex,
                              .target_hash = x->target_hash.hex,
                              .threads = x->o->threads,
-                             .mode = simulated ? tc_meas_mode_text(TC_MEAS_SIMULATED) : NULL,
-                             .real = !simulated,
+                             .mode = apart ? tc_meas_mode_text(x->o->measure.mode) : NULL,
+                             .real = !apart,
                              .verified = true,
                              .order = TC_MEAS_BY_RANK};
     return tc_meas_db_select(x->db, x->a, &filter, &f->r, err);

@@ -135,11 +135,11 @@ static bool own(const tc_tune *t, const tc_meas_summary *m) {
     return false;
 }
 
-/* Times of another way of timing are no times of this one, but what was fast there is a good start. Simulated ones keep to
+/* Times of another way of timing are no times of this one, but what was fast there is a good start. Simulated ones, and emulated ones, keep to
  * themselves, and what was timed in a network is in its hot or cold record too. */
 static bool of_use(const tc_tune *t, tc_meas_mode theirs) {
-    bool simulated = t->o.measure.mode == TC_MEAS_SIMULATED;
-    return simulated ? theirs == TC_MEAS_SIMULATED : theirs == TC_MEAS_HOT || theirs == TC_MEAS_COLD;
+    tc_meas_mode own = t->o.measure.mode;
+    return tc_meas_mode_is_apart(own) ? theirs == own : theirs == TC_MEAS_HOT || theirs == TC_MEAS_COLD;
 }
 
 /* Some task is timed so. */

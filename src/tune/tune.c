@@ -122,16 +122,16 @@ static void take_tasks(tc_tune *t, const tc_tune_task *tasks, int n) {
 
 /* The machine as it is, and how each task is timed on it. */
 static void choose_modes(tc_tune *t) {
-    bool simulated = t->o.measure.mode == TC_MEAS_SIMULATED;
+    bool apart = tc_meas_mode_is_apart(t->o.measure.mode);
     double network = 0;
     for (int i = 0; i < t->n; i++)
         network += t->state[i].ninstead ? 0 : t->state[i].weight * t->state[i].form[0].constants;
     t->machine = t->o.target->machine;
     t->machine.cores = t->o.threads;
-    if (!simulated)
+    if (!apart)
         t->machine = tc_tune_machine(t->o.target, t->o.threads, network);
     for (int i = 0; i < t->n; i++)
-        t->state[i].mode = simulated ? TC_MEAS_SIMULATED : tc_tune_mode(t->o.timing, t->task[i].form[0].w, network, &t->machine);
+        t->state[i].mode = apart ? t->o.measure.mode : tc_tune_mode(t->o.timing, t->task[i].form[0].w, network, &t->machine);
     if (t->machine.l3 != t->o.target->machine.l3)
         tc_log(TC_LOG_INFO, "of a last cache of %.1f MiB this machine gets %.1f", (double)t->o.target->machine.l3 / 0x1p20,
                (double)t->machine.l3 / 0x1p20);
@@ -247,7 +247,7 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     t->report.target_trials = o->trials;
     t->report.seconds_limit = o->seconds;
     tc_meas_options m = o->measure;
-    if (m.mode != TC_MEAS_SIMULATED)
+    if (!tc_meas_mode_is_apart(m.mode))
         m.mode = TC_MEAS_HOT; /* cold tasks say so */
     m.target = o->target->text;
     m.threads = o->threads;

@@ -240,6 +240,11 @@ static void keys_are_words_that_begin_with_the_cpu(void **state) {
         a, tc_fleet_key(arena, "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=znver4 -mattr=+avx2", 2, "0.2.0/19.1.7"));
     assert_true(tc_fleet_is_word(
         tc_fleet_key(arena, "llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=a.very.*long>name of a cpu", 64, "")));
+    assert_false(tc_fleet_key_is_emulated(a));
+    const char *emulated = tc_fleet_emulated_key(
+        arena,
+        tc_fleet_key(arena, "llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=a.very.long.name.of.a.cpu.that.is.cut", 16384, ""));
+    assert_true(tc_fleet_is_word(emulated) && tc_fleet_key_is_emulated(emulated));
     assert_false(tc_fleet_is_word("") || tc_fleet_is_word("a.b") || tc_fleet_is_word("*"));
 }
 

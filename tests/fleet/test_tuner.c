@@ -24,6 +24,7 @@
 #include "fleet/tuner/tuner.h"
 #include "fleet/worker/serve.h"
 #include "measure/records/database.h"
+#include "measure/worker/worker.h"
 #include "server.h"
 #include "support/log.h"
 
@@ -123,7 +124,7 @@ static void be_liar(const char *url, const char *key) {
     }
 }
 
-/* What a worker process does: URL NAME THREADS, URL lost KEY BOOT, or URL liar KEY. */
+/* What a worker of a fleet does: URL NAME THREADS [emulated], URL lost KEY BOOT, or URL liar KEY. */
 static int be_worker(char **argv) {
     tc_target *t;
     tc_error why = {0};
@@ -137,6 +138,7 @@ static int be_worker(char **argv) {
     signal(SIGTERM, on_term);
     tc_fleet_serve_options o = {
         .access.url = argv[0], .name = argv[1], .threads = atoi(argv[2]), .lease = atof(LEASE), .stop = &stop};
+    o.emulated = strcmp(argv[3], "emulated") == 0;
     o.target = target;
     tc_status s = tc_fleet_serve(&o, &why);
     if (s != TC_OK)
@@ -683,6 +685,47 @@ static void keys_choose_workers(void **state) {
     refused(&o, "name");
 }
 
+/* One record in such a mode. */
+static tc_status one_record(tc_fleet *f, tc_meas_mode mode, tc_record *r) {
+    tc_meas *m;
+    tc_meas_options o = {.target = target, .threads = 1, .mode = mode, .stop = &stop, .carrier = &tc_meas_fleet, .carried_by = f};
+    tc_meas_input in = input(3);
+    check(tc_meas_new(&o, &m, &err));
+    tc_status s = tc_meas_batch(m, &in, 1, arena, r, NULL, NULL, &err);
+    tc_meas_free(m);
+    return s;
+}
+
+/* An emulated worker has a key that none but a pattern which says so fits, and what it times is marked whatever was asked for. */
+static void emulated_workers_are_marked(void **state) {
+    (void)state;
+    tc_fleet *f;
+    tc_record r;
+    tc_fleet_options o = options();
+    start_in("w1", "1", "emulated");
+    await_workers(1);
+    refused(&o, "served are: emulated-");
+    o.key = "*";
+    refused(&o, "served are: emulated-");
+    start("w2", "1");
+    await_workers(2);
+    check(tc_fleet_join(&o, &f, &err)); /* the other one */
+    assert_false(tc_fleet_is_emulated(f));
+    assert_int_equal(one_record(f, TC_MEAS_EMULATED, &r), TC_ENV);
+    assert_non_null(strstr(err.msg, "its processor is real"));
+    tc_fleet_leave(f);
+    o.key = "emulated-*";
+    check(tc_fleet_join(&o, &f, &err));
+    assert_true(tc_fleet_is_emulated(f));
+    assert_string_equal(tc_fleet_target(f), target);
+    check(one_record(f, TC_MEAS_SIMULATED, &r));
+    assert_int_equal(r.mode, TC_MEAS_SIMULATED);
+    check(one_record(f, TC_MEAS_HOT, &r));
+    assert_int_equal(r.mode, TC_MEAS_EMULATED);
+    assert_true(strncmp(r.host, "w1@", 3) == 0 && r.elsewhere && tc_record_ok(&r) && r.verified);
+    tc_fleet_leave(f);
+}
+
 static void without_workers_waiting_ends(void **state) {
     (void)state;
     tc_fleet *f;
@@ -724,12 +767,15 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(batches_are_under_way_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(stopping_leaves_the_rest_unmeasured, setup, teardown),
         cmocka_unit_test_setup_teardown(keys_choose_workers, setup, teardown),
+        cmocka_unit_test_setup_teardown(emulated_workers_are_marked, setup, teardown),
         cmocka_unit_test_setup_teardown(without_workers_waiting_ends, setup, teardown),
     };
     tc_target *t;
     this_program = argv[0];
     if (argc == 6 && strcmp(argv[1], "worker") == 0)
         return be_worker(argv + 2);
+    if (argc == 2 && strcmp(argv[1], "worker") == 0) /* of one of those */
+        return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
     if (tc_target_parse("native", &t, NULL) != TC_OK)
         return 1;
     target = t->text;

@@ -89,7 +89,7 @@ static void summaries_count(void **state) {
     tc_meas_db_close(db);
 }
 
-/* The one to use: cold before hot, never a simulated one, and one timed by itself must be clearly faster than one timed in turns.
+/* The one to use: cold before hot, never a simulated or an emulated one, and one timed by itself must be clearly faster than one timed in turns.
  */
 static void the_best_is_the_one_to_trust(void **state) {
     (void)state;
@@ -98,6 +98,7 @@ static void the_best_is_the_one_to_trust(void **state) {
     tc_meas_key key = {r.workload_hash, r.target_hash, 2, 0};
     bool found;
     insert(db, in_mode(sample_record(arena, "w", 9, 0.1), TC_MEAS_SIMULATED));
+    insert(db, in_mode(sample_record(arena, "w", 8, 0.1), TC_MEAS_EMULATED));
     assert_int_equal(tc_meas_db_best(db, arena, &key, &best, &found, NULL), TC_OK);
     assert_false(found);
     insert(db, in_turns(r, 8));
@@ -115,6 +116,24 @@ static void the_best_is_the_one_to_trust(void **state) {
     id = insert(db, in_mode(sample_record(arena, "w", 3, 5.0), TC_MEAS_COLD));
     assert_int_equal(tc_meas_db_best(db, arena, &key, &best, &found, NULL), TC_OK);
     assert_true(best.id == id);
+    tc_meas_db_close(db);
+}
+
+/* What an emulated processor finds wrong is wrong, and what takes long there says nothing. */
+static void emulated_failures_count_but_for_their_time(void **state) {
+    (void)state;
+    tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
+    tc_record r = sample_record(arena, "w", 0, 1.0), best;
+    tc_meas_key key = {r.workload_hash, r.target_hash, 2, 0};
+    bool found;
+    insert(db, r);
+    for (int wrong = 0; wrong < 2; wrong++) {
+        tc_record f = sample_failure(arena, "w", 0, wrong ? TC_MEAS_WRONG_RESULT : TC_MEAS_RUN_TIMEOUT);
+        f.program = r.program;
+        insert(db, in_mode(f, TC_MEAS_EMULATED));
+        assert_int_equal(tc_meas_db_best(db, arena, &key, &best, &found, NULL), TC_OK);
+        assert_int_equal(found, !wrong);
+    }
     tc_meas_db_close(db);
 }
 
@@ -740,6 +759,7 @@ int main(int argc, char **argv) {
         TEST(a_comparison_comes_after_all_others),
         TEST(the_network_has_the_last_word),
         TEST(one_failure_is_enough),
+        TEST(emulated_failures_count_but_for_their_time),
         TEST(a_disqualified_record_stays_so),
         TEST(older_files_are_read_and_migrated),
         TEST(files_without_jobs_are_read_and_migrated),

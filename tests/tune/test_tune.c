@@ -3,6 +3,7 @@
 #include "session.h"
 
 #include "capture.h"
+#include "measure/measure_int.h"
 #include "tune/tune_int.h"
 
 static void test_trials_are_spent_and_resumed(void **state) {
@@ -99,11 +100,15 @@ static void test_another_model_version_is_replaced(void **state) {
     tc_digest target = t->target_hash;
     run_tune(t);
     tc_tune_free(t);
-    assert_int_equal(tc_meas_db_get_model(b->db, a, target, "cost", &data, &size, &err), TC_OK);
+    assert_int_equal(tc_meas_db_get_model(b->db, a, target, "cost-simulated", &data, &size, &err), TC_OK);
     assert_non_null(data);
+    const void *real; /* of times that were taken */
+    assert_int_equal(tc_meas_db_get_model(b->db, a, target, "cost", &real, &size, &err), TC_OK);
+    assert_null(real);
+    assert_int_equal(tc_meas_db_get_model(b->db, a, target, "cost-simulated", &data, &size, &err), TC_OK);
     char *other = tc_arena_dup(a, data, size);
     other[12] = 99; /* feature version, after the magic and the format */
-    assert_int_equal(tc_meas_db_put_model(b->db, target, "cost", other, size, &err), TC_OK);
+    assert_int_equal(tc_meas_db_put_model(b->db, target, "cost-simulated", other, size, &err), TC_OK);
     tc_log_set_level(TC_LOG_WARN);
     begin_capture(&c);
     o.trials = 96;
@@ -114,7 +119,7 @@ static void test_another_model_version_is_replaced(void **state) {
     tc_log_set_level(TC_LOG_ERROR);
     assert_int_equal(end_capture(&c, "trained on feature version 99"), 1);
     assert_int_equal(measured, 48);
-    assert_int_equal(tc_meas_db_get_model(b->db, a, target, "cost", &data, &size, &err), TC_OK);
+    assert_int_equal(tc_meas_db_get_model(b->db, a, target, "cost-simulated", &data, &size, &err), TC_OK);
     tc_cost_model *m = tc_cost_new();
     assert_int_equal(tc_cost_from_bytes(m, "stored", data, size, &err), TC_OK);
     tc_cost_free(m);
@@ -151,6 +156,41 @@ static void test_records_of_another_cpu_are_a_start(void **state) {
         tc_tune_free(t);
     }
     tc_log_set_level(TC_LOG_ERROR);
+    tc_arena_free(a);
+}
+
+/* What an emulated processor measured is for searches on such processors: another neither knows it, nor begins with it, nor with what was
+ * learnt from it. Times are computed here, whatever their mode says. */
+static void test_emulated_records_stay_among_themselves(void **state) {
+    bench *b = *state;
+    static const tc_meas_mode modes[] = {TC_MEAS_EMULATED, TC_MEAS_HOT, TC_MEAS_EMULATED};
+    static const int trials[] = {24, 12, 30}, measured[] = {24, 12, 6};
+    tc_error err;
+    tc_arena *a = tc_arena_new();
+    tc_tune_options o = simulated(b, 0);
+    o.timing = TC_TUNE_HOT;
+    o.measure.carrier = &tc_meas_simulated;
+    for (int i = 0; i < 3; i++) {
+        o.measure.mode = modes[i];
+        o.trials = trials[i];
+        tc_tune *t = open_tune(b, &o);
+        run_tune(t);
+        const tc_tune_report *r = tc_tune_get_report(t);
+        assert_int_equal(r->measured, measured[i]);
+        assert_true(i != 1 || r->tried[TC_TUNE_TRANSFER] == 0);
+        const void *data;
+        size_t size;
+        assert_int_equal(tc_meas_db_get_model(b->db, a, t->target_hash, "cost", &data, &size, &err), TC_OK);
+        assert_true(i > 0 || !data);
+        tc_tune_free(t);
+    }
+    tc_meas_counts c;
+    tc_meas_filter f = {.mode = tc_meas_mode_text(TC_MEAS_EMULATED)};
+    assert_int_equal(tc_meas_db_count(b->db, &f, &c, &err), TC_OK);
+    assert_int_equal(c.total, 30);
+    f = (tc_meas_filter){.real = true};
+    assert_int_equal(tc_meas_db_count(b->db, &f, &c, &err), TC_OK);
+    assert_int_equal(c.total, 12);
     tc_arena_free(a);
 }
 
@@ -252,6 +292,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_nothing_measured_is_a_failure, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_model_version_is_replaced, setup, teardown),
         cmocka_unit_test_setup_teardown(test_records_of_another_cpu_are_a_start, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_emulated_records_stay_among_themselves, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_task_without_a_legal_candidate, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_dead_task_is_passed_over, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_could_be_one_runs_beside, setup, teardown),

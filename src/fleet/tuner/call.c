@@ -236,5 +236,15 @@ static size_t restarts(const void *state) {
     return 0;
 }
 
-const tc_meas_carrier tc_meas_fleet = {
-    .open = open_fleet, .close = close_fleet, .begin = begin, .end = end, .abandon = abandon, .peak = peak, .restarts = restarts};
+static bool emulated(const tc_meas_options *o) {
+    return tc_fleet_is_emulated(o->carried_by);
+}
+
+const tc_meas_carrier tc_meas_fleet = {.open = open_fleet,
+                                       .close = close_fleet,
+                                       .begin = begin,
+                                       .end = end,
+                                       .abandon = abandon,
+                                       .peak = peak,
+                                       .restarts = restarts,
+                                       .emulated = emulated};

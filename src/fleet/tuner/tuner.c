@@ -15,8 +15,10 @@ static const double usual_patience = 60, attend_seconds = TC_FLEET_TUNER_LEASE /
 
 /* ---- who is there ---- */
 
+/* A pattern of which an emulated worker's key is an example need not mean it: it says so itself. */
 static bool fits(const tc_fleet_worker *w, const char *pattern, const char *build) {
-    return fnmatch(pattern, w->key, 0) == 0 && strcmp(w->build, build) == 0;
+    bool meant = !tc_fleet_key_is_emulated(w->key) || strncmp(pattern, TC_FLEET_EMULATED, strlen(TC_FLEET_EMULATED)) == 0;
+    return meant && fnmatch(pattern, w->key, 0) == 0 && strcmp(w->build, build) == 0;
 }
 
 static bool any_fits(const tc_fleet_crowd *c, const char *pattern, const char *build) {
@@ -54,10 +56,15 @@ static const char *who_rests(const tc_fleet_crowd *c, const char *key) {
 /* "; served are: KEY (tctune 0.1.0/19.1.7), ..." */
 static const char *keys_there_are(const tc_fleet_crowd *c) {
     tc_strbuf b = {0};
-    for (size_t i = 0; i < c->workers.len; i++)
+    bool emulated = false;
+    for (size_t i = 0; i < c->workers.len; i++) {
+        emulated |= tc_fleet_key_is_emulated(c->workers.data[i].key);
         if (tc_fleet_crowd_first(c, i))
             tc_sb_printf(&b, "%s%s (tctune %s)", b.len ? ", " : "; served are: ", c->workers.data[i].key,
                          c->workers.data[i].build);
+    }
+    if (emulated)
+        tc_sb_add(&b, ", of which those of emulated processors fit only patterns that begin with '" TC_FLEET_EMULATED "'");
     return b.len ? tc_sb_keep(&b, c->arena) : "; no worker is there at all";
 }
 
@@ -97,6 +104,10 @@ static tc_status choose_key(tc_fleet *f, const tc_fleet_options *o, tc_fleet_cro
     f->target = tc_arena_strdup(f->arena, w->target);
     f->threads = w->threads;
     count_workers(f, c);
+    if (tc_fleet_is_emulated(f))
+        tc_log(TC_LOG_WARN,
+               "workers of the key %s are emulated: their times rank only among themselves, and nothing is built from them",
+               f->key);
     return TC_OK;
 }
 
@@ -186,6 +197,10 @@ int tc_fleet_threads(const tc_fleet *f) {
 void tc_fleet_machine(const tc_fleet *f, double *gflops, int64_t *last_cache) {
     *gflops = f->gflops;
     *last_cache = f->last_cache;
+}
+
+bool tc_fleet_is_emulated(const tc_fleet *f) {
+    return tc_fleet_key_is_emulated(f->key);
 }
 
 /* ---- being there ---- */

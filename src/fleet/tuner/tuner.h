@@ -10,7 +10,9 @@
 typedef struct tc_fleet_options {
     tc_fleet_access access;
     const char *tuner; /* a word: results are kept in this name, for a tuner that is started again */
-    const char *key;   /* which workers: their key, with * and ? for any characters; NULL: that of `target` and `threads` */
+    const char *
+        key; /* which workers: their key, with * and ? for any characters; NULL: that of `target` and `threads`. Emulated ones only where it
+                        * begins with the word for it (TC_FLEET_EMULATED) */
     const char *target;
     int threads;
     int in_flight;        /* jobs that are asked for at once; 0: its share of two for each worker */
@@ -33,6 +35,7 @@ int tc_fleet_threads(const tc_fleet *f);
 /* As its workers tell of their machines, now. *gflops: multiply-adds a second, of the fastest; *last_cache: bytes that each of them gets. 0: none
  * knows. */
 void tc_fleet_machine(const tc_fleet *f, double *gflops, int64_t *last_cache);
+bool tc_fleet_is_emulated(const tc_fleet *f); /* their processors are: what they measure is of TC_MEAS_EMULATED */
 
 /* A batch is jobs of some candidates each, which a worker answers one by one; candidates in turns, and programs over sizes, are one, so
  * that one worker has them. Records name the worker as their host. A job whose worker, or whose server, fails is measured by another;

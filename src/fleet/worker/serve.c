@@ -238,9 +238,9 @@ static tc_status introduce(fleet_worker *w, tc_error *err) {
     char host[128] = "";
     const tc_fleet_serve_options *o = w->o;
     gethostname(host, sizeof host - 1);
-    const char *build = tc_fleet_build(w->arena);
+    const char *build = tc_fleet_build(w->arena), *key = tc_fleet_key(w->arena, o->target, o->threads, build);
     w->told = (tc_fleet_worker){.name = o->name ? o->name : own_name(w->arena, host),
-                                .key = tc_fleet_key(w->arena, o->target, o->threads, build),
+                                .key = o->emulated ? tc_fleet_emulated_key(w->arena, key) : key,
                                 .host = tc_arena_strdup(w->arena, *host ? host : "unknown"),
                                 .target = o->target,
                                 .build = build,

@@ -19,6 +19,7 @@ typedef struct tc_fleet_serve_options {
     double
         reference; /* seconds from one timing of the reference kernel to the next at least; 0: 5, and fifty times what it takes */
     const volatile sig_atomic_t *stop;
+    bool emulated; /* its processor is: it serves a key that says so, and measures for tuners that know it alone */
     /* Who carries jobs here; NULL: processes of this machine, or computed times, as jobs say. */
     const tc_meas_carrier *carrier;
     void *carried_by;

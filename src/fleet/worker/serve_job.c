@@ -275,10 +275,21 @@ static tc_status refuse(const fleet_worker *w, const tc_fleet_job *j, const char
     return answer_all(w, j, x, err);
 }
 
+/* What would count as another machine's than this one's. */
+static bool is_mistaken(const fleet_worker *w, const tc_fleet_job *j) {
+    tc_meas_mode m = j->measure.mode;
+    return m != TC_MEAS_SIMULATED && (m == TC_MEAS_EMULATED) != w->o->emulated;
+}
+
 tc_status fleet_serve_job(fleet_worker *w, const tc_fleet_job *j, int times, tc_arena *a, tc_error *err) {
     tc_fleet_losses l = {0};
     if (strcmp(j->measure.target, w->told.target) != 0 || j->measure.threads != w->told.threads)
         return refuse(w, j, tc_arena_printf(a, "it serves %s with %d threads", w->told.target, w->told.threads), err);
+    if (is_mistaken(w, j))
+        return refuse(w, j,
+                      w->o->emulated ? "its processor is emulated, and the job wants times of a real one"
+                                     : "its processor is real, and the job wants an emulated one",
+                      err);
     if (j->second && is_named(w, j))
         return refuse(w, j, "it is another worker's", err);
     if (times > 1 || j->asked > 1)

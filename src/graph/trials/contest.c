@@ -6,6 +6,7 @@
 #include "graph/trials/bench.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
+#include "support/system/emulation.h"
 #include "support/system/stop.h"
 #include "tune/kernel/compare.h"
 #include "tune/kernel/kernel.h"
@@ -177,7 +178,7 @@ static tc_record as_record(const tc_graph_contest *c, const tc_graph_trial *t, i
     for (int i = 0; i < c->rounds; i++)
         times[i] = t[r].times[i] * (x.median / own);
     x.id = 0;
-    x.mode = TC_MEAS_IN_GRAPH;
+    x.mode = tc_is_emulated() ? TC_MEAS_EMULATED : TC_MEAS_IN_GRAPH;
     x.times = times;
     x.ntimes = (size_t)c->rounds;
     x.rounds = c->rounds;

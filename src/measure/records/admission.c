@@ -90,7 +90,7 @@ tc_status tc_meas_db_admit(tc_meas_db *db, const tc_meas_program *p, size_t n, t
 }
 
 tc_status tc_meas_admit_record(tc_meas_db *db, const tc_record *r, tc_error *err) {
-    bool right = tc_record_ok(r) && r->verified && !r->elsewhere && r->mode != TC_MEAS_SIMULATED; /* which nobody ran */
+    bool right = tc_record_ok(r) && r->verified && !r->elsewhere && !tc_meas_mode_is_apart(r->mode); /* which no machine ran */
     tc_meas_program p = {r->workload, r->target, r->trace, r->threads, r->program};
     return right ? store(db, &p, err) : TC_OK;
 }

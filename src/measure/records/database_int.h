@@ -59,9 +59,9 @@ static inline const char *tc_meas_db_search_columns(const tc_meas_db *db) {
     return db->schema >= 5 ? "r.job, r.phase, r.predicted" : "NULL, '', NULL";
 }
 
-/* The programs that must not be used (TC_MEAS_UNRELIABLE), as a query of workload, target, threads and program: "SELECT .. WHERE ..",
- * to which " AND .." may be added. */
-void tc_meas_db_unreliable(tc_strbuf *sql);
+/* The programs that must not be used (TC_MEAS_UNRELIABLE, but for those that were merely slow on an emulated processor), as a query of
+ * workload, target, threads and program: "SELECT .. WHERE ..", to which " AND .." may be added. */
+void tc_meas_db_unreliable(const tc_meas_db *db, tc_strbuf *sql);
 
 /* The status and message for what SQLite last said; `doing` completes "while ...". */
 tc_status tc_meas_db_fail(tc_meas_db *db, const char *doing, tc_error *err);

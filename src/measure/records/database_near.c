@@ -66,8 +66,9 @@ static tc_status nearest_same_workload(tc_meas_db *db, tc_arena *a, const tc_mea
     tc_record *r = &out->record;
     TC_TRY(tc_meas_db_first(db, a, f, r, &out->found, err));
     if (out->found && r->threads == key->threads) {
-        out->why = r->mode == TC_MEAS_SIMULATED ? "times: they were computed, not taken"
-                                                : "sizes: no program was right at all that it was timed at";
+        out->why = r->mode == TC_MEAS_SIMULATED  ? "times: they were computed, not taken"
+                   : r->mode == TC_MEAS_EMULATED ? "times: they were taken on an emulated processor"
+                                                 : "sizes: no program was right at all that it was timed at";
         return TC_OK;
     }
     if (out->found) {

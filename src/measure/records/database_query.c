@@ -78,7 +78,7 @@ static tc_record read_record(tc_arena *a, sqlite3_stmt *st) {
     return r;
 }
 
-void tc_meas_db_unreliable(tc_strbuf *sql) {
+void tc_meas_db_unreliable(const tc_meas_db *db, tc_strbuf *sql) {
     const char *between = "";
     tc_sb_add(sql, "SELECT workload, target, threads, program FROM records WHERE program != 0 AND error IN (");
     for (int e = 0; e < TC_MEAS_NERRORS; e++)
@@ -87,14 +87,17 @@ void tc_meas_db_unreliable(tc_strbuf *sql) {
             between = ", ";
         }
     tc_sb_addc(sql, ')');
+    if (db->schema >= 2) /* since then records have modes */
+        tc_sb_printf(sql, " AND NOT (mode = '%s' AND error = '%s')", tc_meas_mode_text(TC_MEAS_EMULATED),
+                     tc_meas_error_text(TC_MEAS_RUN_TIMEOUT));
 }
 
 /* Whether a record counts as verified: its own result was right, and no other record of the same program, taken in another way or
  * by another session, says that the program went wrong, crashed or hung. One failure is enough: what fails only sometimes was
  * merely lucky here. The inner query is evaluated once, not per record. */
-static void verified_text(tc_strbuf *b, const tc_meas_filter *f) {
+static void verified_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter *f) {
     tc_sb_add(b, "(r.verified AND (r.workload, r.target, r.threads, r.program) NOT IN (");
-    tc_meas_db_unreliable(b);
+    tc_meas_db_unreliable(db, b);
     tc_sb_add(b, f->workload_hash ? " AND workload = :workload))" : "))");
 }
 
@@ -120,7 +123,7 @@ static void filter_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter
         tc_sb_add(b, " AND r.error = 'ok' AND r.median IS NOT NULL");
     if (f->verified) {
         tc_sb_add(b, " AND r.verified = 1 AND ");
-        verified_text(b, f);
+        verified_text(db, b, f);
     }
 }
 
@@ -156,7 +159,7 @@ static void order_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter 
 
 static tc_status select_records(tc_meas_db *db, const tc_meas_filter *f, sqlite3_stmt **st, tc_error *err) {
     tc_strbuf b = {0}, verified = {0};
-    verified_text(&verified, f);
+    verified_text(db, &verified, f);
     tc_sb_printf(&b, SELECT_RECORD, f->verified ? "r.verified" : tc_sb_str(&verified), tc_meas_db_mode_column(db),
                  tc_meas_db_rounds_column(db), tc_meas_db_sizes_column(db), tc_meas_db_search_columns(db));
     tc_strbuf_free(&verified);
@@ -222,7 +225,7 @@ tc_status tc_meas_db_count(tc_meas_db *db, const tc_meas_filter *f, tc_meas_coun
     tc_strbuf b = {0};
     *out = (tc_meas_counts){0};
     tc_sb_add(&b, "SELECT r.error, count(*), sum(");
-    verified_text(&b, f);
+    verified_text(db, &b, f);
     tc_sb_add(&b, ") FROM records r");
     filter_text(db, &b, f);
     tc_sb_add(&b, " GROUP BY r.error");

@@ -213,7 +213,7 @@ static tc_status drop(tc_meas_db *db, const char *sql, int keep, int64_t *n, tc_
 static tc_status unverify(tc_meas_db *db, tc_error *err) {
     tc_strbuf sql = {0};
     tc_sb_add(&sql, "UPDATE records SET verified = 0 WHERE verified AND (workload, target, threads, program) IN (");
-    tc_meas_db_unreliable(&sql);
+    tc_meas_db_unreliable(db, &sql);
     tc_sb_addc(&sql, ')');
     tc_status s = tc_meas_db_exec(db, tc_sb_str(&sql), "marking records", err);
     tc_strbuf_free(&sql);

@@ -71,6 +71,21 @@ bool tc_meas_mode_parse(const char *text, tc_meas_mode *out) {
     return false;
 }
 
+bool tc_meas_mode_is_apart(tc_meas_mode m) {
+    switch (m) {
+    case TC_MEAS_SIMULATED:
+    case TC_MEAS_EMULATED:
+        return true;
+    case TC_MEAS_HOT:
+    case TC_MEAS_COLD:
+    case TC_MEAS_IN_GRAPH:
+    case TC_MEAS_BESIDE:
+    case TC_MEAS_NMODES:
+        break;
+    }
+    return false;
+}
+
 tc_record tc_meas_record_empty(void) {
     return (tc_record){.workload = "",
                        .target = "",
@@ -359,7 +374,7 @@ static tc_status read_mode(const char *where, const json_t *o, tc_record *r, tc_
         return missing(err, where, "rounds", "an integer of its size");
     r->rounds = (int)json_integer_value(rounds);
     if (mode && (!json_is_string(mode) || !tc_meas_mode_parse(json_string_value(mode), &r->mode)))
-        return missing(err, where, "mode", "hot, cold, in-graph, beside or simulated");
+        return missing(err, where, "mode", "hot, cold, in-graph, beside, simulated or emulated");
     return TC_OK;
 }
 

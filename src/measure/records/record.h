@@ -42,6 +42,9 @@ typedef enum tc_meas_mode {
 
 const char *tc_meas_mode_text(tc_meas_mode m); /* "hot": the stored name */
 bool tc_meas_mode_parse(const char *text, tc_meas_mode *out);
+/* All of a search is measured in such a mode, or nothing of it: its times are no machine's, rank only among themselves, teach nothing of
+ * others, and nothing is built from them. */
+bool tc_meas_mode_is_apart(tc_meas_mode m);
 
 /* What becomes of the time of all threads together during a call, as shares of it that sum up to 1: in bodies of parallel loops,
  * from a loop's start until a thread's body begins, from its end until the last thread's ends (all of the loop for a thread that has nothing

@@ -76,7 +76,7 @@ static tc_status read_contest(const tc_tune_query *q, table *t, tc_error *err) {
                             .verified = true};
         TC_TRY(tc_meas_db_select(q->db, t->a, &f, &r, err));
         for (size_t k = 0; k < r.len; k++)
-            if (r.data[k].mode != TC_MEAS_SIMULATED)
+            if (!tc_meas_mode_is_apart(r.data[k].mode))
                 tc_push(&t->r, r.data[k]);
     }
     keep_last(t);
