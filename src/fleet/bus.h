@@ -98,8 +98,9 @@ void tc_fleet_bus_rest(tc_fleet_bus *b, tc_fleet_delivery *d);
 
 /* Whether the queue of the key is there to be fetched from; it was made by serve. */
 bool tc_fleet_bus_is_served(tc_fleet_bus *b, const char *key);
-/* Whether a tuner waits for results. True also where that cannot be told now. */
-bool tc_fleet_bus_is_awaited(tc_fleet_bus *b, const char *tuner);
+/* Whether a tuner waits for results; of a job, which it wants for so many seconds, whether it last said so within that time of asking for it
+ * (0: however long it takes). Both are times of the server: no clock of another machine's is asked. True also where that cannot be told now. */
+bool tc_fleet_bus_is_awaited(tc_fleet_bus *b, const char *tuner, const tc_fleet_delivery *d, double wanted);
 
 /* A worker, in one run of its machine. */
 typedef struct tc_fleet_self {

@@ -58,13 +58,6 @@ bool tc_fleet_bus_is_served(tc_fleet_bus *b, const char *key) {
     return s != NATS_NOT_FOUND;
 }
 
-bool tc_fleet_bus_is_awaited(tc_fleet_bus *b, const char *tuner) {
-    kvEntry *e = NULL;
-    natsStatus s = kvStore_Get(&e, b->tuners, tuner);
-    kvEntry_Destroy(e);
-    return s != NATS_NOT_FOUND;
-}
-
 /* ---- deliveries ---- */
 
 struct tc_fleet_delivery {
@@ -114,6 +107,23 @@ int tc_fleet_delivery_times(const tc_fleet_delivery *d) {
     int n = natsMsg_GetMetaData(&about, d->message) == NATS_OK ? (int)TC_MIN(about->NumDelivered, (uint64_t)MOST) : 1;
     jsMsgMetaData_Destroy(about);
     return n;
+}
+
+/* Nanoseconds, by the server's clock; 0: not known. */
+static int64_t asked_at(const tc_fleet_delivery *d) {
+    jsMsgMetaData *about = NULL;
+    int64_t at = natsMsg_GetMetaData(&about, d->message) == NATS_OK ? about->Timestamp : 0;
+    jsMsgMetaData_Destroy(about);
+    return at;
+}
+
+bool tc_fleet_bus_is_awaited(tc_fleet_bus *b, const char *tuner, const tc_fleet_delivery *d, double wanted) {
+    kvEntry *e = NULL;
+    natsStatus s = kvStore_Get(&e, b->tuners, tuner);
+    int64_t asked = s == NATS_OK && wanted > 0 ? asked_at(d) : 0;
+    bool late = asked > 0 && (double)(kvEntry_Created(e) - asked) > wanted * NANOSECONDS;
+    kvEntry_Destroy(e);
+    return s != NATS_NOT_FOUND && !late;
 }
 
 void tc_fleet_delivery_touch(tc_fleet_delivery *d) {

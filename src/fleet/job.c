@@ -11,8 +11,8 @@
 static const fleet_text_limits some_text = {.most = TC_FLEET_TEXT}, any_text = {.most = TC_FLEET_TEXT, .may_be_empty = true},
                                one_word = {.most = TC_FLEET_NAME, .word = true};
 
-/* Seconds that a limit may be, and times the best at which a candidate may be given up. */
-#define MOST_SECONDS 1e6
+/* Also times the best at which a candidate may be given up. */
+#define MOST_SECONDS TC_FLEET_LONGEST
 
 /* ---- keys ---- */
 
@@ -96,6 +96,8 @@ void tc_fleet_job_write(const tc_fleet_job *j, tc_strbuf *out) {
     json_object_set_new(o, "barred", texts_of(j->barred, j->nbarred));
     json_object_set_new(o, "second", json_boolean(j->second));
     json_object_set_new(o, "asked", json_integer(j->asked));
+    if (j->wanted > 0)
+        json_object_set_new(o, "wanted", json_real(j->wanted));
     json_object_set_new(o, "way", json_integer(j->call.way));
     json_object_set_new(o, "rounds", json_integer(j->call.rounds));
     json_object_set_new(o, "inputs", inputs_of(j));
@@ -104,7 +106,7 @@ void tc_fleet_job_write(const tc_fleet_job *j, tc_strbuf *out) {
     fleet_end(o, out);
 }
 
-/* What a candidate is raced against is no part of it: a tuner that was started again may know another best. Nor is whom it is for. */
+/* What a candidate is raced against is no part of it: a tuner that was started again may know another best. Nor is whom it is for, or how long it is wanted. */
 const char *tc_fleet_job_id(tc_arena *a, const tc_fleet_job *j, uint64_t nonce) {
     tc_strbuf b = {0};
     tc_fleet_job plain = *j;
@@ -115,6 +117,7 @@ const char *tc_fleet_job_id(tc_arena *a, const tc_fleet_job *j, uint64_t nonce) 
     plain.each = NULL;
     plain.nbarred = 0;
     plain.asked = 1;
+    plain.wanted = 0;
     plain.call.in = in;
     tc_fleet_job_write(&plain, &b);
     tc_sb_printf(&b, "\n%" PRIx64, nonce);
@@ -208,6 +211,7 @@ tc_status tc_fleet_job_read(const char *text, tc_arena *a, tc_fleet_job *out, tc
     out->barred = read_texts(&r, o, "barred", "name", TC_FLEET_BARRED, one_word, &out->nbarred);
     out->second = fleet_flag(&r, o, "second");
     out->asked = (int)fleet_whole(&r, o, "asked", 1, TC_FLEET_MANY);
+    out->wanted = json_object_get(o, "wanted") ? fleet_real(&r, o, "wanted", 0, MOST_SECONDS) : 0;
     read_call(&r, o, &out->call);
     if (!r.bad && out->call.way == TC_MEAS_WAY_BATCH)
         read_ids(&r, o, out);

@@ -16,6 +16,9 @@ enum {
     TC_FLEET_BARRED = 64       /* workers that a job is not for */
 };
 
+/* Seconds that a limit may be. */
+#define TC_FLEET_LONGEST 1e6
+
 /* Letters, digits, - and _: what names in subjects consist of, and files may be called. */
 bool tc_fleet_is_word(const char *s);
 
@@ -37,6 +40,8 @@ typedef struct tc_fleet_job {
     size_t nbarred;
     bool second; /* it was measured by those that are barred: one of them that gets it refuses it, rather than to give it back */
     int asked;   /* how often it was put into the queue: at least 1 */
+    double
+        wanted; /* seconds since then after which its tuner does not wait for it any more; 0: it waits as long as it is there */
     tc_meas_options measure; /* target, threads, mode, limits, samples, seed, verification: the rest is the worker's own */
     tc_meas_call call;       /* inputs, sizes and rounds; where results go is not sent */
 } tc_fleet_job;

@@ -14,6 +14,7 @@ static inline tc_fleet_job sample_job(tc_meas_input in[2]) {
                           .barred = barred,
                           .nbarred = 1,
                           .asked = 2,
+                          .wanted = 12.5,
                           .tuner = "desk-1",
                           .measure = {.target = "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=znver4",
                                       .threads = 2,

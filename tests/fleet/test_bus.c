@@ -170,11 +170,11 @@ static void tuners_and_orders_are_known(void **state) {
     tc_fleet_bus *b = join("desk");
     const char *text;
     uint64_t number, first;
-    assert_false(tc_fleet_bus_is_awaited(b, "desk"));
+    assert_false(tc_fleet_bus_is_awaited(b, "desk", NULL, 0));
     check(tc_fleet_bus_attend(b, "desk", "I wait", &err));
-    assert_true(tc_fleet_bus_is_awaited(b, "desk"));
+    assert_true(tc_fleet_bus_is_awaited(b, "desk", NULL, 0));
     tc_fleet_bus_depart(b, "desk");
-    assert_false(tc_fleet_bus_is_awaited(b, "desk"));
+    assert_false(tc_fleet_bus_is_awaited(b, "desk", NULL, 0));
     check(tc_fleet_bus_order(b, "k1", "w", arena, &text, &number, &err));
     assert_null(text);
     check(tc_fleet_bus_tell(b, "k1", "w", "rest", &err));

@@ -92,7 +92,7 @@ static void candidates_of_a_batch_have_ids(void **state) {
     assert_int_equal(tc_fleet_job_read(batch_text("c1"), arena, &j, &err), TC_OK);
     assert_string_equal(j.each[0], "c1");
     assert_string_equal(j.each[1], "c2");
-    assert_true(j.nbarred == 1 && strcmp(j.barred[0], "board-7") == 0 && j.asked == 2);
+    assert_true(j.nbarred == 1 && strcmp(j.barred[0], "board-7") == 0 && j.asked == 2 && j.wanted == 12.5);
     tc_fleet_job_write(&j, &again);
     assert_string_equal(tc_sb_str(&again), batch_text("c1"));
     tc_strbuf_free(&again);
@@ -121,6 +121,7 @@ static void bad_fields_are_named(void **state) {
         {"\"barred\":[\"board-7\"]", "\"barred\":[\"b 7\"]", "name"},
         {"\"barred\":[\"board-7\"]", "\"barred\":7", "barred"},
         {"\"asked\":2", "\"asked\":0", "asked"},
+        {"\"wanted\":12.5", "\"wanted\":-1.0", "wanted"},
         {"\"second\":false", "\"second\":0", "second"},
         {"\"kind\":\"job\"", "\"kind\":\"result\"", "not a job"},
         {"\"tuner\":\"desk-1\"", "\"tuner\":\"desk.*\"", "tuner"},
@@ -225,6 +226,7 @@ static void ids_follow_from_what_is_measured(void **state) {
     j.tuner = "another";
     j.nbarred = 0;
     j.asked = 5;
+    j.wanted = 7;
     in[0].best = 5;
     assert_string_equal(tc_fleet_job_id(arena, &j, 0), id);
     assert_string_not_equal(tc_fleet_job_id(arena, &j, 1), id);

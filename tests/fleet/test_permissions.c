@@ -95,7 +95,7 @@ static void a_worker_serves_its_key(void **state) {
     check(tc_fleet_bus_tell(tuner, "k1", "w1", "rest", &err));
     check(tc_fleet_bus_order(worker, "k1", "w1", arena, &text, &number, &err));
     assert_string_equal(text, "rest");
-    assert_true(tc_fleet_bus_is_awaited(worker, "desk") && !tc_fleet_bus_is_awaited(worker, "nobody"));
+    assert_true(tc_fleet_bus_is_awaited(worker, "desk", NULL, 0) && !tc_fleet_bus_is_awaited(worker, "nobody", NULL, 0));
     assert_true(tc_fleet_bus_is_served(worker, "k1"));
     check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", &err));
     check(tc_fleet_bus_fetch(worker, 5, &d, &err));

@@ -80,6 +80,17 @@ static void be_lost(const char *url, const char *key, const char *boot) {
     _exit(begun ? 42 : 1);
 }
 
+/* One that leaves with its first job, and says whether that is wanted for so many seconds: up to 1000, of which some are over. */
+static void be_asked_how_long(const char *url, const char *key) {
+    tc_fleet_self self = {.key = key, .name = "asked", .boot = "b"};
+    tc_fleet_delivery *d;
+    tc_fleet_job j;
+    tc_fleet_bus *b = take_one(url, &self, &d, &j);
+    tc_fleet_delivery_back(d, 0);
+    tc_fleet_bus_close(b);
+    _exit(j.wanted > 500 && j.wanted <= 1000 ? 42 : 1);
+}
+
 /* One that answers everything wrongly, in one way after the other, until it is ended. */
 static void be_liar(const char *url, const char *key) {
     static const char *const lies[] = {"no answer", "{\"version\":2,\"kind\":\"result\"}", NULL};
@@ -124,7 +135,7 @@ static void be_liar(const char *url, const char *key) {
     }
 }
 
-/* What a worker of a fleet does: URL NAME THREADS [emulated], URL lost KEY BOOT, or URL liar KEY. */
+/* What a worker of a fleet does: URL NAME THREADS [emulated], URL lost KEY BOOT, URL asked KEY, or URL liar KEY. */
 static int be_worker(char **argv) {
     tc_target *t;
     tc_error why = {0};
@@ -133,6 +144,8 @@ static int be_worker(char **argv) {
     target = t->text;
     if (strcmp(argv[1], "lost") == 0)
         be_lost(argv[0], argv[2], argv[3]);
+    if (strcmp(argv[1], "asked") == 0)
+        be_asked_how_long(argv[0], argv[2]);
     if (strcmp(argv[1], "liar") == 0)
         be_liar(argv[0], argv[2]);
     signal(SIGTERM, on_term);
@@ -491,15 +504,17 @@ static void what_is_recorded_is_not_measured_again(void **state) {
 }
 
 /* Nobody waits for what a tuner left behind. */
-static void jobs_of_a_tuner_that_is_gone_are_dropped(void **state) {
-    (void)state;
-    tc_fleet_bus *b;
-    int64_t n = 1;
+/* Puts a job into the queue whose tuner, and whose only candidate, are called so. */
+static void ask_for(tc_fleet_bus *b, const char *tuner, const char *id, double wanted) {
     tc_meas_input in = input(3);
     tc_strbuf text = {0};
-    const char *const each[] = {"c1"};
-    tc_fleet_job j = {
-        .id = "c1", .tuner = "gone", .each = each, .asked = 1, .call = {.way = TC_MEAS_WAY_BATCH, .in = &in, .n = 1}};
+    const char *const each[] = {id};
+    tc_fleet_job j = {.id = id,
+                      .tuner = tuner,
+                      .each = each,
+                      .asked = 1,
+                      .wanted = wanted,
+                      .call = {.way = TC_MEAS_WAY_BATCH, .in = &in, .n = 1}};
     j.measure = (tc_meas_options){.target = target,
                                   .threads = 1,
                                   .mode = TC_MEAS_SIMULATED,
@@ -510,22 +525,86 @@ static void jobs_of_a_tuner_that_is_gone_are_dropped(void **state) {
                                   .budget = 1,
                                   .samples = 1};
     tc_fleet_job_write(&j, &text);
-    check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "test", &b, &err));
-    check(tc_fleet_bus_ask(b, own_key(), "gone", "c1", 1, tc_sb_str(&text), &err));
-    start("w1", "1");
-    for (int i = 0; i < 250 && n > 0; i++) {
+    check(tc_fleet_bus_ask(b, own_key(), tuner, id, 1, tc_sb_str(&text), &err));
+    tc_strbuf_free(&text);
+}
+
+static bool is_answered(tc_fleet_bus *b, const char *tuner, const char *id) {
+    tc_fleet_mail mail;
+    check(tc_fleet_bus_find(b, own_key(), tuner, id, arena, &mail, &err));
+    return mail.text != NULL;
+}
+
+/* Until nothing that the tuner asked for is in the queue. */
+static void await_empty_queue(tc_fleet_bus *b, const char *tuner) {
+    int64_t n = 1;
+    for (int i = 0; i < 1000 && n > 0; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-        check(tc_fleet_bus_asked(b, own_key(), "gone", &n, &err));
+        check(tc_fleet_bus_asked(b, own_key(), tuner, &n, &err));
     }
     assert_int_equal(n, 0);
-    tc_fleet_mail mail;
-    check(tc_fleet_bus_find(b, own_key(), "gone", "c1", arena, &mail, &err));
-    assert_null(mail.text);
-    tc_strbuf_free(&text);
+}
+
+static void jobs_of_a_tuner_that_is_gone_are_dropped(void **state) {
+    (void)state;
+    tc_fleet_bus *b;
+    check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "test", &b, &err));
+    ask_for(b, "gone", "c1", 0);
+    start("w1", "1");
+    await_empty_queue(b, "gone");
+    assert_false(is_answered(b, "gone", "c1"));
     tc_fleet_bus_close(b);
 }
 
-/* What somebody deleted is made again: by the tuner, who may, and by the worker, who serves it again. */
+/* What a tuner that is still there does not want any more is not measured: one said so 0.3 s after it had asked for three jobs. */
+static void jobs_have_deadlines(void **state) {
+    (void)state;
+    tc_fleet_bus *b;
+    check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "test", &b, &err));
+    ask_for(b, "desk", "late", 0.1);
+    ask_for(b, "desk", "early", 1000);
+    ask_for(b, "desk", "any", 0);
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    check(tc_fleet_bus_attend(b, "desk", "{}", &err));
+    start("w1", "1");
+    await_empty_queue(b, "desk");
+    assert_false(is_answered(b, "desk", "late"));
+    assert_true(is_answered(b, "desk", "early") && is_answered(b, "desk", "any"));
+    tc_fleet_bus_close(b);
+}
+
+/* The first is ended, the second goes on then. */
+static void *let_go(void *user) {
+    pid_t *p = user;
+    int status;
+    waitpid(p[0], &status, 0);
+    kill(p[1], SIGCONT);
+    p[0] = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return NULL;
+}
+
+static void a_tuner_says_how_long_it_waits(void **state) {
+    (void)state;
+    tc_record r;
+    tc_meas_input in = input(3);
+    pthread_t t;
+    pid_t both[] = {0, start("w1", "1")};
+    await_workers(1);
+    tc_fleet *f = join();
+    tc_meas *m = measuring(f);
+    kill(both[1], SIGSTOP);
+    both[0] = start("asked", own_key());
+    nworker--; /* it is waited for here */
+    tc_meas_set_deadline(m, tc_now() + 1000);
+    assert_int_equal(pthread_create(&t, NULL, let_go, both), 0);
+    check(tc_meas_batch(m, &in, 1, arena, &r, NULL, NULL, &err));
+    pthread_join(t, NULL);
+    assert_int_equal(both[0], 42);
+    assert_true(tc_record_ok(&r));
+    tc_meas_free(m);
+    tc_fleet_leave(f);
+}
+
 static void deleted_streams_are_made_again(void **state) {
     (void)state;
     static const char *const streams[] = {"TCTUNE_WORK", "TCTUNE_RESULT", "KV_tctune_begun", "KV_tctune_tuners"};
@@ -760,6 +839,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(who_answers_wrongly_gets_no_more, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_recorded_is_not_measured_again, setup, teardown),
         cmocka_unit_test_setup_teardown(jobs_of_a_tuner_that_is_gone_are_dropped, setup, teardown),
+        cmocka_unit_test_setup_teardown(jobs_have_deadlines, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_tuner_says_how_long_it_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(deleted_streams_are_made_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_server_that_is_restarted_loses_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_tuner_that_is_started_again_finds_its_results, setup, teardown),

@@ -18,6 +18,12 @@ bool errand_is_batch(const errand *e) {
 
 /* ---- asking ---- */
 
+/* Until this tuner waits no more; 0: it has no deadline. */
+static double seconds_left(const errand *e) {
+    double deadline = tc_meas_given(e->b->m)->deadline;
+    return deadline > 0 ? fmin(fmax(deadline - tc_now(), 1e-3), TC_FLEET_LONGEST) : 0;
+}
+
 tc_status errand_send(errand *e, parcel *p, tc_error *err) {
     tc_strbuf text = {0};
     size_t n = e->f->barred.len;
@@ -29,6 +35,7 @@ tc_status errand_send(errand *e, parcel *p, tc_error *err) {
     p->job.barred = barred;
     p->job.nbarred = n;
     p->job.asked++;
+    p->job.wanted = seconds_left(e);
     p->sent = tc_now();
     tc_fleet_job_write(&p->job, &text);
     tc_status s = tc_fleet_bus_ask(e->f->bus, e->f->key, e->f->tuner, p->job.id, p->job.asked, tc_sb_str(&text), err);

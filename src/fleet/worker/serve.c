@@ -121,7 +121,7 @@ static tc_status serve_delivery(fleet_worker *w, tc_fleet_delivery *d, tc_error 
     if (tc_fleet_job_read(tc_fleet_delivery_text(d), a, &j, &why) != TC_OK) {
         tc_log(TC_LOG_WARN, "a job is damaged and nobody's: %s", why.msg);
         tc_fleet_delivery_refuse(d);
-    } else if (!tc_fleet_bus_is_awaited(w->bus, j.tuner)) {
+    } else if (!tc_fleet_bus_is_awaited(w->bus, j.tuner, d, j.wanted)) {
         tc_log(TC_LOG_DEBUG, "nobody waits for job %s any more", j.id);
         tc_fleet_delivery_refuse(d);
     } else if (!takes_jobs(w)) { /* it was told so while it waited for one */
