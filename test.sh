@@ -251,6 +251,6 @@ fi
 ! room 8 "memory" || check "memory refused to calls, 100 requests of each" tests/campaign/memory/run --points 50
 ! room 2 "sharing" || check "8 tuners on each of 8 databases, killed" tests/campaign/sharing/run --cases 8
 ! room 2 "a fleet that loses things" || fleet
-! room 8 "a worker for aarch64 under qemu" || emulated
+! room 10 "a worker for aarch64 under qemu" || emulated
 ! room 10 "fuzzing" || fuzzing 1
 ! room 5 "the differential test, 10000 cases" || differential 10000
