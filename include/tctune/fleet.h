@@ -71,6 +71,41 @@ TC_API tctune_status tctune_fleet_tell(const tctune_fleet *fleet, const char *or
 TC_API tctune_status tctune_fleet_log(const tctune_fleet *fleet, const char *worker, int last, char **json, char *error,
                                       size_t error_size);
 
+/* ---- one database for a team ---- */
+
+/* What became of the records that were looked at. */
+typedef struct tctune_followed {
+    size_t struct_size; /* as the library knows it, where it tells */
+    int64_t stored;
+    int64_t known;   /* their jobs had a record */
+    int64_t changed; /* of the record of a job it is now known that it is not to be used, or it has better times */
+    int64_t refused; /* they do not fit together */
+    int64_t others;  /* of other keys or tuners */
+} tctune_followed;
+
+/* Told what became of all so far, when there is nothing more for now; and of each record that is refused why: `refusal`, else NULL. Both live
+ * until it returns. */
+typedef void tctune_on_followed(void *user, const tctune_followed *so_far, const char *refusal);
+
+/* How a database follows a fleet's tuners. */
+typedef struct tctune_follow_options {
+    size_t struct_size;
+    const char *tuner;        /* by name, with * and ? for any characters; NULL: all */
+    int once;                 /* ends when there is nothing more for now; 0: it goes on until it is stopped */
+    const volatile int *stop; /* once that is not 0 it ends within about a second, with TCTUNE_OK; NULL: nobody stops it */
+    tctune_on_followed *each; /* NULL: nobody is told */
+    void *user;
+} tctune_follow_options;
+
+/* Takes what a fleet's tuners record into a database file, made where there is none: of each job one record, checked as those of files are
+ * (tctune_database_add). Tuners share what they recorded after it was confirmed; what they do not believe any more is no longer applied here
+ * either. How far it came is kept in the file, so that it goes on there, and may be killed at any moment. fleet: its key, NULL: all, says
+ * whose records are wanted; patience, for how long `once` waits for a server that went away. Else a server that goes away is
+ * waited for. options, followed: may be NULL. TCTUNE_ENVIRONMENT: there is no server, the stream of records is not there (once), the file cannot be
+ * written to; TCTUNE_BAD_INPUT: the server does not let this user read records, or the file is no database. */
+TC_API tctune_status tctune_fleet_follow(const tctune_fleet *fleet, const char *database, const tctune_follow_options *options,
+                                         tctune_followed *followed, char *error, size_t error_size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -15,7 +15,7 @@ from ._build import build
 from ._documents import (compare_show, describe_library, doctor, explain, is_library, llvm_version, lowering_passes, machine, page, page_data,
                          quantize, show, use_cache, verify_cases, zoo, zoo_names)
 from ._database import Database, Record, Records, Rerun, Stats, add_files
-from ._fleet import Fleet, Worker, fleet_key
+from ._fleet import Fleet, Followed, Worker, fleet_key
 from ._ffi import lib as _lib
 from ._ffi import text as _text
 from ._model import Context, KernelTime, Model, Profile, Size, load
@@ -39,7 +39,7 @@ def library_version() -> str:
     return _text(_lib.tctune_version())
 
 
-__all__ = ["BadInput", "Closed", "Context", "Database", "Decision", "EnvironmentProblem", "Event", "Fleet", "KernelTime", "LibraryError", "Loop",
+__all__ = ["BadInput", "Closed", "Context", "Database", "Decision", "EnvironmentProblem", "Event", "Fleet", "Followed", "KernelTime", "LibraryError", "Loop",
            "LoopState", "Model", "Port", "Profile", "Record", "Records", "Report", "Rerun", "Schedule", "Session", "Size", "Stage", "Stats",
            "Stopped", "Task", "TaskState", "TaskStates", "Tasks", "TctuneError", "Verdict", "Work", "Worker", "__version__", "add_files", "build",
            "compare", "compare_show", "describe_library", "doctor", "empty", "explain", "fleet_key", "is_library", "library_version",

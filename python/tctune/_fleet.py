@@ -9,6 +9,22 @@ from .errors import BadInput, TctuneError
 
 
 @dataclasses.dataclass(frozen=True)
+class Followed:
+    """What became of records that were followed: stored; known, their jobs having one; changed, what is known of one now being worse or better timed;
+    refused, since they do not fit together; of others than were asked for."""
+
+    stored: int
+    known: int
+    changed: int
+    refused: int
+    others: int
+
+
+def _followed(c: Any) -> Followed:
+    return Followed(c.stored, c.known, c.changed, c.refused, c.others)
+
+
+@dataclasses.dataclass(frozen=True)
 class Fleet:
     """A fleet: its server, and which of its workers measure for a tuner. Made without a connection; whoever uses it makes one.
 
@@ -65,6 +81,27 @@ class Fleet:
         struct = self._struct()
         jobs: List[Dict[str, Any]] = take_json("tctune_fleet_log", struct, encode(worker) if worker else ffi.NULL, last)["jobs"]
         return jobs
+
+    def follow(self, db: Path, *, tuner: Optional[str] = None, once: bool = False,
+               each: Optional[Callable[["Followed", Optional[str]], Any]] = None) -> "Followed":
+        """Takes what tuners record into the database file `db`, made where there is none: of each job one record, checked as those of files are. It
+        goes on until Ctrl-C, which is raised once it has ended; with `once` until there is nothing more for now. How far it came is kept in the file.
+
+        Of a fleet with a key only records of such keys. tuner: a name, with * and ? for any characters, for its records only. each: a function that
+        gets what became of all so far when there is nothing more for now, and None; and of each record that is refused why, as the second. When
+        it answers with something true, or raises, that ends it."""
+        options = Struct("tctune_follow_options", tuner=tuner, once=once)
+        background = Stoppable(options, each or nobody)
+
+        @ffi.callback("tctune_on_followed *")
+        def on_followed(_user: Any, c: Any, refusal: Any) -> None:
+            background.tell(_followed(c), text(refusal) if refusal else None)
+
+        options.set("each", on_followed)
+        out = Struct("tctune_followed")
+        struct = self._struct()
+        background.run(lambda: call("tctune_fleet_follow", struct, encode(db), options, out))
+        return _followed(out.c)
 
     def _tell(self, order: str, workers: Sequence[str], why: str) -> Dict[str, Any]:
         struct = self._struct()

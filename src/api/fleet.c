@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "fleet/orders.h"
+#include "fleet/team/follow.h"
 #include "fleet/worker/serve.h"
 #include "measure/machine/caches.h"
 #include "measure/machine/peak.h"
@@ -203,4 +204,61 @@ static tc_status show_log(const tctune_fleet *fleet, const char *worker, int las
 tctune_status tctune_fleet_log(const tctune_fleet *fleet, const char *worker, int last, char **json, char *error,
                                size_t error_size) {
     API_DOCUMENT(err, error, error_size, json, show_log(fleet, worker, last, json, &err));
+}
+
+/* ---- databases that follow ---- */
+
+typedef struct listener {
+    tctune_on_followed *each; /* NULL: nobody */
+    void *user;
+} listener;
+
+static tctune_followed followed_of(const tc_fleet_followed *n) {
+    return (tctune_followed){.struct_size = sizeof(tctune_followed),
+                             .stored = n->stored,
+                             .known = n->known,
+                             .changed = n->changed,
+                             .refused = n->refused,
+                             .others = n->others};
+}
+
+static void tell_listener(void *user, const tc_fleet_followed *so_far, const char *refusal) {
+    const listener *l = user;
+    tctune_followed n = followed_of(so_far);
+    if (l->each)
+        l->each(l->user, &n, refusal);
+}
+
+static tc_status follow(const tctune_fleet *given, const char *database, const tctune_follow_options *options,
+                        tctune_followed *out, tc_error *err) {
+    tctune_fleet fleet;
+    tctune_follow_options o;
+    tctune_followed followed = {0};
+    tc_fleet_followed n = {0};
+    TC_TRY(check(given, &fleet, err));
+    TC_TRY(API_OPTIONS(o, options, err));
+    if (!database || !*database)
+        return tc_fail(err, TC_BAD_INPUT, "there is no database: name its file");
+    if (out) /* a struct that does not fit is refused before anything is stored */
+        TC_TRY(API_FILL(out, followed, err));
+    listener l = {.each = o.each, .user = o.user};
+    tc_fleet_follow_options fo = {.access = access_of(&fleet),
+                                  .database = database,
+                                  .key = fleet.key,
+                                  .tuner = o.tuner,
+                                  .once = o.once != 0,
+                                  .patience = fleet.patience,
+                                  .stop = o.stop,
+                                  .told = tell_listener,
+                                  .user = &l};
+    tc_status s = tc_fleet_follow(&fo, &n, err);
+    followed = followed_of(&n);
+    if (out && s == TC_OK)
+        return API_FILL(out, followed, err);
+    return s;
+}
+
+tctune_status tctune_fleet_follow(const tctune_fleet *fleet, const char *database, const tctune_follow_options *options,
+                                  tctune_followed *followed, char *error, size_t error_size) {
+    API_CALL(err, error, error_size, follow(fleet, database, options, followed, &err), (void)0);
 }

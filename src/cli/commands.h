@@ -29,6 +29,7 @@
     X(zoo)                                                                                                                       \
     X(db_stats)                                                                                                                  \
     X(db_merge)                                                                                                                  \
+    X(db_follow)                                                                                                                 \
     X(db_prune)                                                                                                                  \
     X(db_verify)                                                                                                                 \
     X(db_export)                                                                                                                 \

@@ -300,16 +300,26 @@ static tc_status connect_bus(tc_fleet_bus *b, const tc_fleet_access *a, const ch
     js.Wait = ANSWER_MS;
     if (st == TC_OK && (s = natsConnection_JetStream(&b->js, b->connection, &js)) != NATS_OK)
         st = bus_fail(b, err, s, "JetStream cannot be used");
-    return st == TC_OK ? bus_prepare(b, err) : st;
+    return st;
 }
 
-tc_status tc_fleet_bus_open(const tc_fleet_access *access, const char *name, tc_fleet_bus **out, tc_error *err) {
+tc_status tc_fleet_bus_connect(const tc_fleet_access *access, const char *name, tc_fleet_bus **out, tc_error *err) {
     tc_fleet_bus *b = tc_xcalloc(1, sizeof *b);
     b->url = without_passwords(access->url);
     tc_status s = connect_bus(b, access, name, err);
     *out = s == TC_OK ? b : NULL;
     if (s != TC_OK)
         tc_fleet_bus_close(b);
+    return s;
+}
+
+tc_status tc_fleet_bus_open(const tc_fleet_access *access, const char *name, tc_fleet_bus **out, tc_error *err) {
+    TC_TRY(tc_fleet_bus_connect(access, name, out, err));
+    tc_status s = bus_prepare(*out, err);
+    if (s != TC_OK) {
+        tc_fleet_bus_close(*out);
+        *out = NULL;
+    }
     return s;
 }
 

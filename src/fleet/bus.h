@@ -4,6 +4,7 @@
  *                              where it is neither answered nor said to be under way for a lease
  *   tctune.result.KEY.WORKER.TUNER.ID
  *                              results, kept for a day: a tuner that was started again finds its own
+ *   tctune.record.KEY.JOB      what a tuner has recorded of a job, the last word on it, kept for thirty days: others' databases follow it
  *   bucket tctune_workers      who serves which key, as KEY.WORKER; an entry goes when its worker is silent
  *   bucket tctune_begun        what a worker began and has not ended, as KEY.WORKER.ID: in which run of its machine, or that this ended
  *   bucket tctune_tuners       who waits for results; an entry goes when its tuner is silent
@@ -35,6 +36,8 @@ typedef struct tc_fleet_bus tc_fleet_bus;
 
 /* Connects, and makes streams and buckets where there are none. `name`: of the connection, for whoever watches the server. */
 TC_NODISCARD tc_status tc_fleet_bus_open(const tc_fleet_access *access, const char *name, tc_fleet_bus **out, tc_error *err);
+/* The same, but nothing is made, and only records are read: for a user who may do no more. */
+TC_NODISCARD tc_status tc_fleet_bus_connect(const tc_fleet_access *access, const char *name, tc_fleet_bus **out, tc_error *err);
 void tc_fleet_bus_close(tc_fleet_bus *b); /* NULL is fine */
 bool tc_fleet_bus_connected(const tc_fleet_bus *b);
 /* The server's addresses without passwords, for messages. */
@@ -151,6 +154,41 @@ TC_NODISCARD tc_status tc_fleet_bus_orders(tc_fleet_bus *b, tc_fleet_seen *seen,
 TC_NODISCARD tc_status tc_fleet_bus_tell(tc_fleet_bus *b, const char *key, const char *name, const char *text, tc_error *err);
 /* Jobs that wait for a worker of the key, and those that one has. Both 0 where nobody ever served it. */
 TC_NODISCARD tc_status tc_fleet_bus_queue(tc_fleet_bus *b, const char *key, int64_t *waiting, int64_t *under_way, tc_error *err);
+
+/* ---- records that tuners share ---- */
+
+enum { TC_FLEET_RECORD = 1 << 20 /* bytes of one at most */ };
+
+/* The stream of records. */
+typedef struct tc_fleet_kept {
+    bool there;
+    int64_t made;  /* when: another one has another time */
+    uint64_t last; /* number of the last message; numbers grow */
+    uint64_t n;    /* messages */
+} tc_fleet_kept;
+
+TC_NODISCARD tc_status tc_fleet_bus_records(tc_fleet_bus *b, tc_fleet_kept *out, tc_error *err);
+/* Makes it where there is none. */
+TC_NODISCARD tc_status tc_fleet_bus_keep_records(tc_fleet_bus *b, tc_error *err);
+/* Whether a record of so many bytes can be put there at all. */
+bool tc_fleet_bus_takes(const tc_fleet_bus *b, size_t bytes);
+/* Puts the text of a job's record there, in place of what was said of it before; it is there when this returns. `once`: texts of one such word
+ * are one message, within minutes. */
+TC_NODISCARD tc_status tc_fleet_bus_keep(tc_fleet_bus *b, const char *key, const char *job, const char *once, const char *text,
+                                         tc_error *err);
+
+typedef struct tc_fleet_shared {
+    const char *key, *job; /* by the subject; "": it has another form */
+    const char *text;      /* NULL: there is none; "" where it has more than TC_FLEET_RECORD bytes */
+    size_t bytes;
+    uint64_t number;
+} tc_fleet_shared;
+
+/* What is said of a job. */
+TC_NODISCARD tc_status tc_fleet_bus_kept(tc_fleet_bus *b, const char *key, const char *job, tc_arena *a, tc_fleet_shared *out,
+                                         tc_error *err);
+/* The first message behind a number. */
+TC_NODISCARD tc_status tc_fleet_bus_next_kept(tc_fleet_bus *b, uint64_t after, tc_arena *a, tc_fleet_shared *out, tc_error *err);
 
 /* A result that a worker sent. */
 typedef struct tc_fleet_logged {

@@ -22,6 +22,7 @@ struct tc_fleet_bus {
 
 #define BUS_WORK_STREAM "TCTUNE_WORK"
 #define BUS_RESULT_STREAM "TCTUNE_RESULT"
+#define BUS_RECORD_STREAM "TCTUNE_RECORD"
 #define BUS_BEGUN "tctune_begun"
 
 /* What was tried failed: TC_ENV, or TC_BAD_INPUT where the server does not let this user do it, or the message is too large for it. */

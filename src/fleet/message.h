@@ -69,6 +69,27 @@ void tc_fleet_result_write(const tc_fleet_result *r, tc_strbuf *out);
 /* `n`: records that it is to have; any other number is refused, but for a refusal and what was lost, which have none. */
 TC_NODISCARD tc_status tc_fleet_result_read(const char *text, size_t n, tc_arena *a, tc_fleet_result *out, tc_error *err);
 
+/* A record that a tuner shares with whoever follows: what its database has of a job. */
+typedef struct tc_fleet_entry {
+    const char *tuner;
+    tc_record record; /* whole, with its job */
+} tc_fleet_entry;
+
+void tc_fleet_entry_write(const tc_fleet_entry *e, tc_strbuf *out);
+/* The record is checked as one of a file of JSON lines is (check.h), but for its workload, and for what no job has. */
+TC_NODISCARD tc_status tc_fleet_entry_read(const char *text, tc_arena *a, tc_fleet_entry *out, tc_error *err);
+
+/* What a record says now that another copy of it did not. Nothing is taken back: what is not verified, or failed, stays so. */
+typedef enum tc_fleet_news {
+    TC_FLEET_NO_NEWS,  /* nothing, or it is another measurement */
+    TC_FLEET_RETIMED,  /* it was timed in more turns with others */
+    TC_FLEET_DISOWNED, /* it is not verified any more */
+    TC_FLEET_FAILED    /* its program failed later on */
+} tc_fleet_news;
+
+tc_fleet_news tc_fleet_news_of(const tc_record *had, const tc_record *now);
+bool tc_fleet_same_measurement(const tc_record *x, const tc_record *y);
+
 #define TC_FLEET_SERVING "serving"
 
 /* What a worker tells of itself. What it does not know of its machine is 0. */

@@ -185,6 +185,46 @@ static void test_tuning(void **state) {
     json_decref(j);
 }
 
+typedef struct followed_so_far {
+    int told;
+    tctune_followed last;
+} followed_so_far;
+
+static void on_followed(void *user, const tctune_followed *so_far, const char *refusal) {
+    followed_so_far *f = user;
+    assert_null(refusal);
+    assert_int_equal(so_far->struct_size, sizeof *so_far);
+    f->told++;
+    f->last = *so_far;
+}
+
+/* What the searches before have recorded. */
+static void test_follow(void **state) {
+    (void)state;
+    static const char team[] = SCRATCH("api_team.db");
+    volatile int stop = 1;
+    followed_so_far f = {0};
+    tctune_fleet of = fleet();
+    tctune_followed n = {.struct_size = sizeof n};
+    tctune_follow_options o = {.struct_size = sizeof o, .once = 1, .each = on_followed, .user = &f};
+    remove_database(team);
+    OK(tctune_fleet_follow(&of, team, &o, &n, error, sizeof error));
+    assert_true(n.stored >= 8 && n.refused == 0 && n.others == 0);
+    assert_true(f.told == 1 && f.last.stored == n.stored);
+    OK(tctune_fleet_follow(&of, team, &o, NULL, error, sizeof error));
+    assert_int_equal(f.told, 1);
+    o.once = 0;
+    o.stop = &stop;
+    OK(tctune_fleet_follow(&of, team, &o, &n, error, sizeof error));
+    assert_int_equal(n.stored, 0);
+    REFUSED(TCTUNE_BAD_INPUT, "there is no database", tctune_fleet_follow(&of, NULL, NULL, NULL, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "name its server", tctune_fleet_follow(NULL, team, &o, NULL, error, sizeof error));
+    n.struct_size = 0;
+    REFUSED(TCTUNE_BAD_INPUT, "struct_size", tctune_fleet_follow(&of, team, &o, &n, error, sizeof error));
+    of.url = "nats://127.0.0.1:1";
+    REFUSED(TCTUNE_ENVIRONMENT, "no NATS server answers", tctune_fleet_follow(&of, team, &o, NULL, error, sizeof error));
+}
+
 /* Nobody serves: measuring fails once the patience is over, and says for whom it waited. */
 static void test_nobody(void **state) {
     (void)state;
@@ -261,8 +301,9 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),   cmocka_unit_test(test_workers), cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_tuning), cmocka_unit_test(test_nobody),  cmocka_unit_test(test_what_is_wrong),
+        cmocka_unit_test(test_keys),          cmocka_unit_test(test_workers), cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_tuning),        cmocka_unit_test(test_follow),  cmocka_unit_test(test_nobody),
+        cmocka_unit_test(test_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,4 +1,4 @@
-/* What deploy/nats.conf and deploy/fleet-user let users do: a worker serves the jobs of its key, and nothing else. */
+/* What deploy/nats.conf and deploy/fleet-user let users do: a worker serves the jobs of its key, a member reads records, and neither does more. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,9 +19,10 @@ static tc_error err;
 /* The users are made in the server's folder, and their list is put into its configuration. */
 static void make_users(void) {
     char command[2048];
-    snprintf(command, sizeof command,
-             "cd '%s' && '%s/fleet-user' tuner desk && '%s/fleet-user' worker w1 k1 && '%s/fleet-user' worker w2 k2",
-             server.folder, TEST_DEPLOY, TEST_DEPLOY, TEST_DEPLOY);
+    snprintf(
+        command, sizeof command,
+        "cd '%s' && user='%s/fleet-user' && $user tuner desk && $user member ann && $user worker w1 k1 && $user worker w2 k2",
+        server.folder, TEST_DEPLOY);
     assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a test's own command */
 }
 
@@ -177,6 +178,38 @@ static void no_jobs_of_its_own(void **state) {
     tc_fleet_bus_close(w);
 }
 
+static tc_fleet_bus *connected(const char *user) {
+    tc_fleet_bus *b;
+    char nkey[600];
+    snprintf(nkey, sizeof nkey, "%s/%s.nk", server.folder, user);
+    check(tc_fleet_bus_connect(&(tc_fleet_access){.url = server.url, .nkey = nkey}, "test", &b, &err));
+    return b;
+}
+
+/* Tuners share records, members read them; workers do neither. */
+static void members_read_records(void **state) {
+    (void)state;
+    tc_fleet_kept k;
+    tc_fleet_shared x;
+    tc_fleet_bus *tuner = joined("desk"), *member = connected("ann"), *w = connected("w1");
+    check(tc_fleet_bus_keep_records(tuner, &err));
+    check(tc_fleet_bus_keep(tuner, "k1", "j1", "once", "a record", &err));
+    check(tc_fleet_bus_records(member, &k, &err));
+    assert_true(k.there && k.n == 1);
+    check(tc_fleet_bus_next_kept(member, 0, arena, &x, &err));
+    assert_string_equal(x.text, "a record");
+    assert_string_equal(x.job, "j1");
+    check(tc_fleet_bus_next_kept(member, x.number, arena, &x, &err));
+    assert_null(x.text);
+    refused(tc_fleet_bus_keep(member, "k1", "j2", "other", "a lie", &err));
+    refused(tc_fleet_bus_ask(member, "k1", "ann", "j9", 1, "measure this", &err));
+    refused(tc_fleet_bus_keep(w, "k1", "j3", "third", "a lie", &err));
+    refused(tc_fleet_bus_records(w, &k, &err));
+    tc_fleet_bus_close(w);
+    tc_fleet_bus_close(member);
+    tc_fleet_bus_close(tuner);
+}
+
 static void nobody_unknown(void **state) {
     (void)state;
     tc_fleet_bus *b;
@@ -195,6 +228,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_worker_serves_its_key), cmocka_unit_test(nothing_but_its_key),
                                        cmocka_unit_test(nobody_elses_name),       cmocka_unit_test(lies_are_told_in_its_own_name),
                                        cmocka_unit_test(orders_are_tuners),       cmocka_unit_test(no_jobs_of_its_own),
-                                       cmocka_unit_test(nobody_unknown),          cmocka_unit_test(every_connection)};
+                                       cmocka_unit_test(members_read_records),    cmocka_unit_test(nobody_unknown),
+                                       cmocka_unit_test(every_connection)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

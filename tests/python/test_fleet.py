@@ -95,6 +95,24 @@ def test_log(gemm, nats, worker):
     assert Fleet(nats).log("nobody") == []
 
 
+def test_follow(gemm, nats, worker):
+    tctune.tune(gemm, trials=6, db="desk.db", fleet=nats, **{**QUICK, "seed": 11})
+    told = []
+    followed = Fleet(nats).follow("team.db", once=True, each=lambda so_far, refusal: told.append((so_far, refusal)))
+    assert followed.stored >= 6 and followed.refused == followed.others == 0 and told == [(followed, None)]
+    assert Fleet(nats).follow("team.db", once=True).stored == 0
+    assert Fleet(nats, key="none-*").follow("none.db", once=True).others == followed.stored
+    assert Fleet(nats).follow("ended.db", each=lambda *_: True) == followed  # it would wait for more
+    mine, theirs = records("desk.db")[0], records("team.db")[0]
+    assert all(r in theirs for r in mine)
+    with pytest.raises(ValueError, match="enough"):
+        def raise_it(*_):
+            raise ValueError("enough")
+        Fleet(nats).follow("raised.db", each=raise_it)
+    with pytest.raises(EnvironmentProblem, match="no NATS server answers there"):
+        Fleet("nats://127.0.0.1:1").follow("gone.db")
+
+
 def test_nobody_there(gemm, nats):
     gone = "nats://127.0.0.1:1"
     for use in (Fleet(gone).status, lambda: tctune.tune(gemm, trials=4, fleet=gone, **QUICK),

@@ -47,7 +47,7 @@ OPTIONS = {tctune.show: "tctune_show_options", tctune.compare_show: "tctune_comp
            tctune.Work.bench: "tctune_bench_kernel_options", tctune.Schedule: "tctune_schedule_options",
            tctune.Schedule.measure: "tctune_measure_options", tctune.Model.bench: "tctune_bench_options",
            tctune.Model.trace: "tctune_trace_options", tctune.Model.trial: "tctune_trial_options", tctune.Database.rerun: "tctune_rerun_options",
-           tctune.Worker: "tctune_worker_options", tctune.explain: "tctune_explain_options", tctune.page: "tctune_page_options",
+           tctune.Worker: "tctune_worker_options", tctune.Fleet.follow: "tctune_follow_options", tctune.explain: "tctune_explain_options", tctune.page: "tctune_page_options",
            tctune.page_data: "tctune_page_options"}
 
 
@@ -72,7 +72,7 @@ def test_nothing_of_the_structs_is_left_out():
 
 STRUCTS = [(tctune.Task, "tctune_task"), (tctune.TaskState, "tctune_task_state"), (tctune.Report, "tctune_report"), (tctune.Event, "tctune_event"),
            (tctune.Record, "tctune_record"), (tctune.Stats, "tctune_database_stats"), (tctune.Fleet, "tctune_fleet"),
-           (tctune.Rerun, "tctune_rerun")]
+           (tctune.Rerun, "tctune_rerun"), (tctune.Followed, "tctune_followed")]
 
 
 @pytest.mark.parametrize("kind, struct", STRUCTS)

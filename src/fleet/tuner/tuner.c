@@ -118,6 +118,17 @@ static void open_database(tc_fleet *f, const char *file) {
         tc_log(TC_LOG_DEBUG, "%s", why.msg);
 }
 
+/* Others are told what this tuner records. */
+static void share(tc_fleet *f, const tc_fleet_access *access) {
+    if (f->database)
+        f->publisher = tc_fleet_publish_begin(&(tc_fleet_publish){.access = *access,
+                                                                  .tuner = f->tuner,
+                                                                  .key = f->key,
+                                                                  .target = f->target,
+                                                                  .threads = f->threads,
+                                                                  .database = f->database});
+}
+
 static tc_status join(tc_fleet *f, const tc_fleet_options *o, tc_error *err) {
     tc_fleet_crowd c = tc_fleet_crowd_new();
     tc_status s = tc_fleet_bus_open(&o->access, o->tuner, &f->bus, err);
@@ -129,6 +140,8 @@ static tc_status join(tc_fleet *f, const tc_fleet_options *o, tc_error *err) {
         s = tc_fleet_bus_listen(f->bus, f->key, f->tuner, err);
     if (s == TC_OK && o->database && tc_fs_exists(o->database))
         open_database(f, o->database);
+    if (s == TC_OK)
+        share(f, &o->access);
     tc_fleet_crowd_free(&c);
     return s;
 }
@@ -175,6 +188,7 @@ void tc_fleet_leave(tc_fleet *f) {
     if (!f)
         return;
     tell_flips(f);
+    tc_fleet_publish_end(f->publisher);
     if (f->bus && f->attended > 0)
         tc_fleet_bus_depart(f->bus, f->tuner);
     tc_fleet_bus_close(f->bus);
@@ -358,6 +372,7 @@ tc_status fleet_disown(tc_fleet *f, const char *worker, const char *why, tc_erro
         s = take_back(db, f, worker, a, err);
     tc_meas_db_close(db);
     tc_arena_free(a);
+    tc_fleet_publish_again(f->publisher);
     return s == TC_OK ? fleet_bar(f, worker, why, err) : s;
 }
 

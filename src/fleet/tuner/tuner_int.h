@@ -4,6 +4,7 @@
 
 #include "fleet/crowd.h"
 #include "fleet/scale.h"
+#include "fleet/team/publish.h"
 #include "fleet/tuner/tuner.h"
 #include "measure/records/database.h"
 
@@ -26,10 +27,11 @@ struct tc_fleet {
     int64_t last_id;          /* of what was recorded there before */
     uint64_t session, serial; /* make jobs that are wanted anew other ones */
     TC_VEC(const char *) barred;
-    tc_fleet_scale scale;     /* of the workers that have answered */
-    TC_VEC(errand *) errands; /* calls that are under way, in the order in which they were begun */
-    double heard, looked;     /* when a result came last, and when the stream was looked at */
-    bool forgotten;           /* something may be in the queue that nobody waits for */
+    tc_fleet_scale scale;          /* of the workers that have answered */
+    TC_VEC(errand *) errands;      /* calls that are under way, in the order in which they were begun */
+    double heard, looked;          /* when a result came last, and when the stream was looked at */
+    bool forgotten;                /* something may be in the queue that nobody waits for */
+    tc_fleet_publisher *publisher; /* tells others what is recorded; NULL: nobody does */
 };
 
 /* Says that this tuner is there, and looks around, when it is time to. */

@@ -136,6 +136,6 @@ tc_status tc_meas_db_stat(tc_meas_db *db, tc_meas_db_stats *out, tc_error *err) 
     TC_TRY(tc_meas_db_int(db, "SELECT count(*) FROM workloads", &out->workloads, err));
     TC_TRY(tc_meas_db_int(db, "SELECT count(*) FROM targets", &out->targets, err));
     TC_TRY(tc_meas_db_int(db, "SELECT count(*) FROM records", &out->records, err));
-    TC_TRY(tc_meas_db_int(db, "SELECT count(*) FROM models", &out->models, err));
+    TC_TRY(tc_meas_db_int(db, "SELECT count(*) FROM models WHERE name != '" TC_MEAS_DB_PLACE "'", &out->models, err));
     return tc_meas_db_int(db, "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()", &out->bytes, err);
 }

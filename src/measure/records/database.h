@@ -122,6 +122,10 @@ TC_NODISCARD tc_status tc_meas_db_put_model(tc_meas_db *db, tc_digest target, co
 TC_NODISCARD tc_status tc_meas_db_get_model(tc_meas_db *db, tc_arena *a, tc_digest target, const char *name, const void **data,
                                             size_t *size, tc_error *err);
 
+/* Such a blob that is no model but says how far the database has come along another list of records; no model is called so. `target` is then any
+ * digest. */
+#define TC_MEAS_DB_PLACE "place"
+
 typedef struct tc_meas_db_stats {
     int schema;
     int64_t workloads, targets, records, models, bytes;

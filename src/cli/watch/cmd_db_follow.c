@@ -1,0 +1,73 @@
+/* tctune db follow: what a fleet's tuners record, into a database of one's own. */
+#include <inttypes.h>
+
+#include "cli/commands.h"
+#include "cli/work.h"
+
+typedef struct follow_args {
+    tc_cli_common common;
+    tc_cli_fleet_args fleet;
+    tc_cli_db_args db;
+    const char *tuner;
+    bool once;
+} follow_args;
+
+static const tc_cli_option follow_options[] = {
+    TC_CLI_DB_OPTION(follow_args, db.path),
+    TC_CLI_TEXT(follow_args, fleet.key, "key", "PATTERN",
+                "only records of these keys (`tctune fleet status`), with * and ?; default all"),
+    TC_CLI_TEXT(follow_args, tuner, "tuner", "PATTERN", "only those of tuners of these names, with * and ?; default all"),
+    TC_CLI_FLAG(follow_args, once, "once", "end when there is nothing more for now, instead of waiting for what comes"),
+    TC_CLI_ACCESS_OPTIONS(follow_args, fleet),
+};
+
+static void put_counts(FILE *f, const char *db, const tctune_followed *n) {
+    fprintf(f, "%s: %" PRId64 " records added, %" PRId64 " were there, %" PRId64 " changed, %" PRId64 " refused", db, n->stored,
+            n->known, n->changed, n->refused);
+    if (n->others)
+        fprintf(f, ", %" PRId64 " of others", n->others);
+    fputc('\n', f);
+}
+
+static void on_followed(void *user, const tctune_followed *so_far, const char *refusal) {
+    if (refusal)
+        fprintf(stderr, "tctune db follow: refused: %s\n", refusal);
+    else if (user) /* the last ones are on standard output */
+        put_counts(stderr, user, so_far);
+}
+
+static int run_follow(const void *args, tc_error *err) {
+    const follow_args *a = args;
+    const char *db = tc_cli_db_path(&a->db);
+    if (a->common.operands.len > 1)
+        return tc_cli_usage(err, "'%s': one server is followed at a time", a->common.operands.data[1]);
+    tctune_fleet fleet = tc_cli_fleet(&a->fleet);
+    fleet.url = a->common.operands.data[0];
+    tctune_followed n = {.struct_size = sizeof n};
+    tctune_follow_options o = {.struct_size = sizeof o,
+                               .tuner = a->tuner,
+                               .once = a->once,
+                               .stop = tc_cli_stop_flag(),
+                               .each = on_followed,
+                               .user = a->once ? NULL : (void *)(uintptr_t)db};
+    tc_cli_catch_signals();
+    int status = tc_cli_status(tctune_fleet_follow(&fleet, db, &o, &n, TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE)
+        put_counts(stdout, db, &n);
+    return status;
+}
+
+const tc_cli_command tc_cli_db_follow = {
+    .name = "db follow",
+    .summary = "take what a fleet's tuners record into a database, until it is stopped",
+    .details =
+        "Tuners (tctune tune --fleet) put each record into a stream of the fleet's server once it is confirmed and stored. This "
+        "takes "
+        "them from there, of each job one, checked as those of a file are by db import; what a tuner does not believe any more "
+        "is "
+        "not applied any more here either. How far it came is kept in the database: it may be killed at any moment and goes on "
+        "there. While the server is away, it waits. Ctrl-C and SIGTERM end it.",
+    .operands = "URL",
+    TC_CLI_ARGS(follow_args, follow_options),
+    .run = run_follow,
+};

@@ -1,0 +1,17 @@
+/* How far a database has come along the stream of records, kept in the database itself: a copy of it, or an older one that was put back,
+ * knows how far that one has come. Sealed as models are, so that one of another machine's begins anew. */
+#ifndef TC_FLEET_PLACE_H
+#define TC_FLEET_PLACE_H
+
+#include "measure/records/database.h"
+
+typedef struct tc_fleet_place {
+    int64_t made; /* which stream (tc_fleet_kept); 0: none */
+    int64_t at;   /* a number of it, or an id of the database */
+} tc_fleet_place;
+
+/* `of`: a text that tells one place of a database from its others. All 0: there is none. */
+TC_NODISCARD tc_status tc_fleet_place_read(tc_meas_db *db, const char *of, tc_fleet_place *out, tc_error *err);
+TC_NODISCARD tc_status tc_fleet_place_write(tc_meas_db *db, const char *of, const tc_fleet_place *p, tc_error *err);
+
+#endif

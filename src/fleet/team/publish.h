@@ -1,0 +1,27 @@
+/* A tuner's database told to others: what it has of the jobs of a key is put into the stream of records as it is stored, by a thread of its
+ * own, which reads the database file. So the search neither waits nor knows; what was stored when the server was away, when the tuner was killed,
+ * or before the stream was deleted is put there later. A record that changes (it is not verified any more, it was timed in turns, its program failed) is told
+ * again. What another database has told already is not. */
+#ifndef TC_FLEET_PUBLISH_H
+#define TC_FLEET_PUBLISH_H
+
+#include "fleet/bus.h"
+
+typedef struct tc_fleet_publish {
+    tc_fleet_access access;
+    const char *tuner, *key;
+    const char *target; /* of the key, as are the threads and this build */
+    int threads;
+    const char *database; /* file; it may come later */
+} tc_fleet_publish;
+
+typedef struct tc_fleet_publisher tc_fleet_publisher;
+
+/* Whatever fails is a warning, once: a search goes on without. Strings are copied. NULL: no thread can be had. */
+tc_fleet_publisher *tc_fleet_publish_begin(const tc_fleet_publish *o);
+/* Records that were told may have changed: looks at all of them again. */
+void tc_fleet_publish_again(tc_fleet_publisher *p); /* NULL is fine */
+/* Tells the rest, for some seconds at most, and not where the server is away. NULL is fine. */
+void tc_fleet_publish_end(tc_fleet_publisher *p);
+
+#endif
