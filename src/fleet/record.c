@@ -60,6 +60,14 @@ tc_status tc_fleet_entry_read(const char *text, tc_arena *a, tc_fleet_entry *out
     return s;
 }
 
+bool tc_fleet_is_of_key(const tc_record *r, const char *key) {
+    tc_arena *a = tc_arena_new();
+    const char *build = tc_arena_printf(a, "%s/%s", r->tctune_version, r->llvm_version);
+    bool is = strcmp(key, tc_fleet_key(a, r->target, r->threads, build)) == 0;
+    tc_arena_free(a);
+    return is;
+}
+
 /* ---- the last word ---- */
 
 bool tc_fleet_same_measurement(const tc_record *x, const tc_record *y) {

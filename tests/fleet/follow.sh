@@ -86,7 +86,7 @@ says err "tctune tune --fleet"
 
 # ---- two follow from the beginning, one is killed in the middle and comes back ----
 for name in one two; do
-    "$TCTUNE" worker --nats "$url" --name $name --threads 1 >worker-$name.log 2>&1 &
+    "$TCTUNE" worker --nats "$url" --name $name --threads 1 --lease 2 >worker-$name.log 2>&1 &
     workers="$workers $!"
     until_it_says worker-$name.log "$name serves"
 done

@@ -97,12 +97,18 @@ tells_the_truth faster
 [ -n "${TCTUNE_TEST_FULL:-}" ] || exit 0
 
 # ---- and one that begins with the truth, beside two: the one that stands alone, with all it said before ----
+lab_kill "$server_pid"
+rm -rf store/* # what the searches before told others
+lab_start_server
 lab_start_worker 5 0.02
 lab_start_worker 6 0.01 later
 lab_until_it_says w5.log "w5 serves"
 lab_until_it_says w6.log "w6 serves"
+lab_await_known 3
 trials=96
 export TCTUNE_LOG=info
+(lab_on switch "$TCTUNE" db follow "$url" --db team.db >team.out 2>team.err 9>&-) &
+follower=$!
 begin later
 lab_until_it_says err "the worker w6 gets no more jobs from here: its times are not what programs take"
 eval "lab_stop \$worker_6"
@@ -113,4 +119,11 @@ grep -q "the workers w[156] and w[156] order [0-9]* of [0-9]* pairs of candidate
 ! grep "the worker w[15] gets" err || fail "an honest worker is not believed"
 ! grep '"host":"w6@' later | grep -q '"verified":true' || fail "records of the liar are still used"
 [ "$(grep -c '"host"' later)" -eq 96 ] || fail "the liar cost records"
+lab_tries=0
+until "$TCTUNE" db export --db team.db --out team >/dev/null 2>&1 && grep '"job":' later | sort >told && sort team | cmp -s - told; do
+    lab_tries=$((lab_tries + 1))
+    [ "$lab_tries" -lt 200 ] || fail "who follows does not come to have the same records, those of the liar not verified"
+    sleep 0.1
+done
+lab_stop $follower
 tells_the_truth later

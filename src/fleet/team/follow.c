@@ -48,12 +48,12 @@ static tc_status refuse(follower *f, const tc_fleet_shared *x, const tc_fleet_en
 }
 
 /* It is where such a record is to be. */
-static tc_status check_place(const tc_fleet_shared *x, const tc_record *r, tc_arena *a, tc_error *err) {
-    const char *build = tc_arena_printf(a, "%s/%s", r->tctune_version, r->llvm_version);
+static tc_status check_place(const tc_fleet_shared *x, const tc_record *r, tc_error *err) {
     if (strcmp(x->job, r->job) != 0)
         return tc_fail(err, TC_BAD_INPUT, "its record is of job %s", r->job);
-    if (strcmp(x->key, tc_fleet_key(a, r->target, r->threads, build)) != 0)
-        return tc_fail(err, TC_BAD_INPUT, "its record is of the key %s", tc_fleet_key(a, r->target, r->threads, build));
+    if (!tc_fleet_is_of_key(r, x->key))
+        return tc_fail(err, TC_BAD_INPUT, "its record is of another key: of %d threads, versions %s/%s and the target %.200s",
+                       r->threads, r->tctune_version, r->llvm_version, r->target);
     return TC_OK;
 }
 
@@ -64,7 +64,7 @@ static tc_status read_entry(follower *f, const tc_fleet_shared *x, tc_fleet_entr
     if (x->bytes > TC_FLEET_RECORD)
         return tc_fail(err, TC_BAD_INPUT, "it has %zu bytes, more than %d", x->bytes, TC_FLEET_RECORD);
     TC_TRY(tc_fleet_entry_read(x->text, f->each, e, err));
-    TC_TRY(check_place(x, &e->record, f->each, err));
+    TC_TRY(check_place(x, &e->record, err));
     return tc_meas_check_workload(&e->record, &f->workloads, err);
 }
 
@@ -82,6 +82,10 @@ static tc_status change(follower *f, const tc_record *have, const tc_record *r, 
         f->n->changed++;
         return tc_meas_db_set_verified(f->db, have->id, false, r->max_error, err);
     case TC_FLEET_FAILED:
+        if (!have->verified && !tc_meas_disproves(r->error)) { /* as it was left when that was heard first */
+            f->n->known++;
+            return TC_OK;
+        }
         f->n->changed++;
         TC_TRY(tc_meas_db_note_failure(f->db, have->id, r, err));
         return have->verified ? tc_meas_db_set_verified(f->db, have->id, false, r->max_error, err) : TC_OK;

@@ -32,17 +32,13 @@ struct tc_fleet_publisher {
     int64_t made;      /* which stream its records are in; 0: none */
     int64_t told;      /* the records up to this id were told */
     int64_t before;    /* those up to this one, in an earlier session */
+    int64_t kept;      /* what the database knows of it */
     tc_map state;      /* id -> state_of its record as it was told */
     double saved, until;
     bool warned, off;
 };
 
 /* ---- one record ---- */
-
-static bool is_of_key(const tc_fleet_publisher *p, const tc_record *r, tc_arena *a) {
-    return *r->job && strcmp(tc_arena_printf(a, "%s/%s", r->tctune_version, r->llvm_version), tc_fleet_build(a)) == 0 &&
-           r->threads == p->o.threads && strcmp(r->target, p->o.target) == 0;
-}
 
 /* What is there of its job says as much. What cannot be read says nothing. */
 static tc_status is_there(tc_fleet_publisher *p, const tc_record *r, tc_arena *a, bool *is, tc_error *err) {
@@ -100,6 +96,7 @@ static bool is_late(tc_fleet_publisher *p) {
 
 static tc_status save_place(tc_fleet_publisher *p, tc_error *err) {
     p->saved = tc_now();
+    p->kept = p->told;
     return tc_fleet_place_write(p->db, p->place, &(tc_fleet_place){.made = p->made, .at = p->told}, err);
 }
 
@@ -113,7 +110,7 @@ static tc_status tell_from(tc_fleet_publisher *p, int64_t id, tc_arena *a, tc_er
         for (size_t i = 0; i < r.len; i++) {
             if (is_late(p))
                 return tc_fail(err, TC_ENV, "there was no time for all of them");
-            if (is_of_key(p, &r.data[i], a))
+            if (*r.data[i].job && tc_fleet_is_of_key(&r.data[i], p->o.key))
                 TC_TRY(tell(p, &r.data[i], a, err));
             f.after_id = r.data[i].id;
             p->told = f.after_id > p->told ? f.after_id : p->told;
@@ -138,7 +135,7 @@ static tc_status meet_stream(tc_fleet_publisher *p, bool *fresh, tc_error *err) 
     if (!*fresh)
         return TC_OK;
     TC_TRY(tc_fleet_place_read(p->db, p->place, &at, err));
-    p->told = p->before = at.made == k.made ? at.at : 0;
+    p->told = p->before = p->kept = at.made == k.made ? at.at : 0;
     p->made = k.made;
     tc_map_clear(&p->state);
     return TC_OK;
@@ -153,11 +150,10 @@ static tc_status look(tc_fleet_publisher *p, bool all, tc_error *err) {
     TC_TRY(tc_meas_db_others_wrote(p->db, &wrote, err));
     if (!all && !fresh && !wrote)
         return TC_OK;
-    int64_t told = p->told;
     tc_arena *a = tc_arena_new();
     tc_status s = tell_from(p, all || fresh ? 0 : p->told, a, err);
     tc_arena_free(a);
-    bool save = p->told > told && (all || tc_now() - p->saved > save_seconds);
+    bool save = p->told > p->kept && (all || tc_now() - p->saved > save_seconds);
     return s == TC_OK && save ? save_place(p, err) : s;
 }
 
