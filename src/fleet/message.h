@@ -4,6 +4,7 @@
 #ifndef TC_FLEET_MESSAGE_H
 #define TC_FLEET_MESSAGE_H
 
+#include "fleet/scale.h"
 #include "measure/carrier.h"
 #include "support/strbuf.h"
 
@@ -13,7 +14,8 @@ enum {
     TC_FLEET_NAME = 64,        /* of a word */
     TC_FLEET_MANY = 4096,      /* candidates of a job, sizes of it, samples of a candidate, rounds */
     TC_FLEET_HEAVIEST = 1000,  /* weight of a tuner; the least is one over it */
-    TC_FLEET_BARRED = 64       /* workers that a job is not for */
+    TC_FLEET_BARRED = 64,      /* workers that a job is not for */
+    TC_FLEET_RANKINGS = 256    /* pairs of workers that a tuner tells of */
 };
 
 /* Seconds that a limit may be. */
@@ -115,6 +117,8 @@ typedef struct tc_fleet_worker {
 typedef struct tc_fleet_tuner {
     const char *name, *key;
     double weight; /* its share of the workers of the key is this over the sum of all tuners' */
+    tc_fleet_rankings
+        rankings; /* how alike workers rank what it had two of them time; of more than TC_FLEET_RANKINGS the first */
 } tc_fleet_tuner;
 
 void tc_fleet_tuner_write(const tc_fleet_tuner *t, tc_strbuf *out);

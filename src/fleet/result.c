@@ -80,11 +80,24 @@ void tc_fleet_worker_write(const tc_fleet_worker *w, tc_strbuf *out) {
     fleet_end(o, out);
 }
 
+static json_t *ranking_of(const tc_fleet_ranking *k) {
+    json_t *o = json_object();
+    fleet_put_text(o, "first", k->worker[0]);
+    fleet_put_text(o, "second", k->worker[1]);
+    json_object_set_new(o, "pairs", json_integer((json_int_t)k->flips.pairs));
+    json_object_set_new(o, "flipped", json_integer((json_int_t)k->flips.flipped));
+    return o;
+}
+
 void tc_fleet_tuner_write(const tc_fleet_tuner *t, tc_strbuf *out) {
     json_t *o = fleet_begin("tuner");
     fleet_put_text(o, "name", t->name);
     fleet_put_text(o, "key", t->key);
     json_object_set_new(o, "weight", json_real(t->weight));
+    json_t *rankings = json_array();
+    for (size_t i = 0; i < TC_MIN(t->rankings.len, (size_t)TC_FLEET_RANKINGS); i++)
+        json_array_append_new(rankings, ranking_of(&t->rankings.data[i]));
+    json_object_set_new(o, "rankings", rankings);
     fleet_end(o, out);
 }
 
@@ -196,6 +209,22 @@ tc_status tc_fleet_worker_read(const char *text, tc_arena *a, tc_fleet_worker *o
     return fleet_outcome(&r);
 }
 
+/* Tuners that have nothing to tell of workers leave the list out. */
+static tc_fleet_rankings read_rankings(fleet_reader *r, const json_t *o) {
+    size_t n = 0;
+    const json_t *all = json_object_get(o, "rankings") ? fleet_list(r, o, "rankings", 0, TC_FLEET_RANKINGS, &n) : NULL;
+    tc_fleet_rankings out = {.data = TC_NEW_N(r->a, tc_fleet_ranking, n), .len = n};
+    for (size_t i = 0; i < n; i++) {
+        const json_t *x = json_array_get(all, i);
+        tc_fleet_ranking *k = &out.data[i];
+        k->worker[0] = fleet_word(r, x, "first");
+        k->worker[1] = fleet_word(r, x, "second");
+        k->flips.pairs = (size_t)fleet_whole(r, x, "pairs", 1, INT32_MAX);
+        k->flips.flipped = (size_t)fleet_whole(r, x, "flipped", 0, (int64_t)k->flips.pairs);
+    }
+    return out;
+}
+
 tc_status tc_fleet_tuner_read(const char *text, tc_arena *a, tc_fleet_tuner *out, tc_error *err) {
     fleet_reader r = {.a = a, .err = err};
     *out = (tc_fleet_tuner){0};
@@ -205,6 +234,7 @@ tc_status tc_fleet_tuner_read(const char *text, tc_arena *a, tc_fleet_tuner *out
     out->name = fleet_word(&r, o, "name");
     out->key = fleet_word(&r, o, "key");
     out->weight = fleet_real(&r, o, "weight", 1.0 / TC_FLEET_HEAVIEST, TC_FLEET_HEAVIEST);
+    out->rankings = read_rankings(&r, o);
     json_decref(o);
     return fleet_outcome(&r);
 }

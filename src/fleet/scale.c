@@ -127,16 +127,40 @@ static int order(tc_fleet_opinion x, tc_fleet_opinion y) {
     return x.most * TC_FLEET_CLEARLY < y.least ? -1 : y.most * TC_FLEET_CLEARLY < x.least;
 }
 
-tc_fleet_flips tc_fleet_scale_flips(const tc_fleet_scale *s, size_t first, size_t second) {
-    tc_fleet_flips f = {0};
+/* Adds a pair of programs that two workers both timed. */
+static void add_pair(tc_fleet_flips *f, const tc_fleet_meeting *x, const tc_fleet_meeting *y) {
+    int one = order(x->says[0], y->says[0]), other = order(x->says[1], y->says[1]);
+    f->pairs += one && other;
+    f->flipped += one * other < 0;
+}
+
+static bool are_a_pair(const tc_fleet_meeting *x, const tc_fleet_meeting *y) {
+    return x->first == y->first && x->second == y->second && x->of == y->of;
+}
+
+bool tc_fleet_rank_otherwise(tc_fleet_flips f) {
+    return f.pairs >= TC_FLEET_FLIP_PAIRS && (double)f.flipped > TC_FLEET_MOST_FLIPS * (double)f.pairs;
+}
+
+static tc_fleet_ranking ranking_of(const tc_fleet_scale *s, size_t first, size_t second, tc_fleet_flips f) {
+    const char *x = s->workers.data[first].name, *y = s->workers.data[second].name;
+    bool ordered = strcmp(x, y) < 0;
+    return (tc_fleet_ranking){.worker = {ordered ? x : y, ordered ? y : x}, .flips = f};
+}
+
+tc_fleet_rankings tc_fleet_scale_rankings(const tc_fleet_scale *s, tc_arena *a) {
+    size_t n = s->workers.len, len = 0;
+    tc_fleet_flips *f = tc_xcalloc(n * n + 1, sizeof *f);
     for (size_t i = 0; i < s->met.len; i++)
-        for (size_t k = 0; k < i; k++) {
-            const tc_fleet_meeting *x = &s->met.data[i], *y = &s->met.data[k];
-            if (x->first != first || x->second != second || y->first != first || y->second != second || x->of != y->of)
-                continue;
-            int one = order(x->says[0], y->says[0]), other = order(x->says[1], y->says[1]);
-            f.pairs += one && other;
-            f.flipped += one * other < 0;
-        }
-    return f;
+        for (size_t k = 0; k < i; k++)
+            if (are_a_pair(&s->met.data[i], &s->met.data[k]))
+                add_pair(&f[s->met.data[i].first * n + s->met.data[i].second], &s->met.data[i], &s->met.data[k]);
+    for (size_t i = 0; i < n * n; i++)
+        len += f[i].pairs > 0;
+    tc_fleet_rankings out = {.data = TC_NEW_N(a, tc_fleet_ranking, len)};
+    for (size_t i = 0; i < n * n; i++)
+        if (f[i].pairs > 0)
+            out.data[out.len++] = ranking_of(s, i / n, i % n, f[i]);
+    free(f);
+    return out;
 }

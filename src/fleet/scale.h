@@ -87,7 +87,19 @@ void tc_fleet_scale_meet(tc_fleet_scale *s, uint64_t of, const char *x, tc_fleet
 typedef struct tc_fleet_flips {
     size_t pairs, flipped;
 } tc_fleet_flips;
-tc_fleet_flips tc_fleet_scale_flips(const tc_fleet_scale *s, size_t first, size_t second);
+/* Machines that flip so many do not measure the same. */
+bool tc_fleet_rank_otherwise(tc_fleet_flips f);
+/* Two workers that both timed such pairs. */
+typedef struct tc_fleet_ranking {
+    const char *worker[2]; /* by name, in the alphabet's order */
+    tc_fleet_flips flips;
+} tc_fleet_ranking;
+typedef struct tc_fleet_rankings {
+    tc_fleet_ranking *data;
+    size_t len;
+} tc_fleet_rankings;
+/* All of them, in `a`; names are the scale's. */
+tc_fleet_rankings tc_fleet_scale_rankings(const tc_fleet_scale *s, tc_arena *a);
 /* Clearly: none of the repeats of one comes as near as this to one of the other. Repeats on a quiet machine span up to 3 % (drift.c), and what
  * claims to be the best had luck. */
 #define TC_FLEET_CLEARLY 1.03

@@ -42,30 +42,64 @@ static tc_status add_key(const tc_fleet_crowd *c, const char *key, tc_fleet_bus 
 
 typedef struct tuners {
     tc_arena *a;
-    json_t *all;
+    json_t *all, *rankings;
 } tuners;
+
+/* What another tuner of the key has told of the same two workers; NULL: nothing. */
+static json_t *ranking_there(json_t *all, const char *key, const tc_fleet_ranking *k) {
+    size_t i;
+    json_t *o;
+    json_array_foreach(all, i, o) {
+        const json_t *w = json_object_get(o, "workers");
+        if (strcmp(json_string_value(json_object_get(o, "key")), key) == 0 &&
+            strcmp(json_string_value(json_array_get(w, 0)), k->worker[0]) == 0 &&
+            strcmp(json_string_value(json_array_get(w, 1)), k->worker[1]) == 0)
+            return o;
+    }
+    return NULL;
+}
+
+/* Pairs of workers, each once: what all tuners of a key had them time counts together. */
+static void add_ranking(json_t *all, const char *key, const tc_fleet_ranking *k) {
+    tc_fleet_flips f = k->flips;
+    json_t *o = ranking_there(all, key, k);
+    if (!o) {
+        o = json_pack("{s:s, s:[s, s]}", "key", key, "workers", k->worker[0], k->worker[1]);
+        json_array_append_new(all, o);
+    }
+    f.pairs += (size_t)json_integer_value(json_object_get(o, "pairs"));
+    f.flipped += (size_t)json_integer_value(json_object_get(o, "flipped"));
+    json_object_set_new(o, "pairs", json_integer((json_int_t)f.pairs));
+    json_object_set_new(o, "flipped", json_integer((json_int_t)f.flipped));
+    json_object_set_new(o, "flip_share", json_real((double)f.flipped / (double)f.pairs));
+    json_object_set_new(o, "differ", json_boolean(tc_fleet_rank_otherwise(f)));
+}
 
 static void add_tuner(void *user, const char *text, double age) {
     tuners *t = user;
     tc_fleet_tuner x;
     tc_error why = {0};
-    if (tc_fleet_tuner_read(text, t->a, &x, &why) == TC_OK)
-        json_array_append_new(
-            t->all, json_pack("{s:s, s:s, s:f, s:f}", "name", x.name, "key", x.key, "weight", x.weight, "silent_seconds", age));
-    else
+    if (tc_fleet_tuner_read(text, t->a, &x, &why) != TC_OK) {
         tc_log(TC_LOG_WARN, "a tuner's announcement is left out: %s", why.msg);
+        return;
+    }
+    json_array_append_new(
+        t->all, json_pack("{s:s, s:s, s:f, s:f}", "name", x.name, "key", x.key, "weight", x.weight, "silent_seconds", age));
+    for (size_t i = 0; i < x.rankings.len; i++)
+        add_ranking(t->rankings, x.key, &x.rankings.data[i]);
 }
 
 tc_status tc_report_fleet(const tc_fleet_crowd *c, tc_fleet_bus *b, json_t **out, tc_error *err) {
     json_t *workers = json_array(), *keys = json_array();
-    tuners t = {.a = c->arena, .all = json_array()};
+    tuners t = {.a = c->arena, .all = json_array(), .rankings = json_array()};
     tc_status s = tc_fleet_bus_tuners(b, add_tuner, &t, err);
     for (size_t i = 0; i < c->workers.len && s == TC_OK; i++) {
         json_array_append_new(workers, worker(c, &c->workers.data[i]));
         if (tc_fleet_crowd_first(c, i))
             s = add_key(c, c->workers.data[i].key, b, keys, err);
     }
-    *out = json_pack("{s:s, s:o, s:o, s:o}", "server", tc_fleet_bus_url(b), "keys", keys, "workers", workers, "tuners", t.all);
+    *out = json_pack("{s:s, s:o, s:o, s:o, s:o}", "server", tc_fleet_bus_url(b), "keys", keys, "workers", workers, "tuners",
+                     t.all, "rankings", t.rankings);
     if (s != TC_OK) {
         json_decref(*out);
         *out = NULL;

@@ -217,6 +217,29 @@ static void damage_is_refused_or_whole(void **state) {
     assert_true(taken > 1000 && refused > 1000);
 }
 
+static void a_tuner_tells_how_alike_workers_rank(void **state) {
+    (void)state;
+    tc_error err = {0};
+    tc_fleet_ranking many[TC_FLEET_RANKINGS + 1];
+    tc_fleet_tuner t = {.name = "t1", .key = "k1", .weight = 2, .rankings = {many, TC_LEN(many)}}, x;
+    tc_strbuf b = {0};
+    for (size_t i = 0; i < TC_LEN(many); i++)
+        many[i] = (tc_fleet_ranking){.worker = {"w1", "w2"}, .flips = {.pairs = i + 1, .flipped = i / 2}};
+    tc_fleet_tuner_write(&t, &b);
+    assert_int_equal(tc_fleet_tuner_read(tc_sb_str(&b), arena, &x, &err), TC_OK);
+    assert_int_equal(x.rankings.len, TC_FLEET_RANKINGS);
+    assert_true(x.weight == 2 && x.rankings.data[9].flips.pairs == 10 && x.rankings.data[9].flips.flipped == 4);
+    assert_string_equal(x.rankings.data[9].worker[1], "w2");
+    static const char old[] = "{\"version\":2,\"kind\":\"tuner\",\"name\":\"t1\",\"key\":\"k1\",\"weight\":1}",
+                      more[] = "{\"version\":2,\"kind\":\"tuner\",\"name\":\"t1\",\"key\":\"k1\",\"weight\":1,"
+                               "\"rankings\":[{\"first\":\"a\",\"second\":\"b\",\"pairs\":2,\"flipped\":3}]}";
+    assert_int_equal(tc_fleet_tuner_read(old, arena, &x, &err), TC_OK);
+    assert_int_equal(x.rankings.len, 0);
+    assert_int_equal(tc_fleet_tuner_read(more, arena, &x, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "flipped"));
+    tc_strbuf_free(&b);
+}
+
 static void ids_follow_from_what_is_measured(void **state) {
     (void)state;
     tc_meas_input in[2];
@@ -259,6 +282,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(bad_fields_are_named, setup, teardown),
         cmocka_unit_test_setup_teardown(times_that_are_none_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(damage_is_refused_or_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_tuner_tells_how_alike_workers_rank, setup, teardown),
         cmocka_unit_test_setup_teardown(ids_follow_from_what_is_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(keys_are_words_that_begin_with_the_cpu, setup, teardown),
     };

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <string.h>
 
 #include "fleet/scale.h"
 
@@ -125,13 +126,24 @@ static void meet(tc_fleet_scale *s, uint64_t of, double x, double y) {
     tc_fleet_scale_meet(s, of, "w2", exactly(y), "w1", exactly(x));
 }
 
+/* What the two are told to say of each other, in whichever order. */
+static tc_fleet_flips flips(const tc_fleet_scale *s, const char *x, const char *y) {
+    tc_fleet_rankings all = tc_fleet_scale_rankings(s, arena);
+    for (size_t i = 0; i < all.len; i++) {
+        assert_true(strcmp(all.data[i].worker[0], all.data[i].worker[1]) < 0 && all.data[i].flips.pairs > 0);
+        if (strcmp(all.data[i].worker[0], x) == 0 && strcmp(all.data[i].worker[1], y) == 0)
+            return all.data[i].flips;
+    }
+    return (tc_fleet_flips){0};
+}
+
 static void flips_are_pairs_that_two_order_differently(void **state) {
     (void)state;
     tc_fleet_scale s = {0};
     (void)tc_fleet_scale_pace(&s, arena, "w1");
     (void)tc_fleet_scale_pace(&s, arena, "w2");
     (void)tc_fleet_scale_pace(&s, arena, "w3");
-    tc_fleet_flips f = tc_fleet_scale_flips(&s, 0, 1);
+    tc_fleet_flips f = flips(&s, "w1", "w2");
     assert_true(f.pairs == 0 && f.flipped == 0);
     meet(&s, 7, 1, 1);
     meet(&s, 7, 2, 2);                                               /* as before */
@@ -143,17 +155,24 @@ static void flips_are_pairs_that_two_order_differently(void **state) {
     tc_fleet_scale_meet(&s, 7, "w1", exactly(9), "who", exactly(1)); /* of nobody */
     assert_int_equal(s.met.len, 6);
     assert_true(s.met.data[2].says[0].least == 1.5 && s.met.data[2].says[1].least == 0.9);
-    f = tc_fleet_scale_flips(&s, 0, 1);
+    f = flips(&s, "w1", "w2");
     /* 1-2, 1-3 flipped, 2-3, 2-4 flipped, 3-4 flipped; 1-4 is no order to w1 */
     assert_int_equal(f.pairs, 5);
     assert_int_equal(f.flipped, 3);
-    f = tc_fleet_scale_flips(&s, 0, 2);
+    f = flips(&s, "w1", "w3");
     assert_int_equal(f.pairs, 0);
     tc_fleet_scale_meet(&s, 9, "w1", (tc_fleet_opinion){1, 2}, "w3", exactly(1)); /* repeats that overlap order nothing */
     tc_fleet_scale_meet(&s, 9, "w1", (tc_fleet_opinion){2, 3}, "w3", exactly(9));
-    f = tc_fleet_scale_flips(&s, 0, 2);
+    f = flips(&s, "w1", "w3");
     assert_int_equal(f.pairs, 0);
     tc_fleet_scale_free(&s);
+}
+
+static void many_flips_are_of_machines_that_differ(void **state) {
+    (void)state;
+    assert_false(tc_fleet_rank_otherwise((tc_fleet_flips){.pairs = 9, .flipped = 9})); /* too few to tell */
+    assert_false(tc_fleet_rank_otherwise((tc_fleet_flips){.pairs = 10, .flipped = 2}));
+    assert_true(tc_fleet_rank_otherwise((tc_fleet_flips){.pairs = 10, .flipped = 3}));
 }
 
 int main(void) {
@@ -165,6 +184,7 @@ int main(void) {
         cmocka_unit_test(ratios_are_over_the_median_of_those_known),
         cmocka_unit_test(who_stands_alone_is_wrong),
         cmocka_unit_test_setup_teardown(flips_are_pairs_that_two_order_differently, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_flips_are_of_machines_that_differ, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,6 +143,27 @@ static void print_tuners(const json_t *tuners) {
     tc_cli_table_free(&t);
 }
 
+/* How alike two workers rank what they both timed. */
+static void print_rankings(const json_t *rankings) {
+    static const char *const headings[] = {"key", "two workers", "", ">pairs", ">flipped", ""};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(headings), headings);
+    size_t i;
+    const json_t *j;
+    json_array_foreach(rankings, i, j) {
+        const json_t *w = json_object_get(j, "workers");
+        tc_cli_cell(&t, "%s", tc_cli_text(j, "key"));
+        for (size_t k = 0; k < 2; k++) {
+            const char *name = json_string_value(json_array_get(w, k));
+            tc_cli_cell(&t, "%s", name ? name : "?");
+        }
+        tc_cli_cell(&t, "%lld", tc_cli_number(j, "pairs"));
+        tc_cli_cell(&t, "%.0f %%", 100 * tc_cli_real(j, "flip_share"));
+        tc_cli_cell(&t, "%s", json_is_true(json_object_get(j, "differ")) ? "not of one kind" : "");
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
 static void print_status(const json_t *d) {
     const json_t *workers = json_object_get(d, "workers");
     if (json_array_size(workers) == 0) {
@@ -156,6 +177,11 @@ static void print_status(const json_t *d) {
     if (json_array_size(tuners) > 0) {
         putchar('\n');
         print_tuners(tuners);
+    }
+    const json_t *rankings = json_object_get(d, "rankings");
+    if (json_array_size(rankings) > 0) {
+        putchar('\n');
+        print_rankings(rankings);
     }
 }
 

@@ -171,17 +171,14 @@ tc_status tc_fleet_join(const tc_fleet_options *o, tc_fleet **out, tc_error *err
 
 /* Says how alike workers rank what two of them timed. */
 static void tell_flips(const tc_fleet *f) {
-    const tc_fleet_scale *s = &f->scale;
-    for (size_t i = 0; i < s->workers.len; i++)
-        for (size_t k = i + 1; k < s->workers.len; k++) {
-            tc_fleet_flips flips = tc_fleet_scale_flips(s, i, k);
-            bool many = flips.pairs >= TC_FLEET_FLIP_PAIRS && (double)flips.flipped > TC_FLEET_MOST_FLIPS * (double)flips.pairs;
-            if (flips.pairs)
-                tc_log(many ? TC_LOG_WARN : TC_LOG_INFO,
-                       "the workers %s and %s order %zu of %zu pairs of candidates differently%s", s->workers.data[i].name,
-                       s->workers.data[k].name, flips.flipped, flips.pairs,
-                       many ? ": they are not of one kind. Take one of them out of the fleet, or tune for each alone" : "");
-        }
+    tc_fleet_rankings all = tc_fleet_scale_rankings(&f->scale, f->arena);
+    for (size_t i = 0; i < all.len; i++) {
+        const tc_fleet_ranking *k = &all.data[i];
+        bool many = tc_fleet_rank_otherwise(k->flips);
+        tc_log(many ? TC_LOG_WARN : TC_LOG_INFO, "the workers %s and %s order %zu of %zu pairs of candidates differently%s",
+               k->worker[0], k->worker[1], k->flips.flipped, k->flips.pairs,
+               many ? ": they are not of one kind. Take one of them out of the fleet, or tune for each alone" : "");
+    }
 }
 
 void tc_fleet_leave(tc_fleet *f) {
@@ -289,10 +286,11 @@ tc_status fleet_attend(tc_fleet *f, tc_error *err) {
         return TC_OK;
     f->attended = now;
     tc_strbuf b = {0};
-    tc_fleet_tuner_write(&(tc_fleet_tuner){.name = f->tuner, .key = f->key, .weight = f->weight}, &b);
+    tc_fleet_crowd c = tc_fleet_crowd_new();
+    tc_fleet_rankings rankings = tc_fleet_scale_rankings(&f->scale, c.arena);
+    tc_fleet_tuner_write(&(tc_fleet_tuner){.name = f->tuner, .key = f->key, .weight = f->weight, .rankings = rankings}, &b);
     tc_status s = tc_fleet_bus_attend(f->bus, f->tuner, tc_sb_str(&b), err);
     tc_strbuf_free(&b);
-    tc_fleet_crowd c = tc_fleet_crowd_new();
     tc_error why = {0};
     if (s == TC_OK && fleet_look_around(f, &c, &why) != TC_OK) { /* what was known before still holds */
         tc_log(TC_LOG_DEBUG, "%s", why.msg);
