@@ -81,7 +81,8 @@ void tc_fleet_entry_write(const tc_fleet_entry *e, tc_strbuf *out);
 /* The record is checked as one of a file of JSON lines is (check.h), but for its workload, and for what no job has. */
 TC_NODISCARD tc_status tc_fleet_entry_read(const char *text, tc_arena *a, tc_fleet_entry *out, tc_error *err);
 
-/* Whether workers of the key are those who would have measured it: its target, threads and versions are the key's. */
+/* Whether workers of the key are those who would have measured it: its target, threads and versions are the key's, and its times those of a machine, or
+ * of emulated processors, as the key says. */
 bool tc_fleet_is_of_key(const tc_record *r, const char *key);
 
 /* What a record says now that another copy of it did not. Nothing is taken back: what is not verified, or failed, stays so. */

@@ -62,8 +62,12 @@ tc_status tc_fleet_entry_read(const char *text, tc_arena *a, tc_fleet_entry *out
 
 bool tc_fleet_is_of_key(const tc_record *r, const char *key) {
     tc_arena *a = tc_arena_new();
-    const char *build = tc_arena_printf(a, "%s/%s", r->tctune_version, r->llvm_version);
-    bool is = strcmp(key, tc_fleet_key(a, r->target, r->threads, build)) == 0;
+    const char *build = tc_arena_printf(a, "%s/%s", r->tctune_version, r->llvm_version),
+               *machine = tc_fleet_key(a, r->target, r->threads, build), *emulated = tc_fleet_emulated_key(a, machine);
+    bool of_machine = strcmp(key, machine) == 0, of_emulated = strcmp(key, emulated) == 0,
+         is = r->mode == TC_MEAS_EMULATED    ? of_emulated
+              : r->mode == TC_MEAS_SIMULATED ? of_machine || of_emulated /* whoever computes the times */
+                                             : of_machine;
     tc_arena_free(a);
     return is;
 }

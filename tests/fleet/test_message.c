@@ -273,6 +273,24 @@ static void keys_are_words_that_begin_with_the_cpu(void **state) {
     assert_false(tc_fleet_is_word("") || tc_fleet_is_word("a.b") || tc_fleet_is_word("*"));
 }
 
+/* Times of a machine, and those of an emulated processor, are told under keys that say which they are. */
+static void records_belong_to_keys_by_their_mode(void **state) {
+    (void)state;
+    tc_record r = tc_meas_record_empty();
+    r.target = "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=znver4";
+    r.threads = 2;
+    r.tctune_version = "0.1.0";
+    r.llvm_version = "19.1.7";
+    const char *machine = tc_fleet_key(arena, r.target, 2, "0.1.0/19.1.7"), *emulated = tc_fleet_emulated_key(arena, machine);
+    for (int m = 0; m < TC_MEAS_NMODES; m++) {
+        r.mode = (tc_meas_mode)m;
+        assert_int_equal(tc_fleet_is_of_key(&r, machine), r.mode != TC_MEAS_EMULATED);
+        assert_int_equal(tc_fleet_is_of_key(&r, emulated), r.mode == TC_MEAS_EMULATED || r.mode == TC_MEAS_SIMULATED);
+    }
+    r.threads = 1;
+    assert_false(tc_fleet_is_of_key(&r, machine) || tc_fleet_is_of_key(&r, emulated));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_job_is_read_as_it_was_written, setup, teardown),
@@ -285,6 +303,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_tuner_tells_how_alike_workers_rank, setup, teardown),
         cmocka_unit_test_setup_teardown(ids_follow_from_what_is_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(keys_are_words_that_begin_with_the_cpu, setup, teardown),
+        cmocka_unit_test_setup_teardown(records_belong_to_keys_by_their_mode, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
