@@ -46,13 +46,31 @@ static inline void trim_output(const tc_graph_program *p, void *const *memory, i
         tc_graph_tensor_trim(t, &s);
 }
 
-/* The reference of a kernel; where sizes vary, of the workload for those that its last argument says. */
-static inline tc_status interpret_kernel(const tc_workload *w, void *const *args, tc_error *err) {
+/* How often the bodies of its computes are evaluated. */
+static inline double points_of(const tc_workload *w) {
+    double all = 0;
+    for (int i = 0; i < w->ncompute; i++) {
+        double n = 1;
+        for (int k = 0; k < w->computes[i]->naxis; k++)
+            n *= (double)w->computes[i]->axes[k].extent;
+        for (int k = 0; k < w->computes[i]->nraxis; k++)
+            n *= (double)w->computes[i]->raxes[k].extent;
+        all += n;
+    }
+    return all;
+}
+
+/* The reference of a kernel; where sizes vary, of the workload for those that its last argument says. *points is added to. */
+static inline tc_status interpret_kernel(const tc_workload *w, void *const *args, double *points, tc_error *err) {
+    if (!w->nsymbol)
+        *points += points_of(w);
     if (!w->nsymbol)
         return tc_te_interp(w, (const void *const *)args, args + w->nin, err);
     tc_ctx *c = tc_ctx_new();
     const tc_workload *at;
     tc_status s = tc_te_at(c, w, args[w->nin + w->nout], &at, err);
+    if (s == TC_OK)
+        *points += points_of(at);
     if (s == TC_OK)
         s = tc_te_interp(at, (const void *const *)args, args + w->nin, err);
     tc_ctx_free(c);
@@ -101,9 +119,11 @@ static inline void fill_memory(const tc_graph_program *p, const tc_graph_tensor 
     }
 }
 
-/* Runs every launch by tc_te_interp, or as the library kernel or step that it is. out[] are OWNED. */
-static inline tc_status interpret_program(const tc_graph_program *p, const tc_graph_tensor *in, tc_graph_tensor *out,
-                                          tc_error *err) {
+/* Runs every launch by tc_te_interp, or as the library kernel or step that it is. out[] are OWNED. *work: what these computed and copied: points,
+ * and bytes. */
+static inline tc_status interpret_counting(const tc_graph_program *p, const tc_graph_tensor *in, tc_graph_tensor *out,
+                                           double *work, tc_error *err) {
+    *work = 0;
     int64_t *sizes = tc_xcalloc((size_t)p->rules.nsize + 1, sizeof *sizes);
     void **memory = interpreter_memory(p);
     tc_status s = tc_graph_size_rules_bind(&p->rules, in, sizes, err);
@@ -117,11 +137,12 @@ static inline tc_status interpret_program(const tc_graph_program *p, const tc_gr
         for (int k = 0; k < x->nargs; k++)
             args[k] = memory[x->args[k]];
         if (w)
-            s = interpret_kernel(w, args, err);
+            s = interpret_kernel(w, args, work, err);
         else if (x->library)
             s = run_library(x, args, err);
         else
             run_control(x, args, &i);
+        *work += w || x->library || x->kind != TC_CG_DO ? 0 : (double)x->bytes;
         free(args);
     }
     for (int o = 0; o < p->nshown && s == TC_OK; o++) {
@@ -136,6 +157,12 @@ static inline tc_status interpret_program(const tc_graph_program *p, const tc_gr
             free(memory[i]);
     free(memory);
     return s;
+}
+
+static inline tc_status interpret_program(const tc_graph_program *p, const tc_graph_tensor *in, tc_graph_tensor *out,
+                                          tc_error *err) {
+    double work;
+    return interpret_counting(p, in, out, &work, err);
 }
 
 static inline tc_status compile_and_run(const tc_graph_program *p, const tc_target *t, const tc_graph_tensor *in,

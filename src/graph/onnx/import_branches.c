@@ -1,6 +1,6 @@
 /* If that the data decide about: its branches become graphs of their own, which a node (ops.def) runs one of. A result that does
- * not have the same shape in both lies in memory of its largest and carries its size (dynamic.h) beside it; a list is its rows
- * (import_lists.c). */
+ * not have the same shape in both lies in memory of its largest and carries its size (dynamic.h) beside it, unless both give it the same
+ * size of the graph around them; a list is its rows (import_lists.c). */
 #include <string.h>
 
 #include "graph/onnx/import_int.h"
@@ -13,12 +13,29 @@ typedef struct branches {
     tc_graph_value **out[2]; /* [p's outputs]; lists as rows */
     bool *lists;             /* [p's outputs] */
     tc_graph_type *types;    /* [p's outputs], then of sizes */
+    tc_graph_value *
+        *common; /* [p's outputs, dimensions]: the size around the branches that it has in both; NULL: there is none */
     size_t ntypes;
 } branches;
 
+static tc_graph_value *common(const branches *b, size_t k, int d) {
+    return b->common[k * TC_GRAPH_MAX_DIMS + (size_t)d];
+}
+
+/* Its size is carried beside it. */
 static bool is_open(const branches *b, size_t k, int d) {
     const tc_graph_value *yes = b->out[0][k], *no = b->out[1][k];
-    return tc_graph_extent(yes, d) || tc_graph_extent(no, d) || yes->shape.d[d] != no->shape.d[d];
+    bool varies = tc_graph_extent(yes, d) || tc_graph_extent(no, d) || yes->shape.d[d] != no->shape.d[d];
+    return varies && !common(b, k, d);
+}
+
+static void find_common(branches *b, size_t k) {
+    const tc_graph_value *yes = b->out[0][k], *no = b->out[1][k];
+    for (int d = 0; d < yes->shape.ndim; d++) {
+        tc_graph_value *size = tc_graph_import_outside(&b->in[0], tc_graph_extent(yes, d));
+        if (size && size == tc_graph_import_outside(&b->in[1], tc_graph_extent(no, d)))
+            b->common[k * TC_GRAPH_MAX_DIMS + (size_t)d] = size;
+    }
 }
 
 static bool is_list(const tc_graph_value *v) {
@@ -67,6 +84,9 @@ static tc_status type_results(branches *b, tc_error *err) {
     b->types = TC_NEW_N(b->im->g->arena, tc_graph_type, n * (1 + TC_GRAPH_MAX_DIMS) + 1);
     for (size_t k = 0; k < n; k++)
         TC_TRY(type_result(b, k, err));
+    b->common = TC_NEW_N(b->im->g->arena, tc_graph_value *, n * TC_GRAPH_MAX_DIMS + 1);
+    for (size_t k = 0; k < n; k++)
+        find_common(b, k);
     b->ntypes = n;
     for (size_t k = 0; k < n; k++)
         for (int d = 0; d < b->types[k].shape.ndim; d++)
@@ -91,8 +111,8 @@ static tc_status give_results(branches *b, tc_graph_node *n, tc_error *err) {
     tc_graph_emitter e = {&c, TC_OK};
     for (size_t k = 0, size = b->p->n_output; k < b->p->n_output; k++)
         for (int d = 0; d < b->types[k].shape.ndim; d++)
-            if (is_open(b, k, d))
-                n->out[k] = tc_graph_em_sized(&e, n->out[k], d, n->out[size++]);
+            if (is_open(b, k, d) || common(b, k, d))
+                n->out[k] = tc_graph_em_sized(&e, n->out[k], d, common(b, k, d) ? common(b, k, d) : n->out[size++]);
     TC_TRY(e.status);
     tc_graph_value **v = tc_arena_dup(b->im->g->arena, n->out, b->p->n_output * sizeof *v);
     for (size_t k = 0; k < b->p->n_output; k++)

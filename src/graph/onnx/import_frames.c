@@ -56,6 +56,14 @@ tc_graph_value *tc_graph_import_here(tc_graph_importer *im, tc_graph_value *v) {
     return here(im, im->frame, v);
 }
 
+tc_graph_value *tc_graph_import_outside(const tc_graph_import_inside *x, const tc_graph_value *v) {
+    size_t first = x->f.g->inputs.len - x->f.around.len;
+    for (size_t i = 0; i < x->f.around.len; i++)
+        if (x->f.g->inputs.data[first + i] == v)
+            return x->f.around.data[i];
+    return NULL;
+}
+
 void tc_graph_import_open_frame(tc_graph_importer *im, tc_graph_import_inside *x, const Onnx__NodeProto *p, tc_error *err) {
     *x = (tc_graph_import_inside){.f = {.up = im->frame, .g = tc_graph_new(im->path)}};
     x->f.g->name = tc_arena_strdup(x->f.g->arena, p->name && *p->name ? p->name : p->op_type);

@@ -17,6 +17,7 @@ struct tc_graph_writer {
     TC_VEC(Onnx__ValueInfoProto *) inputs;
     TC_VEC(Onnx__ValueInfoProto *) outputs;
     TC_VEC(void *) owned;
+    TC_VEC(tc_graph_writer *) bodies; /* of nodes */
 };
 
 tc_graph_writer *tc_graph_writer_new(const char *graph_name, int opset) {
@@ -39,6 +40,9 @@ void tc_graph_writer_free(tc_graph_writer *w) {
     tc_vec_free(&w->inputs);
     tc_vec_free(&w->outputs);
     tc_vec_free(&w->owned);
+    for (size_t i = 0; i < w->bodies.len; i++)
+        tc_graph_writer_free(w->bodies.data[i]);
+    tc_vec_free(&w->bodies);
     tc_arena_free(w->arena);
 }
 
@@ -217,20 +221,33 @@ void tc_graph_writer_tensor(tc_graph_writer *w, const char *name, tc_graph_tenso
     new_attr(w, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR)->t = new_tensor(w, "", &t);
 }
 
+/* ---- graphs ---- */
+
+static void fill_graph(const tc_graph_writer *w, Onnx__GraphProto *g) {
+    onnx__graph_proto__init(g);
+    g->name = (char *)w->name;
+    g->n_node = w->nodes.len;
+    g->node = w->nodes.data;
+    g->n_initializer = w->weights.len;
+    g->initializer = w->weights.data;
+    g->n_input = w->inputs.len;
+    g->input = w->inputs.data;
+    g->n_output = w->outputs.len;
+    g->output = w->outputs.data;
+}
+
+void tc_graph_writer_body(tc_graph_writer *w, const char *name, tc_graph_writer *body) {
+    Onnx__AttributeProto *a = new_attr(w, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH);
+    a->g = TC_NEW(w->arena, Onnx__GraphProto);
+    fill_graph(body, a->g);
+    tc_push(&w->bodies, body);
+}
+
 /* ---- file ---- */
 
 tc_status tc_graph_writer_save(tc_graph_writer *w, const char *path, tc_error *err) {
     Onnx__GraphProto g;
-    onnx__graph_proto__init(&g);
-    g.name = (char *)w->name;
-    g.n_node = w->nodes.len;
-    g.node = w->nodes.data;
-    g.n_initializer = w->weights.len;
-    g.initializer = w->weights.data;
-    g.n_input = w->inputs.len;
-    g.input = w->inputs.data;
-    g.n_output = w->outputs.len;
-    g.output = w->outputs.data;
+    fill_graph(w, &g);
     Onnx__OperatorSetIdProto opset, *opsets = &opset;
     onnx__operator_set_id_proto__init(&opset);
     opset.has_version = 1;

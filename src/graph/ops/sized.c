@@ -21,23 +21,46 @@ typedef struct named_size {
 struct tc_graph_sized {
     tc_ctx *c;
     const tc_graph *g;
-    part *parts; /* by value id */
-    int *made;   /* by value id: the launch that makes it */
-    int at;      /* the launch that is asked */
+    tc_graph_sized *around;       /* of the graph around this one, which is a body; NULL: the model's own */
+    const tc_graph_value **given; /* by value id: the value around it that an input of a body is; NULL: it is none */
+    part *parts;                  /* by value id */
+    int *made;                    /* by value id: the launch that makes it */
+    int at;                       /* the launch that is asked */
     TC_VEC(named_size) sizes;
+    size_t nnames; /* of symbols, in bodies too */
     bool settled;
 };
 
-tc_graph_sized *tc_graph_sized_new(tc_ctx *c, const tc_graph *g) {
+static tc_graph_sized *outermost(tc_graph_sized *s) {
+    while (s->around)
+        s = s->around;
+    return s;
+}
+
+static tc_graph_sized *new_sized(tc_ctx *c, const tc_graph *g) {
     tc_graph_sized *s = tc_xcalloc(1, sizeof *s);
     *s = (tc_graph_sized){.c = c, .g = g, .parts = tc_xcalloc(g->values.len + 1, sizeof *s->parts)};
+    s->given = tc_xcalloc(g->values.len + 1, sizeof *s->given);
     s->made = tc_xcalloc(g->values.len + 1, sizeof *s->made);
     for (size_t i = 0; i < g->values.len; i++)
         s->made[i] = INT_MAX;
     for (size_t i = 0; i < g->inputs.len; i++)
         s->made[g->inputs.data[i]->id] = -1;
+    return s;
+}
+
+tc_graph_sized *tc_graph_sized_new(tc_ctx *c, const tc_graph *g) {
+    tc_graph_sized *s = new_sized(c, g);
     for (size_t i = 0; i < g->symbols.len; i++)
         (void)tc_graph_sized_symbol(s, g->symbols.data[i].value);
+    return s;
+}
+
+tc_graph_sized *tc_graph_sized_within(tc_graph_sized *around, const tc_graph *body, const tc_graph_value *const *given) {
+    tc_graph_sized *s = new_sized(around->c, body);
+    s->around = around;
+    for (size_t i = 0; i < body->inputs.len; i++)
+        s->given[body->inputs.data[i]->id] = given[i];
     return s;
 }
 
@@ -45,6 +68,7 @@ void tc_graph_sized_free(tc_graph_sized *s) {
     if (!s)
         return;
     tc_vec_free(&s->sizes);
+    free(s->given);
     free(s->parts);
     free(s->made);
     free(s);
@@ -68,9 +92,23 @@ static tc_ival range_of(const tc_graph_sized *s, const tc_graph_value *size) {
 
 static const tc_expr *sum_of(tc_graph_sized *s, const tc_expr *x);
 
+/* The size that a variable of a body is, which is given it. */
+static const tc_expr *given_size(tc_graph_sized *s, const tc_expr *x) {
+    for (size_t i = 0; i < s->g->inputs.len; i++) {
+        const tc_graph_value *v = s->g->inputs.data[i];
+        if (!s->given[v->id] || tc_graph_sizes_number(s->g->sizes, v, 0) != x)
+            continue;
+        const tc_var *own = tc_graph_sized_symbol(s, v);
+        return own ? tc_varx(s->c, own) : NULL;
+    }
+    return NULL;
+}
+
 /* The model's own size that a variable is `multiple` times of; NULL: that is made of others, or none that has a range. */
 static const tc_expr *own_size(tc_graph_sized *s, const tc_expr *x, int64_t *multiple) {
     const tc_graph *g = s->g;
+    if (s->around)
+        return given_size(s, x);
     for (size_t k = 0; k < g->symbols.len; k++) {
         const tc_graph_symbol *y = &g->symbols.data[k];
         if (y->is || tc_graph_sizes_symbol(g->sizes, y->name)->var != x->u.var)
@@ -114,6 +152,15 @@ static const tc_expr *sum_of(tc_graph_sized *s, const tc_expr *x) {
     return r;
 }
 
+/* One that is so defined, here or around here; NULL: there is none. */
+static const tc_var *defined(const tc_graph_sized *s, const tc_expr *x) {
+    for (; s; s = s->around)
+        for (size_t i = 0; i < s->sizes.len; i++)
+            if (s->sizes.data[i].symbol->value == x)
+                return s->sizes.data[i].symbol;
+    return NULL;
+}
+
 /* That whose value it is; NULL: it is computed. */
 static const tc_graph_symbol *given(const tc_graph_sized *s, const tc_graph_value *size) {
     for (size_t k = 0; k < s->g->symbols.len; k++)
@@ -125,15 +172,19 @@ static const tc_graph_symbol *given(const tc_graph_sized *s, const tc_graph_valu
 /* A sum that the model limits to less than its parts allow is none: kernels would not know that its parts are no larger than it. But
  * inputs lie in memory by their sizes, whatever these are made of. */
 static const tc_var *new_symbol(tc_graph_sized *s, const tc_graph_value *size) {
-    const char *name = tc_arena_printf(tc_ctx_arena(s->c), "n%zu", s->sizes.len);
+    if (s->given[size->id])
+        return tc_graph_sized_symbol(s->around, s->given[size->id]);
+    const char *name = tc_arena_printf(tc_ctx_arena(s->c), "n%zu", outermost(s)->nnames);
     const tc_graph_symbol *own = given(s, size);
     bool is_free = own && !own->is;
     const tc_expr *x = s->g->sizes && !is_free ? sum_of(s, tc_graph_sizes_number(s->g->sizes, size, 0)) : NULL;
     tc_ival r = range_of(s, size);
     if (x && x->op == TC_OP_VAR)
         return x->u.var;
-    if (x && x->op != TC_OP_INT && !tc_symbol_problem(x) && tc_te_bounds(x, NULL).hi <= r.hi)
-        return tc_symbol_defined(s->c, name, x);
+    if (x && x->op != TC_OP_INT && !tc_symbol_problem(x) && tc_te_bounds(x, NULL).hi <= r.hi) {
+        const tc_var *known = defined(s, x);
+        return known ? known : tc_symbol_defined(s->c, name, x);
+    }
     if (x && !own)
         return NULL;
     return r.lo < 0 || r.hi > TC_MAX_SIZE || r.lo >= r.hi ? NULL : tc_symbol_new(s->c, name, r.lo, r.hi);
@@ -144,16 +195,34 @@ const tc_var *tc_graph_sized_symbol(tc_graph_sized *s, const tc_graph_value *siz
         if (s->sizes.data[i].value == size)
             return s->sizes.data[i].symbol;
     const tc_var *symbol = new_symbol(s, size);
-    if (symbol)
-        tc_push(&s->sizes, ((named_size){size, symbol}));
+    if (!symbol)
+        return NULL;
+    tc_push(&s->sizes, ((named_size){size, symbol}));
+    outermost(s)->nnames++;
     return symbol;
 }
 
-const tc_graph_value *tc_graph_sized_value(const tc_graph_sized *s, const tc_var *symbol) {
+static const named_size *own_named(const tc_graph_sized *s, const tc_var *symbol) {
     for (size_t i = 0; i < s->sizes.len; i++)
         if (s->sizes.data[i].symbol == symbol)
-            return s->sizes.data[i].value;
+            return &s->sizes.data[i];
     return NULL;
+}
+
+const tc_graph_value *tc_graph_sized_value(const tc_graph_sized *s, const tc_var *symbol) {
+    const named_size *own = own_named(s, symbol);
+    if (own || !s->around)
+        return own ? own->value : NULL;
+    return tc_graph_sized_value(s->around, symbol);
+}
+
+const tc_expr *tc_graph_sized_number(const tc_graph_sized *s, const tc_var *symbol) {
+    while (s->around)
+        s = s->around;
+    const tc_graph_sizes *all = s->g->sizes;
+    const named_size *own = own_named(s, symbol);
+    const tc_expr *x = own && all ? tc_graph_sizes_number(all, own->value, 0) : NULL;
+    return x && !tc_expr_any(x, tc_graph_sizes_is_other_variable, all) ? x : NULL;
 }
 
 void tc_graph_sized_made(tc_graph_sized *s, const tc_graph_value *v, int at) {
@@ -172,15 +241,26 @@ bool tc_graph_sized_knows(const tc_graph_sized *s, const tc_var *symbol) {
     for (size_t i = 0; i < s->sizes.len; i++)
         if (s->sizes.data[i].symbol == symbol && is_known(s, &s->sizes.data[i]))
             return true;
-    return false;
+    return s->around && tc_graph_sized_knows(s->around, symbol);
+}
+
+static void add_known(const tc_var **known, int *n, const tc_var *symbol) {
+    for (int i = 0; i < *n; i++)
+        if (known[i] == symbol)
+            return;
+    known[(*n)++] = symbol;
 }
 
 const tc_var **tc_graph_sized_known(const tc_graph_sized *s, int *n) {
-    const tc_var **known = tc_xcalloc(s->sizes.len + 1, sizeof(tc_var *));
+    size_t all = 0;
+    for (const tc_graph_sized *x = s; x; x = x->around)
+        all += x->sizes.len;
+    const tc_var **known = tc_xcalloc(all + 1, sizeof(tc_var *));
     *n = 0;
-    for (size_t i = 0; i < s->sizes.len; i++)
-        if (is_known(s, &s->sizes.data[i]))
-            known[(*n)++] = s->sizes.data[i].symbol;
+    for (; s; s = s->around)
+        for (size_t i = 0; i < s->sizes.len; i++)
+            if (is_known(s, &s->sizes.data[i]))
+                add_known(known, n, s->sizes.data[i].symbol);
     return known;
 }
 
@@ -214,7 +294,7 @@ void tc_graph_sized_ask(tc_graph_sized *s, const tc_graph_value *v, const tc_var
     match_dims(&v->shape, &m->shape, match);
     for (int d = 0; d < m->shape.ndim; d++) {
         const tc_var *ends = size && match[d] >= 0 ? size[match[d]] : NULL;
-        if (p->whole || (ends && ends->most > m->shape.d[d]))
+        if (p->whole || m->constant || (ends && ends->most > m->shape.d[d]))
             ends = NULL;
         p->size[d] = p->asked ? tc_te_common_end(p->size[d], ends) : ends;
     }
@@ -227,4 +307,12 @@ void tc_graph_sized_ends(const tc_graph_sized *s, const tc_graph_value *v, const
     match_dims(&m->shape, &v->shape, match);
     for (int d = 0; d < v->shape.ndim; d++)
         size[d] = match[d] >= 0 ? s->parts[m->id].size[match[d]] : NULL;
+}
+
+void tc_graph_sized_take(tc_graph_sized *s) {
+    for (size_t i = 0; i < s->g->inputs.len; i++) {
+        const tc_graph_value *v = s->g->inputs.data[i];
+        if (s->given[v->id])
+            tc_graph_sized_ends(s->around, s->given[v->id], s->parts[v->id].size);
+    }
 }

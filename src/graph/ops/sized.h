@@ -13,11 +13,18 @@ typedef struct tc_graph_sized tc_graph_sized;
 
 /* Of g, which outlives it; symbols are made in c. */
 tc_graph_sized *tc_graph_sized_new(tc_ctx *c, const tc_graph *g);
+/* Of the body of a node of around's graph; both outlive it. given[i]: the value of that graph that input i of the body is, whatever happens;
+ * NULL: it is none. What is a size there is the same symbol in the body, and what is known before the node is known. */
+tc_graph_sized *tc_graph_sized_within(tc_graph_sized *around, const tc_graph *body, const tc_graph_value *const *given);
 void tc_graph_sized_free(tc_graph_sized *s); /* NULL is fine */
 
 /* The symbol that stands for a size in workloads, by the value that it is in a run; NULL: it is none that has a range. */
 const tc_var *tc_graph_sized_symbol(tc_graph_sized *s, const tc_graph_value *size);
+/* That value, in the graph or in one around it. */
 const tc_graph_value *tc_graph_sized_value(const tc_graph_sized *s, const tc_var *symbol);
+/* What it is of the sizes of the model's inputs, as the model's own graph has it (graph/ir/sizes.h); NULL: it depends on data, or only a body
+ * computes it. */
+const tc_expr *tc_graph_sized_number(const tc_graph_sized *s, const tc_var *symbol);
 
 /* Somebody reads v, of dimension d as much as size[d] says (NULL: all of it); size NULL: all of it in all of them. */
 void tc_graph_sized_ask(tc_graph_sized *s, const tc_graph_value *v, const tc_var *const *size);
@@ -39,6 +46,8 @@ const tc_var **tc_graph_sized_known(const tc_graph_sized *s, int *n);
 
 /* Everybody was asked. */
 void tc_graph_sized_settle(tc_graph_sized *s);
+/* Of a body, when the graph around it is settled: what it is given lies as it does there. */
+void tc_graph_sized_take(tc_graph_sized *s);
 bool tc_graph_sized_is_settled(const tc_graph_sized *s);
 
 #endif

@@ -60,22 +60,46 @@ static int temporary(maker *m, const char *name, int64_t bytes) {
 
 /* ---- If ---- */
 
-/* What the branch computes for one result lies there from the start. */
-static void write_result(maker *m, const tc_graph_value *result, const tc_graph_value *value) {
-    const tc_graph_value *v = tc_graph_memory_of(value);
-    if (v->producer && !tc_graph_maker_known(m, v))
-        tc_graph_maker_bind(m, v, tc_graph_maker_slot(m, result));
+/* What the branch computes for one result lies there from the start, if it lies as the result does. */
+static void write_result(maker *m, const tc_graph_node *n, const tc_graph *body, int k) {
+    const tc_var *has[TC_GRAPH_MAX_DIMS], *want[TC_GRAPH_MAX_DIMS];
+    const tc_graph_value *v = tc_graph_memory_of(body->outputs.data[k].value);
+    if (v->producer && !tc_graph_maker_known(m, v) && !tc_graph_maker_result_moves(m, n, k, body, has, want))
+        tc_graph_maker_bind(m, v, tc_graph_maker_slot(m, n->out[k]));
+}
+
+static tc_status copy_result(maker *m, const tc_graph_node *n, const tc_graph *body, int k, tc_error *err) {
+    const tc_var *has[TC_GRAPH_MAX_DIMS], *want[TC_GRAPH_MAX_DIMS];
+    const tc_graph_value *v = body->outputs.data[k].value;
+    int from = tc_graph_maker_slot(m, v), to = tc_graph_maker_slot(m, n->out[k]);
+    bool moves = tc_graph_maker_result_moves(m, n, k, body, has, want), varies = moves;
+    for (int d = 0; d < v->shape.ndim; d++)
+        varies |= has[d] != NULL;
+    if (from != to && varies)
+        return tc_graph_maker_copy_inside(m, body, v, has, want, from, to, err);
+    copy(m, n, from, to);
+    return TC_OK;
+}
+
+/* Numbers first: some are the sizes that others lie by. */
+static tc_status copy_results(maker *m, const tc_graph_node *n, const tc_graph *body, tc_error *err) {
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < n->nout; k++)
+            if ((n->out[k]->shape.ndim > 0) == (pass > 0))
+                TC_TRY(copy_result(m, n, body, k, err));
+    return TC_OK;
 }
 
 static tc_status branch(maker *m, const tc_graph_node *n, int which, int first, tc_error *err) {
     const tc_graph *body = n->body[which];
+    size_t arrays = m->arrays.len;
     for (size_t i = 0; i < body->inputs.len; i++)
         tc_graph_maker_bind(m, body->inputs.data[i], tc_graph_maker_slot(m, n->in[(size_t)first + i]));
     for (int k = 0; k < n->nout; k++)
-        write_result(m, n->out[k], body->outputs.data[k].value);
+        write_result(m, n, body, k);
     TC_TRY(tc_graph_maker_add(m, body, err));
-    for (int k = 0; k < n->nout; k++)
-        copy(m, n, tc_graph_maker_slot(m, body->outputs.data[k].value), tc_graph_maker_slot(m, n->out[k]));
+    TC_TRY(copy_results(m, n, body, err));
+    m->arrays.len = arrays; /* who does not run this branch does not fill its in */
     return TC_OK;
 }
 

@@ -12,16 +12,30 @@ typedef struct tc_graph_spare {
     tc_graph_merging of;
 } tc_graph_spare;
 
+/* An array of sizes that launches fill in: the slots of these, and its own. */
+typedef struct tc_graph_size_array {
+    int n, slot;
+    const int *of;
+} tc_graph_size_array;
+
+/* A body, where sizes vary. */
+typedef struct tc_graph_inside {
+    const tc_graph *g;
+    tc_graph_sized *sized; /* owned */
+    tc_graph_groups groups;
+} tc_graph_inside;
+
 typedef struct tc_graph_maker {
     tc_graph_program *p;
     const tc_graph *g;     /* whose nodes are being added */
     tc_graph_sized *sized; /* which part of its values is computed; NULL: all of all */
-    double times;          /* how often, in a run */
-    const bool *merge;     /* by number of a merge: it is launched as one; NULL: none is */
-    int nfound;            /* merges that fusion found */
-    tc_map slot_of;        /* what a value's memory is known by -> slot */
-    tc_map task_of;        /* hash -> task */
-    tc_map sizes_of;       /* ids of sizes -> slot of an array of their values */
+    TC_VEC(tc_graph_inside) insides;
+    double times;                       /* how often, in a run */
+    const bool *merge;                  /* by number of a merge: it is launched as one; NULL: none is */
+    int nfound;                         /* merges that fusion found */
+    tc_map slot_of;                     /* what a value's memory is known by -> slot */
+    tc_map task_of;                     /* hash -> task */
+    TC_VEC(tc_graph_size_array) arrays; /* those that are filled in wherever the next launch is reached from */
     TC_VEC(tc_graph_slot) slots;
     TC_VEC(tc_graph_launch) launches;
     TC_VEC(tc_tune_task) tasks;
@@ -65,8 +79,9 @@ int tc_graph_maker_sizes(tc_graph_maker *m, const tc_workload *w);
 int tc_graph_maker_gather(tc_graph_maker *m, int n, const int *slots, const char *name);
 /* Notes what the symbols of w, launched as this task, are. */
 void tc_graph_maker_relate(tc_graph_maker *m, int task, const tc_workload *w);
-/* Asks everybody what they read, the last first. */
+/* Asks everybody what they read, the last first; and of a graph all readers of whose results were asked, those within it. */
 TC_NODISCARD tc_status tc_graph_maker_ask(tc_graph_maker *m, const tc_graph_groups *groups, tc_error *err);
+TC_NODISCARD tc_status tc_graph_maker_ask_groups(tc_graph_maker *m, const tc_graph_groups *groups, tc_error *err);
 /* Copies of inputs that kernels read as large as they can be. */
 TC_NODISCARD tc_status tc_graph_maker_take_inputs(tc_graph_maker *m, tc_error *err);
 /* *slot: where output i lies as callers want it, copied there if need be. *dense: it is as large there as in the run. */
@@ -77,6 +92,10 @@ const tc_var *tc_graph_maker_input_size(tc_graph_maker *m, const tc_graph_value 
 /* Launches a copy of v, which lies in *slot by the sizes from[], to where it lies by to[], zero where only that has elements. *slot: there. */
 TC_NODISCARD tc_status tc_graph_maker_copy(tc_graph_maker *m, const tc_graph_value *v, const char *what,
                                            const tc_var *const *from, const tc_var *const *to, int *slot, tc_error *err);
+/* The same, to that slot. */
+TC_NODISCARD tc_status tc_graph_maker_copy_to(tc_graph_maker *m, const tc_graph_value *v, const char *what,
+                                              const tc_var *const *from, const tc_var *const *to, int slot, int to_slot,
+                                              tc_error *err);
 
 /* ---- grow.c ---- */
 /* Is the result a buffer of the caller's, with new rows in it? */
@@ -88,6 +107,20 @@ void tc_graph_maker_ask_new_rows(tc_graph_maker *m, const tc_graph_node *n);
 TC_NODISCARD tc_status tc_graph_maker_grow(tc_graph_maker *m, const tc_graph_node *n, tc_error *err);
 /* Notes whose buffer the output is, if it is one. */
 void tc_graph_maker_share(tc_graph_maker *m, int output);
+
+/* ---- bodies.c ---- */
+/* The body, if it computes as much as sizes ask for; NULL: all of all. Valid until another is asked. */
+const tc_graph_inside *tc_graph_maker_inside(const tc_graph_maker *m, const tc_graph *body);
+/* Asks what a node with bodies reads, and in these everybody. */
+TC_NODISCARD tc_status tc_graph_maker_ask_bodies(tc_graph_maker *m, const tc_graph_node *n, tc_error *err);
+/* Where result k of n's body ends in there, and where in the memory that it has around it, in sizes that the body knows. False: there as
+ * here. */
+bool tc_graph_maker_result_moves(tc_graph_maker *m, const tc_graph_node *n, int k, const tc_graph *body,
+                                 const tc_var *has[TC_GRAPH_MAX_DIMS], const tc_var *want[TC_GRAPH_MAX_DIMS]);
+/* Launches a copy of v, of the body, from where it lies by the sizes from[] to where it lies by to[]. */
+TC_NODISCARD tc_status tc_graph_maker_copy_inside(tc_graph_maker *m, const tc_graph *body, const tc_graph_value *v,
+                                                  const tc_var *const *from, const tc_var *const *to, int slot, int to_slot,
+                                                  tc_error *err);
 
 /* ---- control.c ---- */
 /* Launches of a node with bodies. */

@@ -290,21 +290,36 @@ static tc_status add_groups(maker *m, const tc_graph_groups *groups, tc_error *e
     return TC_OK;
 }
 
+static tc_status add_all(maker *m, const tc_graph_groups *groups, tc_error *err) {
+    add_pieces(m, groups);
+    return add_groups(m, groups, err);
+}
+
+/* Everybody in the body was asked where the graph around it was. */
+static tc_status add_inside(maker *m, const tc_graph_inside *x, tc_error *err) {
+    tc_graph_groups groups = x->groups;
+    m->sized = x->sized;
+    tc_graph_sized_take(m->sized);
+    return add_all(m, &groups, err);
+}
+
+static tc_status add_own(maker *m, tc_error *err) {
+    tc_graph_groups groups;
+    tc_graph_fuse(m->g, m->p->arena, &groups);
+    if (m->sized) {
+        TC_TRY(tc_graph_maker_ask(m, &groups, err));
+        TC_TRY(tc_graph_maker_take_inputs(m, err));
+    }
+    return add_all(m, &groups, err);
+}
+
 tc_status tc_graph_maker_add(maker *m, const tc_graph *g, tc_error *err) {
     const tc_graph *around = m->g;
     tc_graph_sized *sized = m->sized;
-    tc_graph_groups groups;
-    tc_status s = TC_OK;
+    const tc_graph_inside *x = tc_graph_maker_inside(m, g);
     m->g = g;
     m->sized = g == around ? sized : NULL;
-    tc_graph_fuse(g, m->p->arena, &groups);
-    if (m->sized)
-        s = tc_graph_maker_ask(m, &groups, err);
-    if (m->sized && s == TC_OK)
-        s = tc_graph_maker_take_inputs(m, err);
-    add_pieces(m, &groups);
-    if (s == TC_OK)
-        s = add_groups(m, &groups, err);
+    tc_status s = x ? add_inside(m, x, err) : add_own(m, err);
     m->g = around;
     m->sized = sized;
     return s;
@@ -370,7 +385,10 @@ void tc_graph_maker_release(maker *m) {
     tc_graph_sized_free(m->sized);
     tc_map_free(&m->slot_of);
     tc_map_free(&m->task_of);
-    tc_map_free(&m->sizes_of);
+    tc_vec_free(&m->arrays);
+    for (size_t i = 0; i < m->insides.len; i++)
+        tc_graph_sized_free(m->insides.data[i].sized);
+    tc_vec_free(&m->insides);
     tc_vec_free(&m->slots);
     tc_vec_free(&m->launches);
     tc_vec_free(&m->tasks);

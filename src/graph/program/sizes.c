@@ -27,6 +27,8 @@ static tc_status ask_group(maker *m, const bool *stored, const tc_graph_fused *f
     for (int i = 0; i < f->group.n; i++)
         if (tc_graph_grows(f->group.nodes[i]))
             tc_graph_maker_ask_new_rows(m, f->group.nodes[i]);
+        else if (f->group.nodes[i]->op == TC_GRAPH_OP_IF)
+            TC_TRY(tc_graph_maker_ask_bodies(m, f->group.nodes[i], err));
         else
             ask_for_all(m, f->group.nodes[i]);
     return TC_OK;
@@ -66,14 +68,8 @@ static void ask_inputs(maker *m) {
     }
 }
 
-tc_status tc_graph_maker_ask(maker *m, const tc_graph_groups *groups, tc_error *err) {
-    const tc_var *size[TC_GRAPH_MAX_DIMS];
+tc_status tc_graph_maker_ask_groups(maker *m, const tc_graph_groups *groups, tc_error *err) {
     tc_status s = TC_OK;
-    tc_graph_maker_keep_caches(m);
-    for (size_t i = 0; i < m->g->outputs.len; i++) {
-        (void)extents_of(m, &m->g->outputs.data[i], size);
-        tc_graph_sized_ask(m->sized, m->g->outputs.data[i].value, size);
-    }
     for (int i = 0; i < groups->npieces; i++) {
         tc_graph_sized_ask(m->sized, groups->pieces[i].value, NULL);
         tc_graph_sized_ask(m->sized, groups->pieces[i].whole, NULL);
@@ -89,6 +85,17 @@ tc_status tc_graph_maker_ask(maker *m, const tc_graph_groups *groups, tc_error *
                     s = ask_group(m, groups->stored, &groups->merges[x].whole[k], NULL);
         s = ask_group(m, groups->stored, &groups->data[i], err);
     }
+    return s;
+}
+
+tc_status tc_graph_maker_ask(maker *m, const tc_graph_groups *groups, tc_error *err) {
+    const tc_var *size[TC_GRAPH_MAX_DIMS];
+    tc_graph_maker_keep_caches(m);
+    for (size_t i = 0; i < m->g->outputs.len; i++) {
+        (void)extents_of(m, &m->g->outputs.data[i], size);
+        tc_graph_sized_ask(m->sized, m->g->outputs.data[i].value, size);
+    }
+    tc_status s = tc_graph_maker_ask_groups(m, groups, err);
     ask_inputs(m);
     tc_graph_sized_settle(m->sized);
     return s;
@@ -115,35 +122,31 @@ int tc_graph_maker_gather(maker *m, int n, const int *slots, const char *name) {
 }
 
 int tc_graph_maker_sizes(maker *m, const tc_workload *w) {
-    tc_strbuf ids = {0}, names = {0};
-    int *slots = tc_xcalloc((size_t)w->nsymbol, sizeof *slots);
+    tc_strbuf names = {0};
+    int *slots = TC_NEW_N(m->p->arena, int, w->nsymbol);
     for (int i = 0; i < w->nsymbol; i++) {
         const tc_graph_value *v = tc_graph_sized_value(m->sized, w->symbols[i]);
         slots[i] = tc_graph_maker_slot(m, v);
-        tc_sb_printf(&ids, "%u,", v->id);
         tc_sb_printf(&names, "%s%s", i ? "," : "", v->name);
     }
-    uintptr_t *known = tc_map_gets(&m->sizes_of, tc_sb_str(&ids));
-    int slot = known ? (int)*known : tc_graph_maker_gather(m, w->nsymbol, slots, tc_sb_str(&names));
-    if (!known)
-        tc_map_puts(&m->sizes_of, tc_sb_str(&ids), (uintptr_t)slot);
-    tc_strbuf_free(&ids);
+    int slot = -1;
+    for (size_t k = 0; k < m->arrays.len && slot < 0; k++) {
+        const tc_graph_size_array *x = &m->arrays.data[k];
+        if (x->n == w->nsymbol && memcmp(x->of, slots, (size_t)x->n * sizeof *slots) == 0)
+            slot = x->slot;
+    }
+    if (slot < 0) {
+        slot = tc_graph_maker_gather(m, w->nsymbol, slots, tc_sb_str(&names));
+        tc_push(&m->arrays, ((tc_graph_size_array){w->nsymbol, slot, slots}));
+    }
     tc_strbuf_free(&names);
-    free(slots);
     return slot;
-}
-
-/* A size that depends on data is none that anybody could say something of. */
-static const tc_expr *known_size(const maker *m, const tc_var *symbol) {
-    const tc_graph_sizes *s = m->g->sizes;
-    const tc_expr *x = tc_graph_sizes_number(s, tc_graph_sized_value(m->sized, symbol), 0);
-    return x && !tc_expr_any(x, tc_graph_sizes_is_other_variable, s) ? x : NULL;
 }
 
 void tc_graph_maker_relate(maker *m, int task, const tc_workload *w) {
     const tc_expr **size = TC_NEW_N(m->p->arena, const tc_expr *, w->nsymbol);
     for (int i = 0; i < w->nsymbol; i++)
-        if (!(size[i] = known_size(m, w->symbols[i])))
+        if (!(size[i] = tc_graph_sized_number(m->sized, w->symbols[i])))
             return;
     for (size_t i = 0; i < m->relations.len; i++) {
         tc_graph_relation *r = &m->relations.data[i];
@@ -191,17 +194,23 @@ static tc_status copy_workload(maker *m, const tc_graph_value *v, const tc_var *
     return tc_te_workload(c, 1, &x, 1, &y->out[0], w, err);
 }
 
-tc_status tc_graph_maker_copy(maker *m, const tc_graph_value *v, const char *what, const tc_var *const *from,
-                              const tc_var *const *to, int *slot, tc_error *err) {
+tc_status tc_graph_maker_copy_to(maker *m, const tc_graph_value *v, const char *what, const tc_var *const *from,
+                                 const tc_var *const *to, int slot, int to_slot, tc_error *err) {
     tc_workload *w;
-    tc_graph_slot copy = {.kind = TC_GRAPH_SLOT_TEMP, .name = v->name, .bytes = tc_graph_value_bytes(v)};
-    int args[] = {*slot, tc_graph_maker_add_slot(m, copy)};
-    *slot = args[1];
+    int args[] = {slot, to_slot};
     if (tc_graph_shape_count(&v->shape) == 0)
         return TC_OK;
     TC_TRY(copy_workload(m, v, from, to, &w, err));
     tc_graph_maker_launch(m, (tc_graph_launch){.name = v->name, .covers = what, .nargs = 2, .args = args}, w);
     return TC_OK;
+}
+
+tc_status tc_graph_maker_copy(maker *m, const tc_graph_value *v, const char *what, const tc_var *const *from,
+                              const tc_var *const *to, int *slot, tc_error *err) {
+    tc_graph_slot copy = {.kind = TC_GRAPH_SLOT_TEMP, .name = v->name, .bytes = tc_graph_value_bytes(v)};
+    int from_slot = *slot;
+    *slot = tc_graph_maker_add_slot(m, copy);
+    return tc_graph_maker_copy_to(m, v, what, from, to, from_slot, *slot, err);
 }
 
 tc_status tc_graph_maker_take_inputs(maker *m, tc_error *err) {

@@ -58,13 +58,19 @@ static const tc_expr *read_inside(tc_graph_lower *l, const tc_graph_node *n, con
     return tc_graph_shape_count(&n->in[X]->shape) ? tc_select(c, inside, tc_graph_value_at(l, n->in[X], at), none) : none;
 }
 
+/* Indices are within what there is: sizes that are symbols say so, but for two of which nobody knows that one is made of the other. */
+static bool say_all(const tc_expr *inner, const tc_expr *both) {
+    bool apart = tc_expr_is_symbol(inner) && tc_expr_is_symbol(both) && !both->u.var->value;
+    return !tc_expr_touches_memory(inner) && !tc_expr_touches_memory(both) && !apart;
+}
+
 const tc_expr *tc_graph_at_folded(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     (void)out;
     tc_ctx *c = tc_graph_lower_ctx(l);
     int axis = (int)tc_graph_attr_axis(n);
     const tc_expr *inner = tc_graph_size_at(l, n->in[INNER]), *both = tc_graph_size_at(l, n->in[BOTH]), *i = idx[axis],
                   *at[TC_GRAPH_MAX_DIMS];
-    bool symbols = !tc_expr_touches_memory(inner) && !tc_expr_touches_memory(both);
+    bool symbols = say_all(inner, both);
     for (int d = 0; d < n->in[X]->shape.ndim; d++)
         at[d] = d < axis ? idx[d] : d > axis + 1 ? idx[d - 1] : NULL;
     at[axis] = tc_graph_index_within(l, tc_div(c, i, inner), n->in[X]->shape.d[axis], symbols);
@@ -78,7 +84,7 @@ const tc_expr *tc_graph_at_unfolded(tc_graph_lower *l, const tc_graph_node *n, i
     int axis = (int)tc_graph_attr_axis(n);
     const tc_expr *inner = tc_graph_size_at(l, n->in[INNER]), *both = tc_graph_size_at(l, n->in[BOTH]), *j = idx[axis + 1],
                   *i = tc_add(c, tc_mul(c, idx[axis], inner), j), *at[TC_GRAPH_MAX_DIMS];
-    bool symbols = !tc_expr_touches_memory(inner) && !tc_expr_touches_memory(both);
+    bool symbols = say_all(inner, both);
     for (int d = 0; d < n->in[X]->shape.ndim; d++)
         at[d] = d < axis ? idx[d] : idx[d + 1];
     at[axis] = tc_graph_index_within(l, i, n->in[X]->shape.d[axis], symbols);
