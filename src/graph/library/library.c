@@ -136,6 +136,17 @@ const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op) {
     return NULL;
 }
 
+static int no_params(const tc_graph_node *n, int64_t *p) {
+    (void)n;
+    (void)p;
+    return 0;
+}
+
+const tc_graph_library_kernel *tc_graph_library_row(void) {
+    static const tc_graph_library_kernel row = {TC_GRAPH_OP_LOOP, "tc_lib_row", tc_lib_row, tc_lib_row_workspace, no_params};
+    return &row;
+}
+
 /* ---- their code ---- */
 
 __asm__(".pushsection .rodata\n"

@@ -20,6 +20,8 @@ enum { TC_GRAPH_LIBRARY_STACK = 16 << 10 };
 
 /* NULL: the operator is lowered to tensor expressions. */
 const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op);
+/* What puts a row among those of a Loop (tc_lib_row), with parameters and arguments of its own. */
+const tc_graph_library_kernel *tc_graph_library_row(void);
 /* C source of all kernels that needs libc only; with TC_LIB_STATIC defined, nothing of it is visible outside. */
 void tc_graph_library_text(const char **text, size_t *size);
 /* The object that defines all kernels, position-independent code of this machine's architecture that needs libc only. */

@@ -90,6 +90,13 @@ TC_LIB_API int64_t tc_lib_nms_workspace(const int64_t *params, int32_t nthreads)
 TC_LIB_API tc_kernel tc_lib_grow;
 TC_LIB_API int64_t tc_lib_grow_workspace(const int64_t *params, int32_t nthreads);
 
+/* ---- row.c ---- */
+
+/* Row number `number` of rows that lie densely behind each other. Parameters: bytes of a row but for its sizes that vary, how many of these
+ * there are, by which it is multiplied. args: params, row, number i64, sizes i64..., rows. */
+TC_LIB_API tc_kernel tc_lib_row;
+TC_LIB_API int64_t tc_lib_row_workspace(const int64_t *params, int32_t nthreads);
+
 /* ---- numeric.c ---- */
 
 enum { TC_LIB_REPLACE, TC_LIB_ADD, TC_LIB_MUL, TC_LIB_MAX, TC_LIB_MIN };

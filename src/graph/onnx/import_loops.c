@@ -256,14 +256,8 @@ static tc_status scan_length(loop *l, scan *s, tc_error *err) {
             return tc_fail(err, TC_BAD_INPUT,
                            "scan input %zu ('%s') is %s: it has no axis %" PRId64 " or not the others' length there", k, v->name,
                            tc_graph_type_str(l->im->g->arena, v->dtype, &v->shape), axis);
-        for (int d = 0; d < v->shape.ndim; d++)
-            if (d != axis && tc_graph_extent(v, d))
-                return tc_refuse(err, TC_ERROR_UNSUPPORTED,
-                                 "the size of scan input %zu ('%s') depends on data in a dimension along which it does not walk, "
-                                 "which is not supported",
-                                 k, v->name);
         s->size = s->size ? s->size : tc_graph_extent(v, (int)axis);
-        s->in[k] = tc_graph_em_blind(&l->e, s->in[k]);
+        s->in[k] = tc_graph_em_with_sizes(&l->e, tc_graph_em_blind(&l->e, s->in[k]), v, (int)axis, NULL);
         s->axis[k] = (int)axis;
         s->length = v->shape.d[axis];
     }

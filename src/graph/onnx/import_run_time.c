@@ -6,10 +6,12 @@
  *
  *     y [n] = Loop: Concat(y, row)   =>   Loop(.., Pad(y, [n + trips]), n): y' = Slice(Concat(y of size n, row)), n + 1
  *
- * What grows without a largest number of trips has no largest shape, and is refused. */
+ * What grows without a largest number of trips has no largest shape, and is refused. A size of the graph around that a value has in every
+ * trip is not carried: the body knows it from there. */
 #include <inttypes.h>
 #include <string.h>
 
+#include "graph/ir/sizes.h"
 #include "graph/onnx/import_int.h"
 
 /* What is carried settles in a few rounds: a list's elements and use, a size that changes, its growth, sizes that follow from it.
@@ -18,14 +20,15 @@ enum { ROUNDS = 8 };
 
 typedef struct carried {
     tc_dtype dtype;
-    tc_graph_shape most;              /* the largest */
-    bool open[TC_GRAPH_MAX_DIMS];     /* the size is carried beside it */
-    int64_t grows[TC_GRAPH_MAX_DIMS]; /* in a trip; 0: it does not */
-    tc_graph_value *in, *next;        /* in the body */
-    bool beside;                      /* a list that is not carried: nothing is known of its elements, or */
-    bool appends;                     /* a trip appends to it and does not look: its elements are rows */
-    tc_graph_type element;            /* of a list */
-    tc_graph_value *row;              /* those that a trip appends, in the body; NULL: none */
+    tc_graph_shape most;                     /* the largest */
+    bool open[TC_GRAPH_MAX_DIMS];            /* the size is carried beside it */
+    tc_graph_value *same[TC_GRAPH_MAX_DIMS]; /* or is this one around the loop, in all trips; NULL: it is neither, or is open */
+    int64_t grows[TC_GRAPH_MAX_DIMS];        /* in a trip; 0: it does not */
+    tc_graph_value *in, *next;               /* in the body */
+    bool beside;                             /* a list that is not carried: nothing is known of its elements, or */
+    bool appends;                            /* a trip appends to it and does not look: its elements are rows */
+    tc_graph_type element;                   /* of a list */
+    tc_graph_value *row;                     /* those that a trip appends, in the body; NULL: none */
 } carried;
 
 typedef struct run {
@@ -34,6 +37,8 @@ typedef struct run {
     carried *state;
     tc_graph_value **out, *cond; /* of the body; the latter for the next trip */
     size_t *rows, nrows;         /* numbers of the results that somebody wants */
+    tc_graph_value *(
+        *row_size)[TC_GRAPH_MAX_DIMS]; /* of those: the sizes around the loop that their rows have; NULL: as the shape says */
 } run;
 
 static const Onnx__ValueInfoProto *body_input(const run *r, size_t k) {
@@ -55,6 +60,15 @@ static bool next_open(const run *r, size_t *k, int *d) {
             if (r->state[*k].open[*d])
                 return true;
     return false;
+}
+
+/* A state that keeps sizes of the graph around, which the body reads there. */
+static tc_graph_value *with_same(run *r, const carried *c) {
+    tc_graph_value *v = c->in;
+    for (int d = 0; d < c->most.ndim; d++)
+        if (c->same[d])
+            v = tc_graph_em_sized(&r->x.e, v, d, tc_graph_import_here(r->l->im, c->same[d]));
+    return v;
 }
 
 /* The body's first inputs: the number of the trip, the state, its sizes. */
@@ -79,6 +93,8 @@ static tc_graph_value *add_inputs(run *r, size_t first) {
         const char *name = tc_arena_printf(g->arena, "%s.shape[%d]", in->name, d);
         tc_graph_em_sized(&r->x.e, in, d, tc_graph_add_input(g, name, TC_I64, &(tc_graph_shape){0}));
     }
+    for (k = 0; k < r->l->nstate; k++)
+        r->state[k].in = with_same(r, &r->state[k]);
     return i;
 }
 
@@ -137,9 +153,21 @@ static tc_status grows_without_end(const run *r, size_t k, int d, tc_error *err)
                    d, k, r->state[k].grows[d]);
 }
 
+/* Dimension d of v, which the body gives, is a size of the graph around; NULL: it is not. */
+static tc_graph_value *size_around(const run *r, const tc_graph_value *v, int d) {
+    return tc_graph_extent(v, d) ? tc_graph_import_outside(&r->x, tc_graph_extent(v, d)) : NULL;
+}
+
 /* Compares dimension d before and after a trip. *again: the body has to be made again, for another shape. */
 static tc_status settle(run *r, size_t k, int d, bool *again, tc_error *err) {
     carried *c = &r->state[k];
+    if (c->same[d]) {
+        if (size_around(r, c->next, d) == c->same[d] && c->next->shape.d[d] == c->most.d[d])
+            return TC_OK;
+        c->same[d] = NULL;
+        c->open[d] = *again = true;
+        return TC_OK;
+    }
     int64_t before = c->most.d[d], after = c->next->shape.d[d], grown;
     bool open = tc_graph_extent(c->next, d) || after != before;
     if ((open && !c->open[d]) || (after > before && !c->grows[d])) {
@@ -276,7 +304,7 @@ static tc_status name_outputs(run *r) {
     for (int d = -1; next_open(r, &open, &d);)
         tc_graph_import_add_result(r->x.f.g, tc_graph_em_size(e, r->state[open].next, d));
     for (size_t k = 0; k < r->nrows; k++)
-        tc_graph_import_add_result(r->x.f.g, row_of(r, k));
+        tc_graph_import_add_result(r->x.f.g, tc_graph_em_blind(e, row_of(r, k)));
     for (size_t k = 0; k < r->l->nstate; k++)
         if (r->state[k].row)
             tc_graph_import_add_result(r->x.f.g, r->state[k].row);
@@ -284,6 +312,8 @@ static tc_status name_outputs(run *r) {
 }
 
 static void list_rows(run *r) {
+    r->row_size = tc_arena_alloc(r->l->im->g->arena, (r->l->nscan + 1) * sizeof *r->row_size);
+    memset(r->row_size, 0, (r->l->nscan + 1) * sizeof *r->row_size);
     r->rows = TC_NEW_N(r->l->im->g->arena, size_t, r->l->nscan + 1);
     for (size_t k = 0; k < r->l->nscan && r->l->nstate + k < r->l->p->n_output; k++)
         if (*r->l->p->output[r->l->nstate + k])
@@ -304,7 +334,10 @@ static tc_status check_rows(const run *r, tc_error *err) {
         size_t which = r->l->nstate + r->rows[k];
         if (!has_limit(r))
             return needs_limit("result", which, "has a row for every trip", err);
-        if (v->sequence || tc_graph_is_dynamic(v) || v->shape.ndim >= TC_GRAPH_MAX_DIMS)
+        bool unsteady = false;
+        for (int d = 0; d < v->shape.ndim; d++)
+            unsteady |= tc_graph_extent(v, d) && !size_around(r, v, d);
+        if (v->sequence || unsteady || v->shape.ndim >= TC_GRAPH_MAX_DIMS)
             return tc_fail(
                 err, TC_BAD_INPUT,
                 "result %zu is %s in a trip: it is a sequence, its size depends on data, or it has too many dimensions", which,
@@ -314,6 +347,13 @@ static tc_status check_rows(const run *r, tc_error *err) {
         if (r->state[k].row && !has_limit(r))
             return needs_limit("list", k, "that it carries grows in every trip", err);
     return TC_OK;
+}
+
+/* While the body is not closed. */
+static void note_row_sizes(const run *r) {
+    for (size_t k = 0; k < r->nrows; k++)
+        for (int d = 0; d < row_of(r, k)->shape.ndim; d++)
+            r->row_size[k][d] = size_around(r, row_of(r, k), d);
 }
 
 /* Of all trips' rows, for result or value `which`. */
@@ -347,11 +387,22 @@ static tc_status type_outputs(const run *r, tc_graph_type *types, size_t *n, tc_
     return TC_OK;
 }
 
+/* The number of trips, if the conditions hold, is a size, and within its largest whatever happens. */
+static bool is_size(run *r) {
+    const tc_graph_number *m = &r->l->limit;
+    if (m->constant || !has_limit(r))
+        return false;
+    tc_ival range = tc_te_bounds(tc_graph_em_known(&r->l->e, m->value).x, tc_graph_sizes_of(r->l->im->g)->sure);
+    return range.lo >= 0 && range.hi <= m->most;
+}
+
 /* NULL: there is none. One that the data give is not trusted to keep to its largest: rows have room for that many. */
 static tc_graph_value *limit_of(run *r) {
     const tc_graph_number *m = &r->l->limit;
     if (!has_limit(r))
         return m->constant ? NULL : m->value;
+    if (is_size(r))
+        return m->value;
     tc_graph_value *most = number(&r->l->e, TC_I64, m->most);
     return m->constant ? most : em_min(&r->l->e, m->value, most);
 }
@@ -411,6 +462,10 @@ static void give_states(run *r, const tc_graph_node *n, tc_graph_value **v) {
     for (int d = -1; next_open(r, &open, &d);)
         v[open] = tc_graph_em_sized(&r->l->e, v[open], d, n->out[at++]);
     for (size_t k = 0; k < r->l->nstate; k++)
+        for (int d = 0; d < r->state[k].most.ndim; d++)
+            if (r->state[k].same[d])
+                v[k] = tc_graph_em_sized(&r->l->e, v[k], d, r->state[k].same[d]);
+    for (size_t k = 0; k < r->l->nstate; k++)
         if (r->l->state[k]->sequence && !r->state[k].beside)
             v[k] = tc_graph_import_list(r->l->im->g, (tc_graph_sequence){.rows = v[k]});
 }
@@ -418,11 +473,16 @@ static void give_states(run *r, const tc_graph_node *n, tc_graph_value **v) {
 static tc_status give(run *r, tc_graph_node *n, size_t states, tc_error *err) {
     tc_graph_import_trips *l = r->l;
     tc_graph_value **v = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->nstate + l->nscan + 1);
-    bool all = l->limit.constant && is_true(l->cond) && is_true(n->body[0]->outputs.data[0].value);
+    bool goes_on = is_true(l->cond) && is_true(n->body[0]->outputs.data[0].value), all = l->limit.constant && goes_on;
     size_t at = 1 + states;
+    tc_graph_value *trips = goes_on && is_size(r) ? l->limit.value : n->out[0];
     give_states(r, n, v);
     for (int k = 0; k < n->nout - (int)at && !all; k++)
-        n->out[at + (size_t)k] = tc_graph_em_sized(&l->e, n->out[at + (size_t)k], 0, n->out[0]);
+        n->out[at + (size_t)k] = tc_graph_em_sized(&l->e, n->out[at + (size_t)k], 0, trips);
+    for (size_t k = 0; k < r->nrows; k++)
+        for (int d = 0; d + 1 < n->out[at + k]->shape.ndim; d++)
+            if (r->row_size[k][d])
+                n->out[at + k] = tc_graph_em_sized(&l->e, n->out[at + k], d + 1, r->row_size[k][d]);
     for (size_t k = 0; k < r->nrows; k++) {
         v[l->nstate + r->rows[k]] = n->out[at++];
         TC_TRY(tc_graph_import_turn_rows(l, r->rows[k], &v[l->nstate + r->rows[k]], err));
@@ -447,6 +507,8 @@ static tc_status add_node(run *r, tc_error *err) {
     size_t states = first_inputs(r, first, &nin);
     tc_status s = check_end(r, err);
     s = s == TC_OK ? check_rows(r, err) : s;
+    if (s == TC_OK)
+        note_row_sizes(r);
     s = s == TC_OK ? type_outputs(r, types, &nout, err) : s;
     s = s == TC_OK ? name_outputs(r) : s;
     s = s == TC_OK ? r->l->e.status : s;
@@ -472,7 +534,7 @@ static tc_status start(run *r, size_t k, tc_error *err) {
     c->dtype = v->dtype;
     c->most = v->shape;
     for (int d = 0; d < v->shape.ndim; d++)
-        c->open[d] = tc_graph_extent(v, d) != NULL;
+        c->same[d] = v->sequence ? NULL : tc_graph_extent(v, d);
     if (!v->sequence)
         return TC_OK;
     if (v->sequence->optional)

@@ -309,10 +309,8 @@ void tc_graph_sized_ends(const tc_graph_sized *s, const tc_graph_value *v, const
         size[d] = match[d] >= 0 ? s->parts[m->id].size[match[d]] : NULL;
 }
 
-void tc_graph_sized_take(tc_graph_sized *s) {
-    for (size_t i = 0; i < s->g->inputs.len; i++) {
-        const tc_graph_value *v = s->g->inputs.data[i];
-        if (s->given[v->id])
-            tc_graph_sized_ends(s->around, s->given[v->id], s->parts[v->id].size);
-    }
+void tc_graph_sized_take(tc_graph_sized *s, const tc_graph_value *const *lies) {
+    for (size_t i = 0; i < s->g->inputs.len; i++)
+        if (lies[i])
+            tc_graph_sized_ends(s->around, lies[i], s->parts[s->g->inputs.data[i]->id].size);
 }

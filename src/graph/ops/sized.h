@@ -46,8 +46,8 @@ const tc_var **tc_graph_sized_known(const tc_graph_sized *s, int *n);
 
 /* Everybody was asked. */
 void tc_graph_sized_settle(tc_graph_sized *s);
-/* Of a body, when the graph around it is settled: what it is given lies as it does there. */
-void tc_graph_sized_take(tc_graph_sized *s);
+/* Of a body, when the graph around it is settled: its input i lies as lies[i] does there; NULL: as was asked. */
+void tc_graph_sized_take(tc_graph_sized *s, const tc_graph_value *const *lies);
 bool tc_graph_sized_is_settled(const tc_graph_sized *s);
 
 #endif

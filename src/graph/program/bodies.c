@@ -1,4 +1,4 @@
-/* Bodies of If where sizes vary: which part of its values each computes.
+/* Bodies of If and Loop where sizes vary: which part of its values each computes.
  *
  * A body is asked when the node is, from its results backwards; what it asks of the values around it the node asks there. Sizes are the same
  * symbols inside and outside, as far as both know them: one that a branch computes, and returns, is another one in each branch, and another
@@ -6,10 +6,18 @@
  *
  *     y, n = If(c, x): NonZero(x), count | x, m      y ends at n around it, at count in one branch, at m in the other
  *
- * A branch that has a result lie otherwise than the memory that the node has for it copies it there in the end. */
+ * A branch that has a result lie otherwise than the memory that the node has for it copies it there in the end.
+ *
+ * The state of a Loop is in one memory before, in and after all trips. It ends where sizes say that are known before the loop, so that they are
+ * the same in all trips; in a dimension whose size changes from trip to trip it lies whole, since what is dense in one size is not in the
+ * next. Who reads the state in the body may need more of it than who reads it afterwards, and then the trip before has to make that: a body
+ * is asked again until the state ends where all of these agree. */
 #include "graph/program/maker_int.h"
 
+#include <string.h>
+
 typedef tc_graph_maker maker;
+typedef const tc_var *ends[TC_GRAPH_MAX_DIMS];
 
 const tc_graph_inside *tc_graph_maker_inside(const maker *m, const tc_graph *body) {
     for (size_t i = 0; i < m->insides.len; i++)
@@ -26,53 +34,79 @@ static int result_of(const tc_graph_node *n, const tc_graph_value *size) {
     return -1;
 }
 
+/* The trips of a Loop all have a row of result k. */
+static bool is_rows(const tc_graph_node *n, int k) {
+    return n->op == TC_GRAPH_OP_LOOP && k > (int)tc_graph_attr_states(n);
+}
+
 /* ---- around the bodies ---- */
 
-/* Results may end at what is known before the node, and at other results of it. Those of which only the first elements are read have as
- * many as they have. */
-static void ask_result(maker *m, const tc_graph_node *n, const tc_graph_value *v) {
-    const tc_var *size[TC_GRAPH_MAX_DIMS];
+/* What a size of result k must be: known before the node, or, where that does not change how it lies while it is made, another result. */
+static bool may_end(const maker *m, const tc_graph_node *n, int k, int d, const tc_var *size) {
+    bool late = n->op == TC_GRAPH_OP_IF || (is_rows(n, k) && d == 0);
+    if (is_rows(n, k) && d > 0 && size->value)
+        return false; /* who puts rows there reads sizes from memory, where only plain ones surely are */
+    return tc_graph_sized_knows(m->sized, size) || (late && result_of(n, tc_graph_sized_value(m->sized, size)) >= 0);
+}
+
+/* Where results end. Those of which only the first elements are read, or nobody reads any, have as many as they have. */
+static void ask_result(maker *m, const tc_graph_node *n, int k) {
+    const tc_graph_value *v = n->out[k];
+    bool asked = tc_graph_sized_is_asked(m->sized, v);
+    ends size;
     tc_graph_sized_ends(m->sized, v, size);
     for (int d = 0; d < v->shape.ndim; d++) {
-        if (size[d] == &tc_te_first)
+        if (size[d] == &tc_te_first || !asked)
             size[d] = tc_graph_maker_input_size(m, v, d);
-        if (size[d] && !tc_graph_sized_knows(m->sized, size[d]) && result_of(n, tc_graph_sized_value(m->sized, size[d])) < 0)
+        if (size[d] && !may_end(m, n, k, d, size[d]))
             size[d] = NULL;
     }
     tc_graph_sized_ask(m->sized, v, size);
 }
 
-/* What the body reads of the value that is its input v. */
-static void ask_given(maker *m, const tc_graph_inside *x, const tc_graph_value *v, const tc_graph_value *given) {
-    const tc_var *size[TC_GRAPH_MAX_DIMS];
-    if (!tc_graph_sized_is_asked(x->sized, v))
-        return;
+/* Where input v of the body is read to, in sizes that are known around it. */
+static void read_around(const maker *m, const tc_graph_inside *x, const tc_graph_value *v, ends size) {
     tc_graph_sized_ends(x->sized, v, size);
     for (int d = 0; d < v->shape.ndim; d++)
         if (size[d] != &tc_te_first && !tc_graph_sized_knows(m->sized, size[d]))
             size[d] = NULL;
-    tc_graph_sized_ask(m->sized, given, size);
+}
+
+static void ask_given(maker *m, const tc_graph_inside *x, const tc_graph_value *const *given) {
+    ends size;
+    for (size_t i = 0; i < x->g->inputs.len; i++) {
+        const tc_graph_value *v = x->g->inputs.data[i];
+        if (!given[i] || !tc_graph_sized_is_asked(x->sized, v))
+            continue;
+        read_around(m, x, v, size);
+        tc_graph_sized_ask(m->sized, given[i], size);
+    }
 }
 
 /* ---- in them ---- */
 
-/* Where result k lies to, as the body calls these sizes: a branch that has no symbol for one leaves it as it is, and knows it when it has
- * given it. */
-static void ends_inside(const maker *m, const tc_graph_node *n, int k, const tc_graph_inside *x,
-                        const tc_var *size[TC_GRAPH_MAX_DIMS]) {
+/* Where result k, or a row of it, lies to, as the body calls these sizes: a branch that has no symbol for one leaves it as it is, and knows it
+ * when it has given it. */
+static void ends_inside(const maker *m, const tc_graph_node *n, int k, const tc_graph_inside *x, ends size) {
+    memset(size, 0, sizeof(ends));
     tc_graph_sized_ends(m->sized, n->out[k], size);
     for (int d = 0; d < n->out[k]->shape.ndim; d++) {
         int other = size[d] ? result_of(n, tc_graph_sized_value(m->sized, size[d])) : -1;
         const tc_var *own = other >= 0 ? tc_graph_sized_symbol(x->sized, x->g->outputs.data[other].value) : NULL;
         size[d] = own ? own : size[d];
     }
+    if (is_rows(n, k))
+        memmove(size, size + 1, sizeof *size * (TC_GRAPH_MAX_DIMS - 1));
 }
 
 static tc_status ask_inside(maker *m, const tc_graph_node *n, const tc_graph_inside *x, tc_error *err) {
     const tc_graph *around = m->g;
     tc_graph_sized *sized = m->sized;
-    const tc_var *size[TC_GRAPH_MAX_DIMS];
-    for (int k = 0; k < n->nout; k++) {
+    ends size;
+    bool is_loop = n->op == TC_GRAPH_OP_LOOP; /* whose first result is not the body's */
+    if (is_loop)
+        tc_graph_sized_ask(x->sized, x->g->outputs.data[0].value, NULL);
+    for (int k = is_loop; k < n->nout; k++) {
         ends_inside(m, n, k, x, size);
         tc_graph_sized_ask(x->sized, x->g->outputs.data[k].value, size);
     }
@@ -85,44 +119,114 @@ static tc_status ask_inside(maker *m, const tc_graph_node *n, const tc_graph_ins
     return s;
 }
 
+/* ---- If ---- */
+
 static tc_status ask_branch(maker *m, const tc_graph_node *n, int which, int first, tc_error *err) {
     const tc_graph *body = n->body[which];
     const tc_graph_value *const *given = (const tc_graph_value *const *)n->in + first;
-    tc_graph_inside x = {.g = body, .sized = tc_graph_sized_within(m->sized, body, given)};
+    tc_graph_inside x = {.g = body, .sized = tc_graph_sized_within(m->sized, body, given), .lies = given};
     tc_graph_fuse(body, m->p->arena, &x.groups);
     tc_status s = ask_inside(m, n, &x, err);
-    for (size_t i = 0; i < body->inputs.len && s == TC_OK; i++)
-        ask_given(m, &x, body->inputs.data[i], given[i]);
+    if (s == TC_OK)
+        ask_given(m, &x, given);
     tc_push(&m->insides, x);
     return s;
 }
 
-tc_status tc_graph_maker_ask_bodies(maker *m, const tc_graph_node *n, tc_error *err) {
+static tc_status ask_if(maker *m, const tc_graph_node *n, tc_error *err) {
     int then = (int)tc_graph_attr_then(n);
     tc_graph_sized_ask(m->sized, n->in[0], NULL);
-    for (int k = 0; k < n->nout; k++)
-        ask_result(m, n, n->out[k]);
     TC_TRY(ask_branch(m, n, 0, 1, err));
     return ask_branch(m, n, 1, 1 + then, err);
 }
 
+/* ---- Loop ---- */
+
+static bool same_ends(const tc_graph_value *v, const tc_var *const *a, const tc_var *const *b) {
+    return memcmp(a, b, sizeof *a * (size_t)v->shape.ndim) == 0;
+}
+
+/* The states end no further than they are read to in the body. False: they did not before. */
+static bool agree(maker *m, const tc_graph_node *n, const tc_graph_inside *x) {
+    bool agreed = true;
+    for (int k = 1; k <= (int)tc_graph_attr_states(n); k++) {
+        const tc_graph_value *v = x->g->inputs.data[k];
+        ends before, read, after;
+        if (!tc_graph_sized_is_asked(x->sized, v))
+            continue;
+        tc_graph_sized_ends(m->sized, n->out[k], before);
+        read_around(m, x, v, read);
+        tc_graph_sized_ask(m->sized, n->out[k], read);
+        tc_graph_sized_ends(m->sized, n->out[k], after);
+        agreed &= same_ends(v, before, after);
+    }
+    return agreed;
+}
+
+/* As if the body, and those in it, had not been asked. */
+static void forget(maker *m, tc_graph_inside *x, size_t inner) {
+    tc_graph_sized_free(x->sized);
+    while (m->insides.len > inner)
+        tc_graph_sized_free(m->insides.data[--m->insides.len].sized);
+}
+
+/* Each round but the last has a state end at fewer sizes. */
+static tc_status ask_trips(maker *m, const tc_graph_node *n, const tc_graph_value *const *given, tc_graph_inside *x,
+                           tc_error *err) {
+    size_t inner = m->insides.len;
+    for (;;) {
+        x->sized = tc_graph_sized_within(m->sized, x->g, given);
+        TC_TRY(ask_inside(m, n, x, err));
+        if (agree(m, n, x))
+            return TC_OK;
+        forget(m, x, inner);
+    }
+}
+
+static tc_status ask_loop(maker *m, const tc_graph_node *n, tc_error *err) {
+    const tc_graph *body = n->body[0];
+    int states = (int)tc_graph_attr_states(n);
+    const tc_graph_value **given = TC_NEW_N(m->p->arena, const tc_graph_value *, body->inputs.len + 1),
+                         **lies = TC_NEW_N(m->p->arena, const tc_graph_value *, body->inputs.len + 1);
+    tc_graph_inside x = {.g = body, .lies = lies};
+    ends size;
+    for (size_t i = 1; i < body->inputs.len; i++) {
+        given[i] = (int)i > states ? n->in[i + 1] : NULL;
+        lies[i] = (int)i > states ? given[i] : n->out[i];
+    }
+    tc_graph_fuse(body, m->p->arena, &x.groups);
+    tc_status s = ask_trips(m, n, given, &x, err);
+    if (s == TC_OK)
+        ask_given(m, &x, given);
+    tc_push(&m->insides, x);
+    for (int k = 0; k < 2; k++)
+        if (n->in[k])
+            tc_graph_sized_ask(m->sized, n->in[k], NULL);
+    for (int k = 1; k <= states; k++) {
+        tc_graph_sized_ends(m->sized, n->out[k], size);
+        tc_graph_sized_ask(m->sized, n->in[k + 1], size);
+    }
+    return s;
+}
+
+tc_status tc_graph_maker_ask_bodies(maker *m, const tc_graph_node *n, tc_error *err) {
+    for (int k = 0; k < n->nout; k++)
+        ask_result(m, n, k);
+    return n->op == TC_GRAPH_OP_IF ? ask_if(m, n, err) : ask_loop(m, n, err);
+}
+
 /* ---- when they are launched ---- */
 
-bool tc_graph_maker_result_moves(maker *m, const tc_graph_node *n, int k, const tc_graph *body,
-                                 const tc_var *has[TC_GRAPH_MAX_DIMS], const tc_var *want[TC_GRAPH_MAX_DIMS]) {
+bool tc_graph_maker_result_moves(maker *m, const tc_graph_node *n, int k, const tc_graph *body, ends has, ends want) {
     const tc_graph_inside *x = tc_graph_maker_inside(m, body);
     const tc_graph_value *v = body->outputs.data[k].value;
-    bool moves = false;
+    memset(has, 0, sizeof(ends));
+    memset(want, 0, sizeof(ends));
     if (x) {
         tc_graph_sized_ends(x->sized, v, has);
         ends_inside(m, n, k, x, want);
     }
-    for (int d = 0; d < v->shape.ndim; d++) {
-        has[d] = x ? has[d] : NULL;
-        want[d] = x ? want[d] : NULL;
-        moves |= has[d] != want[d];
-    }
-    return moves;
+    return !same_ends(v, has, want);
 }
 
 tc_status tc_graph_maker_copy_inside(maker *m, const tc_graph *body, const tc_graph_value *v, const tc_var *const *from,

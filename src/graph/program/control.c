@@ -58,6 +58,22 @@ static int temporary(maker *m, const char *name, int64_t bytes) {
     return tc_graph_maker_add_slot(m, (tc_graph_slot){.kind = TC_GRAPH_SLOT_TEMP, .name = name, .bytes = bytes});
 }
 
+static bool ends_somewhere(const tc_graph_value *v, const tc_var *const *size) {
+    for (int d = 0; d < v->shape.ndim; d++)
+        if (size[d])
+            return true;
+    return false;
+}
+
+/* v, of the body, which ends at has[], to where it ends at want[]: as far as it goes. */
+static tc_status copy_ended(maker *m, const tc_graph_node *n, const tc_graph *body, const tc_graph_value *v,
+                            const tc_var *const *has, const tc_var *const *want, int from, int to, tc_error *err) {
+    if (from != to && (ends_somewhere(v, has) || ends_somewhere(v, want)))
+        return tc_graph_maker_copy_inside(m, body, v, has, want, from, to, err);
+    copy(m, n, from, to);
+    return TC_OK;
+}
+
 /* ---- If ---- */
 
 /* What the branch computes for one result lies there from the start, if it lies as the result does. */
@@ -71,14 +87,8 @@ static void write_result(maker *m, const tc_graph_node *n, const tc_graph *body,
 static tc_status copy_result(maker *m, const tc_graph_node *n, const tc_graph *body, int k, tc_error *err) {
     const tc_var *has[TC_GRAPH_MAX_DIMS], *want[TC_GRAPH_MAX_DIMS];
     const tc_graph_value *v = body->outputs.data[k].value;
-    int from = tc_graph_maker_slot(m, v), to = tc_graph_maker_slot(m, n->out[k]);
-    bool moves = tc_graph_maker_result_moves(m, n, k, body, has, want), varies = moves;
-    for (int d = 0; d < v->shape.ndim; d++)
-        varies |= has[d] != NULL;
-    if (from != to && varies)
-        return tc_graph_maker_copy_inside(m, body, v, has, want, from, to, err);
-    copy(m, n, from, to);
-    return TC_OK;
+    (void)tc_graph_maker_result_moves(m, n, k, body, has, want);
+    return copy_ended(m, n, body, v, has, want, tc_graph_maker_slot(m, v), tc_graph_maker_slot(m, n->out[k]), err);
 }
 
 /* Numbers first: some are the sizes that others lie by. */
@@ -128,7 +138,22 @@ static bool always(const tc_graph_value *v) {
     return v->constant && *(const uint8_t *)v->constant->data;
 }
 
-static void enter(maker *m, loop *l) {
+/* The state before the first trip goes to where it is in all of them. */
+static tc_status first_state(maker *m, const loop *l, int k, tc_error *err) {
+    const tc_graph_value *in = l->n->in[k + 2], *state = l->n->out[k + 1];
+    const tc_var *has[TC_GRAPH_MAX_DIMS] = {0}, *want[TC_GRAPH_MAX_DIMS] = {0};
+    int from = tc_graph_maker_slot(m, in);
+    if (m->sized) {
+        tc_graph_sized_ends(m->sized, in, has);
+        tc_graph_sized_ends(m->sized, state, want);
+    }
+    if (ends_somewhere(in, has) || ends_somewhere(state, want))
+        return tc_graph_maker_copy_to(m, in, "State", has, want, from, l->state[k], err);
+    copy(m, l->n, from, l->state[k]);
+    return TC_OK;
+}
+
+static tc_status enter(maker *m, loop *l, tc_error *err) {
     static const int64_t zero[] = {0};
     const tc_graph_node *n = l->n;
     const tc_graph_value *const *in = (const tc_graph_value *const *)l->body->inputs.data;
@@ -137,7 +162,7 @@ static void enter(maker *m, loop *l) {
     tc_graph_maker_bind(m, in[0], l->i);
     for (int k = 0; k < l->states; k++) {
         l->state[k] = tc_graph_maker_slot(m, n->out[k + 1]);
-        copy(m, n, tc_graph_maker_slot(m, n->in[k + 2]), l->state[k]);
+        TC_TRY(first_state(m, l, k, err));
         tc_graph_maker_bind(m, in[k + 1], l->state[k]);
     }
     for (int k = l->states + 2; k < n->nin; k++)
@@ -146,6 +171,7 @@ static void enter(maker *m, loop *l) {
     l->go = tested ? temporary(m, "go", 1) : -1;
     if (tested)
         copy(m, n, tc_graph_maker_slot(m, n->in[0]), l->go);
+    return TC_OK;
 }
 
 static bool is_state(const loop *l, int slot) {
@@ -155,23 +181,75 @@ static bool is_state(const loop *l, int slot) {
     return false;
 }
 
+/* Rows whose sizes vary lie densely, by a kernel that knows these. */
+static void put_row(maker *m, const loop *l, const tc_graph_value *v, const tc_var *const *size, int from, int to) {
+    int64_t *params = TC_NEW_N(m->p->arena, int64_t, 2);
+    int *args = TC_NEW_N(m->p->arena, int, 4 + TC_GRAPH_MAX_DIMS), nargs = 3;
+    params[0] = tc_dtype_bytes(v->dtype);
+    for (int d = 0; d < v->shape.ndim; d++)
+        params[0] *= size[d] ? 1 : v->shape.d[d];
+    for (int d = 0; d < v->shape.ndim; d++)
+        if (size[d])
+            args[nargs++] = tc_graph_maker_slot(m, tc_graph_sized_value(m->sized, size[d]));
+    params[1] = nargs - 3;
+    args[0] = tc_graph_maker_constant(m, "parameters", params, 2);
+    args[1] = from;
+    args[2] = l->i;
+    args[nargs++] = to;
+    add(m, l->n, (tc_graph_launch){.library = tc_graph_library_row(), .params = params}, args, nargs);
+}
+
+static tc_status add_row(maker *m, const loop *l, int k, tc_error *err) {
+    const tc_var *has[TC_GRAPH_MAX_DIMS], *want[TC_GRAPH_MAX_DIMS];
+    const tc_graph_value *v = l->body->outputs.data[k].value;
+    int from = tc_graph_maker_slot(m, v), to = tc_graph_maker_slot(m, l->n->out[k]);
+    if (tc_graph_maker_result_moves(m, l->n, k, l->body, has, want)) {
+        int dense = temporary(m, v->name, m->slots.data[from].bytes);
+        TC_TRY(copy_ended(m, l->n, l->body, v, has, want, from, dense, err));
+        from = dense;
+    }
+    if (ends_somewhere(v, want) && m->slots.data[from].bytes > 0)
+        put_row(m, l, v, want, from, to);
+    else
+        copy_row(m, l->n, from, to, l->i);
+    return TC_OK;
+}
+
+/* *from: where the next state k lies, which is as the state does if it is put aside. */
+static tc_status put_aside(maker *m, const loop *l, int k, int *from, tc_error *err) {
+    const tc_var *has[TC_GRAPH_MAX_DIMS], *want[TC_GRAPH_MAX_DIMS];
+    const tc_graph_value *v = l->body->outputs.data[k + 1].value;
+    *from = tc_graph_maker_slot(m, v);
+    bool moves = tc_graph_maker_result_moves(m, l->n, k + 1, l->body, has, want);
+    if ((*from == l->state[k] && !moves) || !is_state(l, *from))
+        return TC_OK;
+    int aside = temporary(m, "aside", m->slots.data[*from].bytes);
+    TC_TRY(copy_ended(m, l->n, l->body, v, has, want, *from, aside, err));
+    *from = aside;
+    return TC_OK;
+}
+
+static tc_status next_state(maker *m, const loop *l, int k, int from, tc_error *err) {
+    const tc_var *has[TC_GRAPH_MAX_DIMS], *want[TC_GRAPH_MAX_DIMS];
+    const tc_graph_value *v = l->body->outputs.data[k + 1].value;
+    bool is_aside = from != tc_graph_maker_slot(m, v);
+    (void)tc_graph_maker_result_moves(m, l->n, k + 1, l->body, has, want);
+    return copy_ended(m, l->n, l->body, v, is_aside ? want : has, want, from, l->state[k], err);
+}
+
 /* The body's results go where they belong. A state that becomes another one is put aside before any is overwritten. */
-static void carry(maker *m, const loop *l) {
+static tc_status carry(maker *m, const loop *l, tc_error *err) {
     const tc_graph_node *n = l->n;
     int *next = TC_NEW_N(m->p->arena, int, l->states);
     for (int k = l->states + 1; k < n->nout; k++)
-        copy_row(m, n, tc_graph_maker_slot(m, l->body->outputs.data[k].value), tc_graph_maker_slot(m, n->out[k]), l->i);
+        TC_TRY(add_row(m, l, k, err));
     if (l->go >= 0)
         copy(m, n, tc_graph_maker_slot(m, l->body->outputs.data[0].value), l->go);
-    for (int k = 0; k < l->states; k++) {
-        int from = next[k] = tc_graph_maker_slot(m, l->body->outputs.data[k + 1].value);
-        if (from == l->state[k] || !is_state(l, from))
-            continue;
-        next[k] = temporary(m, "aside", m->slots.data[from].bytes);
-        copy(m, n, from, next[k]);
-    }
     for (int k = 0; k < l->states; k++)
-        copy(m, n, next[k], l->state[k]);
+        TC_TRY(put_aside(m, l, k, &next[k], err));
+    for (int k = 0; k < l->states; k++)
+        TC_TRY(next_state(m, l, k, next[k], err));
+    return TC_OK;
 }
 
 static double trips(const tc_graph_node *n) {
@@ -185,14 +263,16 @@ static tc_status add_loop(maker *m, const tc_graph_node *n, tc_error *err) {
     loop l = {.n = n, .body = n->body[0], .states = (int)tc_graph_attr_states(n)};
     l.state = TC_NEW_N(m->p->arena, int, l.states);
     double times = m->times;
-    enter(m, &l);
+    TC_TRY(enter(m, &l, err));
+    size_t arrays = m->arrays.len;
     int head = (int)m->launches.len;
     int full = n->in[1] ? decide(m, n, TC_CG_UNLESS_LESS, l.i, tc_graph_maker_slot(m, n->in[1]), 0) : -1;
     int stop = l.go >= 0 ? decide(m, n, TC_CG_UNLESS, l.go, 0, 0) : -1;
     m->times *= trips(n);
     TC_TRY(tc_graph_maker_add(m, l.body, err));
+    TC_TRY(carry(m, &l, err));
     m->times = times;
-    carry(m, &l);
+    m->arrays.len = arrays; /* a run may make no trip */
     decide(m, n, TC_CG_AGAIN, l.i, 0, head);
     aim(m, full);
     aim(m, stop);

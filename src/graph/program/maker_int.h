@@ -23,6 +23,7 @@ typedef struct tc_graph_inside {
     const tc_graph *g;
     tc_graph_sized *sized; /* owned */
     tc_graph_groups groups;
+    const tc_graph_value *const *lies; /* by input: the value around it whose memory it is; NULL: there is none */
 } tc_graph_inside;
 
 typedef struct tc_graph_maker {

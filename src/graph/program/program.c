@@ -299,7 +299,7 @@ static tc_status add_all(maker *m, const tc_graph_groups *groups, tc_error *err)
 static tc_status add_inside(maker *m, const tc_graph_inside *x, tc_error *err) {
     tc_graph_groups groups = x->groups;
     m->sized = x->sized;
-    tc_graph_sized_take(m->sized);
+    tc_graph_sized_take(m->sized, x->lies);
     return add_all(m, &groups, err);
 }
 

@@ -27,7 +27,7 @@ static tc_status ask_group(maker *m, const bool *stored, const tc_graph_fused *f
     for (int i = 0; i < f->group.n; i++)
         if (tc_graph_grows(f->group.nodes[i]))
             tc_graph_maker_ask_new_rows(m, f->group.nodes[i]);
-        else if (f->group.nodes[i]->op == TC_GRAPH_OP_IF)
+        else if (f->group.nodes[i]->body[0])
             TC_TRY(tc_graph_maker_ask_bodies(m, f->group.nodes[i], err));
         else
             ask_for_all(m, f->group.nodes[i]);

@@ -1,8 +1,10 @@
 /* If and Loop where sizes vary: at each size they give what the graph made for that size gives, from memory in which everything past the sizes
  * is no number, and they compute and copy only as much as the sizes ask for. */
-#include "graph/every_way.h"
+#include "graph/lower_common.h"
+#include "graph/ops/ops.h"
+#include "graph/saved/saved.h"
 
-enum { MOST = 31, MAX_INPUTS = 6, WIDE = 4 };
+enum { MOST = 31, MAX_INPUTS = 6, MAX_OUT = 4, WIDE = 4, MANY = 40, LIBRARY = 13 };
 
 /* ---- models ---- */
 
@@ -22,7 +24,7 @@ static tc_graph_writer *network(const char *inputs) {
         else if (*x == 'i')
             tc_graph_writer_input(w, (char[]){*x, 0}, TC_I64, "2");
         else
-            tc_graph_writer_input(w, (char[]){*x, 0}, TC_F32, *x == 'b' ? "n,m,4" : "n,4");
+            tc_graph_writer_input(w, (char[]){*x, 0}, TC_F32, *x == 'b' ? "n,m,4" : *x == 'g' ? "m,4" : *x == 's' ? "4" : "n,4");
     tc_graph_writer_weight(w, "w", tc_graph_tensor_view(TC_F32, &(tc_graph_shape)DIMS(WIDE, WIDE), weight));
     tc_graph_writer_weight(w, "first", i64_tensor((tc_graph_shape)DIMS(1), first));
     tc_graph_writer_weight(w, "last", i64_tensor((tc_graph_shape)DIMS(1), last));
@@ -196,6 +198,194 @@ static tc_graph_writer *found_rows(void) {
     return w;
 }
 
+/* ---- of loops ---- */
+
+/* The body of a loop that goes on: of the number of a trip and states of one letter each. */
+static tc_graph_writer *trip_of(const char *states) {
+    tc_graph_writer *w = body("trip");
+    static uint8_t yes[1] = {1};
+    tc_graph_writer_input(w, "trip", TC_I64, "");
+    tc_graph_writer_input(w, "before", TC_BOOL, "");
+    for (const char *x = states; *x; x++)
+        tc_graph_writer_input(w, (char[]){*x, 0}, TC_F32, NULL);
+    tc_graph_writer_weight(w, "go", tc_graph_tensor_view(TC_BOOL, &(tc_graph_shape)SCALAR, yes));
+    tc_graph_writer_output(w, "go", TC_BOOL, NULL);
+    return w;
+}
+
+static void loop(tc_graph_writer *w, const char *inputs, const char *outputs, tc_graph_writer *trip) {
+    static int64_t many[1] = {MANY};
+    tc_graph_writer_weight(w, "many", i64_tensor((tc_graph_shape)SCALAR, many));
+    tc_graph_writer_node(w, "Loop", outputs, inputs, outputs);
+    tc_graph_writer_body(w, "body", trip);
+}
+
+/* "rows": the first size of x. */
+static void count_rows(tc_graph_writer *w, const char *x) {
+    tc_graph_writer_node(w, "Shape", "", x, "shape");
+    tc_graph_writer_node(w, "Gather", "", "shape,first", "rows1");
+    tc_graph_writer_node(w, "Squeeze", "", "rows1,first", "rows");
+}
+
+/* A state that stays as large as x, and what each trip has of it; and one that never changes. */
+static tc_graph_writer *steady(void) {
+    tc_graph_writer *w = network("xv"), *t = trip_of("hk");
+    tc_graph_writer_node(t, "MatMul", "", "h,w", "p");
+    tc_graph_writer_node(t, "Tanh", "", "p", "q");
+    tc_graph_writer_node(t, "Add", "", "q,x", "h1");
+    tc_graph_writer_node(t, "Mul", "", "q,k", "row");
+    returns(t, "h1");
+    returns(t, "k");
+    returns(t, "row");
+    loop(w, "many,,v,x", "y,u,all", t);
+    tc_graph_writer_node(w, "Neg", "", "y", "z");
+    tc_graph_writer_node(w, "ReduceSum", "", "all,first", "sum");
+    tc_graph_writer_int(w, "keepdims", 0);
+    returns(w, "z");
+    returns(w, "u");
+    returns(w, "sum");
+    returns(w, "all");
+    return w;
+}
+
+/* As many trips as rows, each of which a trip has; nobody reads the last state. */
+static tc_graph_writer *steps(void) {
+    tc_graph_writer *w = network("xs"), *t = trip_of("h");
+    tc_graph_writer_node(t, "Gather", "", "x,trip", "xi");
+    tc_graph_writer_node(t, "MatMul", "", "h,w", "p");
+    tc_graph_writer_node(t, "Add", "", "p,xi", "q");
+    tc_graph_writer_node(t, "Tanh", "", "q", "h1");
+    returns(t, "h1");
+    returns(t, "h1");
+    count_rows(w, "x");
+    loop(w, "rows,,s", "y,all", t);
+    tc_graph_writer_node(w, "Softmax", "", "all", "z");
+    tc_graph_writer_int(w, "axis", 0);
+    returns(w, "z");
+    returns(w, "all");
+    return w;
+}
+
+/* a, b = b, a w + b; and one of which rows are read by numbers of the data. */
+static tc_graph_writer *swapped(void) {
+    tc_graph_writer *w = network("xvi"), *t = trip_of("abe");
+    tc_graph_writer_node(t, "MatMul", "", "a,w", "p");
+    tc_graph_writer_node(t, "Tanh", "", "p", "q");
+    tc_graph_writer_node(t, "Add", "", "q,b", "b1");
+    tc_graph_writer_node(t, "Gather", "", "e,i", "picked");
+    tc_graph_writer_node(t, "ReduceMean", "", "picked", "mean");
+    tc_graph_writer_ints(t, "axes", "0");
+    tc_graph_writer_int(t, "keepdims", 1);
+    tc_graph_writer_node(t, "Sub", "", "e,mean", "e1");
+    returns(t, "b");
+    returns(t, "b1");
+    returns(t, "e1");
+    loop(w, "many,,x,v,x", "y,u,f", t);
+    tc_graph_writer_node(w, "Mul", "", "y,u", "z");
+    returns(w, "z");
+    returns(w, "f");
+    return w;
+}
+
+/* Until a sum is large enough. */
+static tc_graph_writer *until(void) {
+    tc_graph_writer *w = network("x"), *t = body("trip");
+    static float most[1] = {40};
+    static uint8_t yes[1] = {1};
+    tc_graph_writer_weight(w, "most", f32_tensor((tc_graph_shape)SCALAR, most));
+    tc_graph_writer_weight(w, "yes", tc_graph_tensor_view(TC_BOOL, &(tc_graph_shape)SCALAR, yes));
+    tc_graph_writer_input(t, "trip", TC_I64, "");
+    tc_graph_writer_input(t, "before", TC_BOOL, "");
+    tc_graph_writer_input(t, "h", TC_F32, NULL);
+    tc_graph_writer_node(t, "Mul", "", "h,h", "square");
+    tc_graph_writer_node(t, "Add", "", "square,square", "h1");
+    tc_graph_writer_node(t, "ReduceSum", "", "h1", "sum");
+    tc_graph_writer_int(t, "keepdims", 0);
+    tc_graph_writer_node(t, "Less", "", "sum,most", "go");
+    tc_graph_writer_output(t, "go", TC_BOOL, NULL);
+    returns(t, "h1");
+    returns(t, "h1");
+    loop(w, "many,yes,x", "y,all", t);
+    returns(w, "y");
+    returns(w, "all");
+    return w;
+}
+
+/* An If in a loop, whose branches read the state and x; and a loop in a branch. */
+static tc_graph_writer *branches_in_trips(void) {
+    tc_graph_writer *w = network("xcd"), *t = trip_of("h"), *yes = body("yes"), *no = body("no"), *all = body("all"),
+                    *none = body("none");
+    tc_graph_writer_node(yes, "MatMul", "", "h,w", "p");
+    tc_graph_writer_node(yes, "Tanh", "", "p", "q");
+    returns(yes, "q");
+    returns(no, "h");
+    branch_on(t, "d", "r", yes, no);
+    tc_graph_writer_node(t, "Add", "", "r,x", "h1");
+    returns(t, "h1");
+    returns(t, "r");
+    loop(all, "many,,x", "y,rows", t);
+    tc_graph_writer_node(all, "ReduceMax", "", "rows", "m");
+    tc_graph_writer_ints(all, "axes", "0");
+    tc_graph_writer_int(all, "keepdims", 0);
+    tc_graph_writer_node(all, "Add", "", "y,m", "e");
+    returns(all, "e");
+    tc_graph_writer_node(none, "Exp", "", "x", "f");
+    returns(none, "f");
+    branch_on(w, "c", "z", all, none);
+    returns(w, "z");
+    return w;
+}
+
+/* A loop in a loop, the trips of both as many as the data say. */
+static tc_graph_writer *loop_in_loop(void) {
+    tc_graph_writer *w = network("x"), *t = trip_of("h"), *in = trip_of("k");
+    tc_graph_writer_node(in, "Gather", "", "x,trip", "xi");
+    tc_graph_writer_node(in, "Add", "", "k,xi", "e");
+    tc_graph_writer_node(in, "Tanh", "", "e", "k1");
+    returns(in, "k1");
+    tc_graph_writer_node(t, "MatMul", "", "h,w", "p");
+    loop(t, "rows,,p", "q", in);
+    tc_graph_writer_node(t, "Add", "", "q,h", "r");
+    tc_graph_writer_node(t, "Tanh", "", "r", "h1");
+    returns(t, "h1");
+    count_rows(w, "x");
+    loop(w, "rows,,x", "y", t);
+    returns(w, "y");
+    return w;
+}
+
+/* A state that has one column more after each trip: its rows lie densely, its columns cannot. */
+static tc_graph_writer *growing(void) {
+    tc_graph_writer *w = network("x"), *t = trip_of("h");
+    tc_graph_writer_node(t, "ReduceMean", "", "h", "mean");
+    tc_graph_writer_ints(t, "axes", "1");
+    tc_graph_writer_node(t, "Concat", "", "h,mean", "h1");
+    tc_graph_writer_int(t, "axis", 1);
+    returns(t, "h1");
+    loop(w, "many,,x", "y", t);
+    tc_graph_writer_node(w, "Neg", "", "y", "z");
+    returns(w, "z");
+    return w;
+}
+
+/* Along one size, of rows of another. */
+static tc_graph_writer *scanned(void) {
+    tc_graph_writer *w = network("bg"), *t = body("trip");
+    tc_graph_writer_input(t, "h", TC_F32, NULL);
+    tc_graph_writer_input(t, "e", TC_F32, NULL);
+    tc_graph_writer_node(t, "MatMul", "", "h,w", "p");
+    tc_graph_writer_node(t, "Add", "", "p,e", "q");
+    tc_graph_writer_node(t, "Tanh", "", "q", "h1");
+    returns(t, "h1");
+    returns(t, "h1");
+    tc_graph_writer_node(w, "Scan", "", "g,b", "y,all");
+    tc_graph_writer_int(w, "num_scan_inputs", 1);
+    tc_graph_writer_body(w, "body", t);
+    returns(w, "y");
+    returns(w, "all");
+    return w;
+}
+
 /* ---- at every size ---- */
 
 typedef struct model {
@@ -214,6 +404,14 @@ static const model models[] = {
     {"nested", nested, 0, 8},
     {"reshaped", reshaped, 0, 8},
     {"found rows", found_rows, 0, 3},
+    {"steady", steady, 0, 8},
+    {"steps", steps, 1, 8},
+    {"swapped", swapped, 1, 0},
+    {"until", until, 0, 8},
+    {"growing", growing, 0, 8},
+    {"branches in trips", branches_in_trips, 0, 8},
+    {"scanned", scanned, 1, 5},
+    {"loop in loop", loop_in_loop, 1, 64},
 };
 
 typedef struct varying {
@@ -226,7 +424,8 @@ typedef struct varying {
 static tc_graph *imported(const model *of, int64_t least, int64_t most) {
     int64_t m = least == most ? 1 + least % 3 : 0;
     tc_graph_binding sizes[] = {{"n", 1, {{least, most, 1}}}, {"m", 1, {{m ? m : 1, m ? m : 3, 1}}}};
-    tc_graph_import_options o = {.shapes = sizes, .nshapes = of->make == reshaped || of->make == found_rows ? 2 : 1};
+    tc_graph_import_options o = {.shapes = sizes,
+                                 .nshapes = of->make == reshaped || of->make == found_rows || of->make == scanned ? 2 : 1};
     tc_graph *g;
     assert_ok(tc_graph_import(SCRATCH("varying_control.onnx"), &o, &g, err));
     return g;
@@ -278,6 +477,14 @@ static void expect_equal(const varying *v, int nout, const tc_graph_tensor *want
     }
 }
 
+static void run_library_of(const varying *v, const tc_graph_tensor *in, tc_graph_tensor *out) {
+    tc_graph_model *m;
+    assert_ok(tc_graph_model_save(v->built, SCRATCH("varying_control.so"), NULL, err));
+    assert_ok(tc_graph_model_load(SCRATCH("varying_control.so"), 0, &m, err));
+    assert_ok(tc_graph_model_run(m, in, out, err));
+    tc_graph_model_free(m);
+}
+
 /* Returns the work of the interpreter. */
 static double expect_same(const varying *v, int64_t n, int flags) {
     tc_graph *fixed = imported(v->of, n, n);
@@ -293,6 +500,10 @@ static double expect_same(const varying *v, int64_t n, int flags) {
     expect_equal(v, nout, want, got, "interpreted", n, flags);
     assert_ok(tc_graph_model_run(v->built, in, got, err));
     expect_equal(v, nout, want, got, "compiled", n, flags);
+    if (n == LIBRARY && flags == 3) {
+        run_library_of(v, in, got);
+        expect_equal(v, nout, want, got, "library", n, flags);
+    }
     for (int k = 0; k < nout; k++)
         tc_graph_tensor_free(&want[k]);
     for (size_t i = 0; i < fixed->inputs.len; i++)
@@ -302,7 +513,7 @@ static double expect_same(const varying *v, int64_t n, int flags) {
 }
 
 static void expect_every_size(const model *of) {
-    static const int64_t sizes[] = {0, 1, 2, 13, MOST};
+    static const int64_t sizes[] = {0, 1, 2, LIBRARY, MOST};
     varying v = open_varying(of);
     for (int flags = 0; flags < 4; flags++) {
         double one = 0, all = 0;
