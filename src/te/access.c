@@ -140,13 +140,28 @@ void te_scan_know(te_scan *s, tc_ctx *c, const tc_axis *axes, int n) {
             tc_push(&s->known, ((tc_known_cond){within_size(c, &axes[i]), true}));
 }
 
+static bool says(const tc_expr *cond, const tc_expr *what) {
+    return cond == what || (cond->op == TC_OP_AND && (says(cond->args[0], what) || says(cond->args[1], what)));
+}
+
+/* An index that is read from memory is the same in a condition around it, as nothing that a kernel reads so changes meanwhile. Conditions are
+ * simplified. */
+static bool is_said_below(const te_scan *s, tc_ctx *c, const tc_env *env, const tc_expr *index, const tc_expr *size) {
+    const tc_expr *below = tc_bin(c, TC_OP_LT, index, size), *simple = s->known.len ? tc_te_simplify(c, below, env) : below;
+    for (size_t i = 0; i < s->known.len; i++)
+        if (s->known.data[i].holds && (says(s->known.data[i].cond, below) || says(s->known.data[i].cond, simple)))
+            return true;
+    return false;
+}
+
 bool te_scan_below(const te_scan *s, tc_ctx *c, te_ranges *r, const tc_expr *index, const tc_expr *size) {
     enum { MAX_AXES = 2 * TC_MAX_DIMS };
     const tc_var *axes[MAX_AXES];
     int n = s->op->naxis + s->op->nraxis;
-    if (tc_expr_touches_memory(index)) /* any number, unless the lesser one is taken of it and another */
-        return index->op == TC_OP_MIN &&
-               (te_scan_below(s, c, r, index->args[0], size) || te_scan_below(s, c, r, index->args[1], size));
+    if (tc_expr_touches_memory(index)) /* any number, unless a condition says so, or the lesser one is taken of it and another */
+        return is_said_below(s, c, r->env, index, size) ||
+               (index->op == TC_OP_MIN &&
+                (te_scan_below(s, c, r, index->args[0], size) || te_scan_below(s, c, r, index->args[1], size)));
     if (n > MAX_AXES)
         return false;
     for (int i = 0; i < n; i++)

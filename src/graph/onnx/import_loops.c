@@ -257,7 +257,6 @@ static tc_status scan_length(loop *l, scan *s, tc_error *err) {
                            "scan input %zu ('%s') is %s: it has no axis %" PRId64 " or not the others' length there", k, v->name,
                            tc_graph_type_str(l->im->g->arena, v->dtype, &v->shape), axis);
         s->size = s->size ? s->size : tc_graph_extent(v, (int)axis);
-        s->in[k] = tc_graph_em_with_sizes(&l->e, tc_graph_em_blind(&l->e, s->in[k]), v, (int)axis, NULL);
         s->axis[k] = (int)axis;
         s->length = v->shape.d[axis];
     }
@@ -266,9 +265,9 @@ static tc_status scan_length(loop *l, scan *s, tc_error *err) {
 
 static tc_graph_value *element(loop *l, size_t k, int64_t i) {
     const scan *s = l->scan;
-    tc_graph_value *v = s->in[k];
-    tc_graph_shape shape = v->shape;
     int d = s->axis[k];
+    tc_graph_value *v = tc_graph_em_with_sizes(&l->e, tc_graph_em_blind(&l->e, s->in[k]), s->in[k], d, NULL);
+    tc_graph_shape shape = v->shape;
     bool back = s->directions && s->directions[k];
     if (back && !l->limit.constant) { /* past its last trip, any */
         tc_graph_value *at = em_sub(&l->e, l->limit.value, number(l, TC_I64, i + 1));

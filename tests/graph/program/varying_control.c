@@ -386,6 +386,42 @@ static tc_graph_writer *scanned(void) {
     return w;
 }
 
+/* ---- recurrent layers ---- */
+
+static tc_graph_writer *recurrent(const char *op, const char *direction, int directions, int gates, const char *outputs) {
+    tc_graph_writer *w = network("b");
+    static float weights[2 * 4 * WIDE * WIDE];
+    for (size_t i = 0; i < TC_LEN(weights); i++)
+        weights[i] = (float)(i % 13) / 16 - 0.375F;
+    tc_graph_shape s = DIMS(directions, gates * WIDE, WIDE);
+    tc_graph_writer_weight(w, "in", tc_graph_tensor_view(TC_F32, &s, weights));
+    tc_graph_writer_weight(w, "again", tc_graph_tensor_view(TC_F32, &s, weights));
+    tc_graph_writer_node(w, op, "", "b,in,again", outputs);
+    tc_graph_writer_int(w, "hidden_size", WIDE);
+    tc_graph_writer_str(w, "direction", direction);
+    return w;
+}
+
+static tc_graph_writer *lstm(void) {
+    tc_graph_writer *w = recurrent("LSTM", "forward", 1, 4, "y,h,e");
+    tc_graph_writer_node(w, "Neg", "", "y", "z");
+    returns(w, "z");
+    returns(w, "e");
+    return w;
+}
+
+static tc_graph_writer *gru(void) {
+    tc_graph_writer *w = recurrent("GRU", "bidirectional", 2, 3, "y");
+    returns(w, "y");
+    return w;
+}
+
+static tc_graph_writer *rnn(void) {
+    tc_graph_writer *w = recurrent("RNN", "reverse", 1, 1, ",h");
+    returns(w, "h");
+    return w;
+}
+
 /* ---- at every size ---- */
 
 typedef struct model {
@@ -410,8 +446,11 @@ static const model models[] = {
     {"until", until, 0, 8},
     {"growing", growing, 0, 8},
     {"branches in trips", branches_in_trips, 0, 8},
-    {"scanned", scanned, 1, 5},
+    {"scanned", scanned, 1, 10},
     {"loop in loop", loop_in_loop, 1, 64},
+    {"lstm", lstm, 1, 10},
+    {"gru", gru, 1, 10},
+    {"rnn", rnn, 1, 10},
 };
 
 typedef struct varying {
@@ -421,11 +460,15 @@ typedef struct varying {
     tc_graph_model *built;
 } varying;
 
+static bool has_two_sizes(const model *of) {
+    return of->make == reshaped || of->make == found_rows || of->make == scanned || of->make == lstm || of->make == gru ||
+           of->make == rnn;
+}
+
 static tc_graph *imported(const model *of, int64_t least, int64_t most) {
     int64_t m = least == most ? 1 + least % 3 : 0;
     tc_graph_binding sizes[] = {{"n", 1, {{least, most, 1}}}, {"m", 1, {{m ? m : 1, m ? m : 3, 1}}}};
-    tc_graph_import_options o = {.shapes = sizes,
-                                 .nshapes = of->make == reshaped || of->make == found_rows || of->make == scanned ? 2 : 1};
+    tc_graph_import_options o = {.shapes = sizes, .nshapes = has_two_sizes(of) ? 2 : 1};
     tc_graph *g;
     assert_ok(tc_graph_import(SCRATCH("varying_control.onnx"), &o, &g, err));
     return g;

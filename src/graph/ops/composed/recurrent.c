@@ -6,7 +6,9 @@
  *   for each step t:  gates = P[t] + H * R^T ;  H = f(gates, ...) ;  Y[t] = H
  *
  * P[t] is read with an index that is data, not part of the expression: so all steps are the same workload, hence one kernel that
- * is called with changing arguments. Time is always the first dimension here; `layout` is a transposition at both ends. */
+ * is called with changing arguments. Time is always the first dimension here; `layout` is a transposition at both ends.
+ *
+ * Where the number of steps or of sequences varies, the steps are the trips of a Loop, so that a run makes its own, of its sequences. */
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -31,10 +33,10 @@ typedef struct layer {
     bool backward, batch_first, input_forget, linear_before_reset;
     double clip; /* 0: none */
     tc_dtype dtype;
-    /* What varies, to which the results are cut: all is done for the most steps and sequences. NULL: as many as it says. */
-    tc_graph_value *steps_now, *batch_now;
+    tc_graph_value *steps_now, *batch_now; /* what varies, to which the results are cut; NULL: as many as it says */
+    tc_graph_value *step;                  /* the number of the step in the body of a Loop; NULL: steps are written out */
     tc_graph_value *lengths;               /* of the sequences: [batch], or NULL: all steps */
-    tc_graph_value *x;                     /* [steps * batch, inputs] */
+    tc_graph_value *x;                     /* [steps * batch, inputs]; where these vary, dimensions of their own */
     tc_graph_value *mask;                  /* [steps, batch, 1, 1] bool: the step belongs to the sequence; NULL: all do */
     function functions[2 * MAX_FUNCTIONS]; /* of one direction after the other */
 } layer;
@@ -43,6 +45,7 @@ typedef struct layer {
 typedef struct direction {
     const function *f;
     bool backward;
+    tc_graph_value *all;                  /* projected: [steps, batch, 1, gates * hidden] */
     tc_graph_value *projected[MAX_GATES]; /* [steps, batch, 1, hidden] */
     tc_graph_value *r;                    /* [hidden, gates * hidden] */
     tc_graph_value *r_bias;               /* GRU, linear before reset: added before the reset gate; or NULL */
@@ -105,6 +108,10 @@ static tc_graph_value *zeros(layer *l, const tc_graph_shape *s) {
 /* v[t] of v [steps, batch, 1, ..]. The last index is -1 so that the three are never equal, which would make them part of the
  * expression; it addresses the dimension of 1. */
 static tc_graph_value *at_step(layer *l, tc_graph_value *v, int64_t t) {
+    if (l->step) {
+        tc_graph_value *row = tc_graph_em_gather(&l->e, TC_GRAPH_OP_GATHER, v, l->step, 0);
+        return tc_graph_em_reshape(&l->e, row, &(tc_graph_shape){2, {l->batch, v->shape.d[3]}});
+    }
     tc_graph_shape s = {2, {l->batch, 3}};
     int64_t *index = TC_NEW_N(l->e.c->g->arena, int64_t, 3 * l->batch);
     for (int64_t b = 0; b < l->batch; b++) {
@@ -211,9 +218,9 @@ static void open_direction(layer *l, int d, direction *dir) {
     tc_graph_value *w = tc_graph_em_transpose(e, row(l, input(l, 1), d), flip);
     dir->r = tc_graph_em_transpose(e, row(l, input(l, 2), d), flip);
     tc_graph_value *p = em_add(e, matmul(l, l->x, w), bias_of(l, dir, d));
-    p = tc_graph_em_reshape(e, p, &(tc_graph_shape){4, {l->steps, l->batch, 1, l->gates * l->hidden}});
+    dir->all = tc_graph_em_reshape(e, p, &(tc_graph_shape){4, {l->steps, l->batch, 1, l->gates * l->hidden}});
     for (int k = 0; k < l->gates; k++)
-        dir->projected[k] = gate(l, p, k);
+        dir->projected[k] = gate(l, dir->all, k);
     dir->h = initial(l, 5, d);
     if (!l->peepholes)
         return;
@@ -247,6 +254,138 @@ static tc_graph_value *run_direction(layer *l, direction *d, step_fn *step, bool
         y[t] = wanted ? tc_graph_em_reshape(&l->e, h, &one) : h;
     }
     return wanted && l->e.status == TC_OK ? tc_graph_em_concat(&l->e, 0, y, (int)l->steps) : NULL;
+}
+
+/* ---- steps as trips ---- */
+
+enum { MAX_CAPTURED = 10 };
+
+typedef struct trips {
+    tc_graph_emitter around;
+    tc_graph *body;
+    tc_graph_infer_ctx c;             /* in the body */
+    tc_graph_value *in[MAX_CAPTURED]; /* what the body reads of the graph around, but for constants */
+    int nin;
+} trips;
+
+static tc_graph_value *inside(trips *t, tc_graph_value *v) {
+    const char *name = v ? tc_graph_fresh_name(t->body, v->name) : NULL;
+    if (!v)
+        return NULL;
+    if (v->constant) {
+        tc_graph_value *same = tc_graph_add_value(t->body, name, v->dtype, &v->shape);
+        same->constant = v->constant;
+        return same;
+    }
+    tc_graph_value *in = tc_graph_add_input(t->body, name, v->dtype, &v->shape);
+    in->most = v->most;
+    t->in[t->nin++] = v;
+    return in;
+}
+
+/* v [steps, ..], of which a body reads no more steps than there are. */
+static tc_graph_value *steps_inside(layer *l, trips *t, tc_graph_value *v, tc_graph_value *steps) {
+    tc_graph_value *in = inside(t, v);
+    return in && l->steps_now ? tc_graph_em_sized(&l->e, in, 0, steps) : in;
+}
+
+static void open_trips(layer *l, trips *t) {
+    tc_graph *g = l->e.c->g;
+    *t = (trips){.around = l->e, .body = tc_graph_new(g->file)};
+    t->body->name = tc_arena_strdup(t->body->arena, l->e.c->n->name);
+    t->c = (tc_graph_infer_ctx){.g = t->body, .opset = TC_GRAPH_OPSET_MAX, .err = l->e.c->err};
+    t->c.n = tc_graph_new_node(t->body, TC_GRAPH_OP_IDENTITY, t->body->name, NULL, 0);
+    l->e = (tc_graph_emitter){&t->c, l->e.status};
+}
+
+/* The body: of the number of the trip, and the state, what goes on, the next state, and the result of the step, [1, batch, hidden]. */
+static void fill_trip(layer *l, trips *t, const direction *d, step_fn *step, bool wanted) {
+    tc_graph_emitter *e = &l->e;
+    tc_graph_shape state = {2, {l->batch, l->hidden}}, one = {3, {1, l->batch, l->hidden}};
+    direction in = *d;
+    tc_graph_value *mask = l->mask, *trip = tc_graph_add_input(t->body, "step", TC_I64, &(tc_graph_shape){0});
+    trip->most = l->steps - 1;
+    in.h = tc_graph_add_input(t->body, "h", l->dtype, &state);
+    in.c = d->c ? tc_graph_add_input(t->body, "c", l->dtype, &state) : NULL;
+    tc_graph_value *steps = l->steps_now ? inside(t, l->steps_now) : tc_graph_em_number(e, l->steps);
+    in.all = steps_inside(l, t, d->all, steps);
+    for (int k = 0; k < l->gates; k++)
+        in.projected[k] = gate(l, in.all, k);
+    in.r = inside(t, d->r);
+    in.r_bias = inside(t, d->r_bias);
+    for (int k = 0; k < 3; k++)
+        in.peephole[k] = inside(t, d->peephole[k]);
+    l->mask = steps_inside(l, t, mask, steps);
+    l->step = d->backward ? em_sub(e, em_sub(e, steps, tc_graph_em_number(e, 1)), trip) : trip;
+    tc_graph_value *y = tc_graph_em_reshape(e, run_step(l, &in, step, 0), &one);
+    tc_graph_add_output(t->body, "on", tc_graph_em_ints(e, TC_BOOL, &(tc_graph_shape){0}, &(int64_t){1}));
+    tc_graph_add_output(t->body, "h", in.h);
+    if (in.c)
+        tc_graph_add_output(t->body, "c", in.c);
+    if (wanted)
+        tc_graph_add_output(t->body, "y", y);
+    l->mask = mask;
+    l->step = NULL;
+}
+
+/* Result k of the Loop, which ends where this run's steps and sequences do. */
+static tc_graph_value *trips_result(layer *l, tc_graph_node *n, int k, const tc_graph_shape *s, int steps, int batch) {
+    tc_graph *g = l->e.c->g;
+    tc_graph_value *v = tc_graph_add_value(g, tc_graph_fresh_name(g, n->name), l->dtype, s);
+    v->producer = n;
+    n->out[k] = v;
+    if (l->steps_now && steps >= 0)
+        v = tc_graph_em_sized(&l->e, v, steps, l->steps_now);
+    return l->batch_now ? tc_graph_em_sized(&l->e, v, batch, l->batch_now) : v;
+}
+
+/* The Loop in place of the steps of d. */
+static tc_graph_value *place_trips(layer *l, trips *t, direction *d, bool wanted) {
+    tc_graph_emitter *e = &l->e;
+    tc_graph *g = e->c->g;
+    tc_graph_value *in[4 + MAX_CAPTURED], *y = NULL;
+    int nin = 0, states = d->c ? 2 : 1;
+    in[nin++] = tc_graph_em_ints(e, TC_BOOL, &(tc_graph_shape){0}, &(int64_t){1});
+    in[nin++] = l->steps_now ? l->steps_now : tc_graph_em_number(e, l->steps);
+    in[nin++] = d->h;
+    if (d->c)
+        in[nin++] = d->c;
+    memcpy(in + nin, t->in, (size_t)t->nin * sizeof *in);
+    const char *name = tc_arena_printf(g->arena, "%s.steps", e->c->n->name);
+    tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_LOOP, name, in, nin + t->nin);
+    n->nout = 1 + states + wanted;
+    n->out = TC_NEW_N(g->arena, tc_graph_value *, n->nout);
+    n->out[0] = tc_graph_add_value(g, tc_graph_fresh_name(g, name), TC_I64, &(tc_graph_shape){0});
+    n->out[0]->producer = n;
+    n->body[0] = t->body;
+    tc_graph_set_states(g, n, states);
+    tc_push(&g->bodies, t->body);
+    tc_push(&g->nodes, n);
+    d->h = trips_result(l, n, 1, &(tc_graph_shape){2, {l->batch, l->hidden}}, -1, 0);
+    if (d->c)
+        d->c = trips_result(l, n, 2, &(tc_graph_shape){2, {l->batch, l->hidden}}, -1, 0);
+    if (wanted)
+        y = trips_result(l, n, 1 + states, &(tc_graph_shape){4, {l->steps, 1, l->batch, l->hidden}}, 0, 2);
+    if (wanted && d->backward)
+        y = tc_graph_em_slice(e, y, 0, -1, INT64_MIN, -1);
+    d->h = tc_graph_em_blind(e, d->h);
+    d->c = d->c ? tc_graph_em_blind(e, d->c) : NULL;
+    return wanted ? tc_graph_em_blind(e, y) : NULL;
+}
+
+/* As run_direction. */
+static tc_graph_value *run_trips(layer *l, direction *d, step_fn *step, bool wanted) {
+    trips t;
+    open_trips(l, &t);
+    fill_trip(l, &t, d, step, wanted);
+    t.around.status = l->e.status;
+    l->e = t.around;
+    if (l->e.status != TC_OK) {
+        tc_graph_free(t.body);
+        return NULL;
+    }
+    tc_graph_simplify(t.body);
+    return place_trips(l, &t, d, wanted);
 }
 
 /* ---- reading the node ---- */
@@ -385,7 +524,7 @@ static tc_status check_lengths(layer *l, const tc_graph_value *v, bool *all_full
     return TC_OK;
 }
 
-/* Operands as large as they may be. Sequences end at least where the steps do. */
+/* Operands as large as they may be. */
 static tc_status widen_operands(layer *l) {
     enum { X, LENGTHS = 4, STATE, CELL };
     tc_graph_emitter *e = &l->e;
@@ -411,9 +550,6 @@ static tc_status widen_operands(layer *l) {
         if (tc_graph_is_dynamic(n->in[k]))
             n->in[k] = tc_graph_em_blind(e, n->in[k]);
     l->lengths = input(l, LENGTHS);
-    if (l->steps_now && !l->lengths)
-        l->lengths = tc_graph_em_expand(e, tc_graph_em_reshape(e, l->steps_now, &(tc_graph_shape){1, {1}}),
-                                        &(tc_graph_shape){1, {x->shape.d[batch]}});
     return e->status;
 }
 
@@ -471,11 +607,12 @@ static tc_status build(layer *l, step_fn *step) {
     tc_graph_infer_ctx *c = l->e.c;
     tc_graph_emitter *e = &l->e;
     tc_graph_value *x = l->batch_first ? swapped(l, input(l, 0)) : input(l, 0), *y[2], *h[2], *cell[2];
-    l->x = tc_graph_em_reshape(e, x, &(tc_graph_shape){2, {l->steps * l->batch, l->inputs}});
+    bool varies = l->steps_now || l->batch_now;
+    l->x = varies ? x : tc_graph_em_reshape(e, x, &(tc_graph_shape){2, {l->steps * l->batch, l->inputs}});
     for (int d = 0; d < l->directions; d++) {
         direction dir;
         open_direction(l, d, &dir);
-        y[d] = run_direction(l, &dir, step, c->names[0] != NULL);
+        y[d] = (varies ? run_trips : run_direction)(l, &dir, step, c->names[0] != NULL);
         h[d] = dir.h;
         cell[d] = dir.c;
     }

@@ -259,6 +259,12 @@ tc_status tc_graph_rewrite_gather(tc_graph_emitter *e) {
     TC_TRY(tc_graph_require_indices(e, index, 0, 1, axis));
     if (!size || !tc_dtype_is_int(index->dtype) || (index->constant && least_index(index, 0, 1) >= 0))
         return TC_OK;
+    bool one = tc_graph_shape_count(&index->shape) == 1 && !tc_graph_is_dynamic(index) && index->shape.ndim < 2;
+    if (one) /* as a loop walks: a mask says that no more of it is read than there is */
+        n->in[0] = tc_graph_em_masked(e, n->in[0], axis, tc_graph_em_scalar(e, n->in[0]->dtype, 0));
+    tc_graph_number at = one ? tc_graph_em_known(e, index) : (tc_graph_number){0};
+    if (one && e->status == TC_OK && tc_graph_never_negative(e, &at))
+        return TC_OK;
     tc_graph_value *wrapped = em_max(e, tc_graph_em_from_start(e, index, size), tc_graph_em_number(e, 0));
     n->in[1] = tc_graph_em_with_sizes(e, wrapped, index, -1, NULL);
     return e->status;
