@@ -93,7 +93,7 @@ function(tctune_test_properties name)
     set(env "TCTUNE_CACHE=${PROJECT_BINARY_DIR}/objects" ${arg_ENV} "TMPDIR=${CMAKE_CURRENT_BINARY_DIR}/tmp" "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0"
             "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0"
             ${TCTUNE_THREADS_ENV} "UBSAN_OPTIONS=print_stacktrace=1"
-            "TCTUNE_PEAK_SECONDS=0.05" # nobody reads the shares of the peak that reports print
+            "TCTUNE_PEAK_SECONDS=0.005" # nobody reads the shares of the peak that reports print
             "OMP_WAIT_POLICY=passive") # threads that spin while they wait take the core of the test beside theirs
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/tmp)
     set_tests_properties(${name} PROPERTIES TIMEOUT 1800 LABELS "${arg_LABELS}" ENVIRONMENT "${env}")

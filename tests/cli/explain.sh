@@ -1,7 +1,6 @@
 # Why a schedule is as fast as it is: what is told, and what is refused. Which cause is found depends on the clock, and is not asked for here
 # (benchmarks/explain does); nor is it that a busy machine has the time for enough rounds.
 . "$(dirname "$0")/check.sh"
-export TCTUNE_PEAK_SECONDS=0.01
 
 cat >ffn.te <<'TE'
 tensor X[50, 70] f32

@@ -1,6 +1,5 @@
 # Pictures of searches, networks and databases: what a document says is in the picture, and nothing in it has no place.
 . "$(dirname "$0")/check.sh"
-export TCTUNE_PEAK_SECONDS=0.02
 
 sound() { # FILE
     [ "$(head -c 4 "$1")" = '<svg' ] && [ "$(tail -n 1 "$1")" = '</svg>' ] || fail "$1 is no SVG"

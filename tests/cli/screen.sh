@@ -1,6 +1,5 @@
 # What tuning draws on a terminal: in windows of several sizes, and in one that changes while it draws.
 . "$(dirname "$0")/check.sh"
-export TCTUNE_PEAK_SECONDS=0.02
 
 ok "$TCTUNE" zoo mlp
 for size in "200 50" "80 24" "40 10" "21 3" "20 4" "9 2"; do

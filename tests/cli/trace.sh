@@ -1,7 +1,6 @@
 # The timeline of a run: a network's, a library's and a kernel's, with one and two threads.
 . "$(dirname "$0")/check.sh"
 model=$models/dense.onnx
-export TCTUNE_PEAK_SECONDS=0.02
 
 timeline() { # FILE TEXT: what the events are
     "$TIMELINE" "$1" >timeline.out || fail "$1 is no timeline"

@@ -1,11 +1,14 @@
 /* The measured peak and bandwidth lie between what a plain loop of this file reaches and what no core can do. */
 #include "support/cmocka_all.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "measure/machine/caches.h"
 #include "measure/machine/fork.h"
 #include "measure/machine/unit_peak.h"
+#include "support/alloc.h"
 #include "support/log.h"
 #include "support/system/fs.h"
 #include "support/vec.h"
@@ -77,6 +80,26 @@ static void peak_is_between_a_chain_and_the_ports(void **state) {
     assert_true(one.triad_gbs < (double)GHZ * ISSUED * vector_bytes(one.isa));
     assert_true(all.triad_gbs < (double)GHZ * ISSUED * vector_bytes(one.isa) * all.threads);
     assert_true(reaches(1, lanes * chain) && reaches(0, lanes * chain));
+}
+
+/* Who allows milliseconds does not wait for a hundred megabytes of new pages. Runs first: what was once the most hides what is taken later. */
+static void little_time_takes_little_memory(void **state) {
+    enum { MOST_KIB = 16 << 10 };
+    const char *seconds = getenv("TCTUNE_PEAK_SECONDS");
+    char *was = seconds ? tc_xstrdup(seconds) : NULL;
+    struct rusage before, after;
+    (void)state;
+    tc_meas_measure_fma(1, 0.001); /* with all that a process makes once */
+    setenv("TCTUNE_PEAK_SECONDS", "0.001", 1);
+    getrusage(RUSAGE_SELF, &before);
+    tc_meas_peak p = tc_meas_measure_peak(1, 0.2);
+    getrusage(RUSAGE_SELF, &after);
+    unsetenv("TCTUNE_PEAK_SECONDS");
+    if (was)
+        setenv("TCTUNE_PEAK_SECONDS", was, 1);
+    free(was);
+    assert_true(p.f32_gflops > 0 && p.triad_gbs > 0);
+    assert_in_range(after.ru_maxrss - before.ru_maxrss, 0, MOST_KIB);
 }
 
 /* A footprint of any size, also of less than a vector for each thread. */
@@ -231,12 +254,10 @@ static void a_fork_takes_its_time(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(peak_is_between_a_chain_and_the_ports),
-                                       cmocka_unit_test(streams_are_as_fast_as_their_level),
-                                       cmocka_unit_test(units_are_between_one_operation_and_the_ports),
-                                       cmocka_unit_test(a_unit_program_is_its_instruction),
-                                       cmocka_unit_test(a_fork_takes_its_time),
-                                       cmocka_unit_test(a_walk_tells_the_last_cache),
-                                       cmocka_unit_test(this_machine_is_walked_thrice)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(little_time_takes_little_memory),    cmocka_unit_test(peak_is_between_a_chain_and_the_ports),
+        cmocka_unit_test(streams_are_as_fast_as_their_level), cmocka_unit_test(units_are_between_one_operation_and_the_ports),
+        cmocka_unit_test(a_unit_program_is_its_instruction),  cmocka_unit_test(a_fork_takes_its_time),
+        cmocka_unit_test(a_walk_tells_the_last_cache),        cmocka_unit_test(this_machine_is_walked_thrice)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

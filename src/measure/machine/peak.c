@@ -20,8 +20,9 @@
 enum {
     ACCUMULATORS = 12,
     ROUND = 20000,                /* steps between two looks at the clock: some 50 us */
-    LEAST_TRIAD_BYTES = 32 << 20, /* per array */
-    MOST_TRIAD_BYTES = 128 << 20
+    LEAST_TRIAD_BYTES = 32 << 20, /* per array, where there is time */
+    MOST_TRIAD_BYTES = 128 << 20,
+    SHORT_TRIAD_BYTES = 1 << 20 /* however little time there is */
 };
 
 /* Twelve accumulators as named variables: they stay in registers at every optimisation level that we build with. */
@@ -144,14 +145,16 @@ static double fma_rate(const isa *k, int threads, double seconds) {
     return best;
 }
 
-/* Of each of the three arrays: past the last cache, unless the time is too short for PASSES over them at 10 GB/s. */
+/* Of each of the three arrays: past the last cache, unless the time is too short for PASSES over them at 10 GB/s. New pages cost more than
+ * the passes: where the time is cut to milliseconds, arrays that stay large would take a hundred times as long. */
 static int64_t triad_floats(double seconds) {
     enum { PASSES = 4 };
     long l3 = 0, timely = (long)(seconds * 10e9 / 3 / PASSES);
 #ifdef _SC_LEVEL3_CACHE_SIZE
     l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
-    long bytes = TC_MAX(TC_MIN(TC_MIN(2 * l3, timely), (long)MOST_TRIAD_BYTES), (long)LEAST_TRIAD_BYTES);
+    long past_cache = TC_MIN(TC_MAX(2 * l3, (long)LEAST_TRIAD_BYTES), (long)MOST_TRIAD_BYTES);
+    long bytes = TC_MAX(TC_MIN(past_cache, timely), (long)SHORT_TRIAD_BYTES);
     return bytes / (long)sizeof(float);
 }
 
