@@ -138,7 +138,7 @@ status=0
 grep -q "usage" out || fail "a closed pipe"
 
 # Room for the records that go, but not for the copy that gives their space back.
-ok "$TCTUNE" --te gemm.te --trials 24 --threads 1 --stop-at-roof 9 --db prune.db
+ok "$TCTUNE" --te gemm.te --trials 24 --threads 1 --deterministic-measure --db prune.db
 ok "$TCTUNE" db export --db prune.db --out before.json
 run 1 limited 16 "$TCTUNE" db prune --keep 2 --db prune.db
 grep -qF prune.db err && grep -q "disk\|limit\|space\|output error" err || fail "the message does not say what is full"

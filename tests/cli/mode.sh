@@ -18,23 +18,23 @@ kernel $(($(json out caches.measured_bytes) * 3 / 4 / 4096 + 8))
 large() { # TRIALS [OPTIONS...]
     trials=$1
     shift
-    "$TCTUNE" --te large.te --trials "$trials" --threads 1 --batch 4 --stop-at-roof 9 --start-from none "$@"
+    "$TCTUNE" --te large.te --trials "$trials" --threads 1 --batch 2 --stop-at-roof 9 --start-from none "$@"
 }
 modes() { # FILE: the modes of its records
     "$TCTUNE" export --db "$1" --out modes.json >/dev/null
     sed 's/.*"mode":"\([^"]*\)".*/\1/' modes.json | sort -u | tr '\n' ' '
 }
-ok "$TCTUNE" --te gemm.te --trials 4 --threads 1 --start-from none --db small.db
+ok "$TCTUNE" --te gemm.te --trials 2 --batch 2 --threads 1 --start-from none --db small.db
 [ "$(modes small.db)" = "hot " ] || fail "a small kernel was timed $(modes small.db)"
-ok large 4 --db large.db
+ok large 2 --db large.db
 says " cold" "from memory in every call"
 [ "$(modes large.db)" = "cold " ] || fail "a kernel with large constants was timed $(modes large.db)"
-ok large 4 --db large.db --json
+ok large 2 --db large.db --json
 [ "$(json out tasks.0.mode)" = cold ] || fail "the mode of the task"
 [ "$(json out measured)" -eq 0 ] || fail "cold records were not found again"
 [ "$(json out caches.walks)" -ge 1 ] && [ "$(json out caches.measured_bytes)" -le "$(json out caches.reported_bytes)" ] ||
     fail "the walk that chose the mode is not in the report"
-ok large 4 --db large.db
+ok large 2 --db large.db
 says "nothing to do: all trials are spent"
 ok "$TCTUNE" bench --te large.te --db large.db --threads 1 --repeats 3
 says "cold runs" "GB/s" "that the system tells of"
@@ -42,9 +42,9 @@ ok "$TCTUNE" bench --te large.te --db large.db --threads 1 --repeats 3 --mode ho
 says "hot runs"
 ok "$TCTUNE" compare default best --te large.te --db large.db --threads 1 --repeats 11
 says "11 rounds in turns, cold"
-ok large 4 --db large.db --mode hot --json
+ok large 2 --db large.db --mode hot --json
 [ "$(json out tasks.0.mode)" = hot ] || fail "--mode hot is not obeyed"
-[ "$(json out measured)" -eq 4 ] || fail "hot trials: $(json out measured)"
+[ "$(json out measured)" -eq 2 ] || fail "hot trials: $(json out measured)"
 [ "$(modes large.db)" = "cold hot " ] || fail "large.db has records $(modes large.db)"
 ok "$TCTUNE" show --te large.te --db large.db --threads 1 --print schedule
 grep -v "^#" out >shown.sched
@@ -57,11 +57,11 @@ sed -n '/"mode":"hot"/p' all.json >hot.json # as an older version left it
 ok "$TCTUNE" import hot.json --db hot.db
 ok "$TCTUNE" show --te large.te --db hot.db --threads 1 --print schedule
 ! grep -q "default schedule" out || fail "hot records of a cold kernel are not used"
-ok large 4 --db hot.db --json
+ok large 2 --db hot.db --json
 grep -q "records of hot runs only" err || fail "no word on why a tuned kernel is tuned again"
-[ "$(json out measured)" -eq 4 ] || fail "hot records count as cold trials"
+[ "$(json out measured)" -eq 2 ] || fail "hot records count as cold trials"
 [ "$(json out phases.transfer.tried)" -gt 0 ] || fail "the search did not begin with the hot records"
-ok large 4 --db hot.db
+ok large 2 --db hot.db
 ! grep -q "hot runs" err || fail "a kernel with cold records is said to have none"
 ok "$TCTUNE" db verify --db hot.db --rerun
 says "(hot, 1 threads)" "(cold, 1 threads)"

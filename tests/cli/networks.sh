@@ -35,7 +35,7 @@ for topology in "$SHARED"/models/*.topology.onnx; do
     name=$(basename "$topology" .topology.onnx)
     reference=$SHARED/models/$name.reference.npz
     case $name in
-    bert_base* | mobilenet_v2_qdq_u8 | r3d_18 | resnet50_qdq | unet | vit_b_16) size=large ;;
+    bert_base* | bert_tiny | mobilenet_v2 | resnet50 | mobilenet_v2_qdq_u8 | r3d_18 | resnet50_qdq | unet | vit_b_16) size=large ;;
     *) size=small ;;
     esac
     [ "$size" = "$1" ] || continue
