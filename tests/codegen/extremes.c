@@ -407,5 +407,5 @@ int main(int argc, char **argv) {
     free(x);
     printf("%llu cases from seed %llu: %d failed, %d schedules refused\n", (unsigned long long)asked.n,
            (unsigned long long)asked.seed, failed, refused);
-    return failed || (asked.n >= 100 && (uint64_t)refused * 3 > asked.n);
+    return failed || (asked.n >= 30 && (uint64_t)refused * 3 > asked.n);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/test_size.h"
 #include "graph/ir/graph.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/write.h"
@@ -31,13 +32,6 @@
     } while (0)
 
 #define SCRATCH(name) TCTUNE_TEST_TMP "/" name
-
-/* How many random cases: sanitizers look at how memory is used, for which fewer do, and make each take several times as long. */
-#ifdef TCTUNE_SANITIZED
-#define TC_TEST_CASES(n) ((n) / 3)
-#else
-#define TC_TEST_CASES(n) (n)
-#endif
 
 /* Saves the writer's model, frees it, imports the file. */
 static inline tc_status import_model(tc_graph_writer *w, const char *path, const tc_graph_import_options *opts, tc_graph **g,

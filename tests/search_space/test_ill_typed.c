@@ -378,5 +378,5 @@ int main(int argc, char **argv) {
     int64_t kernels = sum.kernels, schedules = sum.schedules;
     bool fair = sum.taken_kernels * 20 > kernels && sum.taken_kernels * 4 < 3 * kernels && sum.taken_schedules * 20 > schedules &&
                 sum.taken_schedules * 4 < 3 * schedules && sum.exact * 100 > kernels;
-    return failed || (asked.n >= 1000 && !fair);
+    return failed || (asked.n >= 300 && !fair);
 }

@@ -153,7 +153,7 @@ static void grow(world *w) {
 }
 
 static const random_graphs graphs = {
-    .grow = grow, .spread = 1, .tolerance = 2e-3, .n = 48, .compiled_every = 12, .least_level = 1};
+    .grow = grow, .spread = 1, .tolerance = 2e-3, .n = 48, .compiled_every = 6, .least_level = 1};
 
 static void test_default_schedules(void **state) {
     (void)state;

@@ -1,10 +1,9 @@
 /* Random graphs: whatever the operators and however they fuse, the interpreted workloads and the compiled model give what the
  * reference evaluator gives, and the memory plan keeps apart what lives at the same time. TC_SEED=N runs one graph and prints it.
  */
-#include "common/test_size.h"
 #include "graph/random_graph.h"
 
-enum { GRAPHS = TC_TEST_CASES(100), ALL_GRAPHS = TC_TEST_CASES(250), MAX_OUT = 4 };
+enum { GRAPHS = 250, MAX_OUT = 4 };
 
 static tc_graph_shape random_shape(world *w) {
     static const int64_t dims[] = {1, 1, 2, 3, 4, 5, 6, 8, 16, 17};
@@ -388,12 +387,13 @@ static void test_random(void **state) {
     assert_ok(tc_target_parse("native", &target, err));
     const char *given = getenv("TC_SEED");
     tally n = {0};
+    uint64_t graphs = test_some_graphs(GRAPHS);
     if (given)
         run_graph(strtoull(given, NULL, 10), target, true, &n);
-    for (uint64_t seed = 1; !given && seed <= (test_is_full() ? ALL_GRAPHS : GRAPHS); seed++)
+    for (uint64_t seed = 1; !given && seed <= graphs; seed++)
         run_graph(seed, target, false, &n);
     print_message("%d models with results in place, %d with pieces\n", n.in_place, n.pieces);
-    assert_true(given || (n.in_place >= GRAPHS / 50 && n.pieces >= GRAPHS / 20));
+    assert_true(given || ((uint64_t)n.in_place >= graphs / 50 && (uint64_t)n.pieces >= graphs / 20));
     tc_target_free(target);
 }
 
