@@ -41,11 +41,11 @@ session_runs() { # PID
 # they have begun.
 wait_for_end() { # PID
     while session_runs "$1"; do
-        sleep 0.01
+        sleep 0.05 # to look takes four processes, which is as long
     done
     idle=0
-    while [ -n "$(ls -A scratch)" ] && [ $idle -lt 1000 ]; do
-        sleep 0.01
+    while [ -n "$(ls -A scratch)" ] && [ $idle -lt 200 ]; do
+        sleep 0.05
         idle=$((idle + 1))
         ! grep -qsz "^$work/scratch/" /proc/[0-9]*/cmdline || idle=0
     done
