@@ -1,49 +1,7 @@
 # The command as tuner and as workers, on a server of the test's own. TCTUNE: the command; NATS_SERVER: the server's program.
 set -eu
-
-work=$(mktemp -d "${TMPDIR:-/tmp}/fleet-XXXXXX")
-server= workers=
-leave() {
-    # shellcheck disable=SC2086 # a list of processes
-    [ -z "$workers$server" ] || kill -KILL $workers $server 2>/dev/null || true
-    wait 2>/dev/null || true
-    rm -rf "$work"
-}
-trap leave EXIT
-cd "$work"
-
-fail() {
-    echo "FAILED: $*" >&2
-    for file in out err worker.log; do
-        [ ! -f "$file" ] || sed "s/^/  $file: /" "$file" >&2
-    done
-    exit 1
-}
-run() { # STATUS COMMAND...
-    want=$1
-    shift
-    status=0
-    "$@" >out 2>err || status=$?
-    [ "$status" -eq "$want" ] || fail "exit status $status, not $want: $*"
-}
-says() { # FILE TEXT
-    grep -qF -- "$2" "$1" || fail "$1 does not say: $2"
-}
-until_it_says() { # FILE TEXT
-    tries=0
-    until grep -qF -- "$2" "$1" 2>/dev/null; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 200 ] || fail "$1 does not come to say: $2"
-        sleep 0.05
-    done
-}
-
-cat >gemm.te <<TE
-tensor X[32, 64] f32
-tensor W[64, 48] f32 const
-compute Y[i:32, j:48] = sum(k:64) X[i, k] * W[k, j]
-output Y
-TE
+# shellcheck source=tests/fleet/scene.sh
+. "$(dirname "$0")/scene.sh"
 echo 'parallel Y.i' >y.sched
 
 # ---- no server, and what does not go together ----
@@ -81,14 +39,7 @@ wait "$workers" || fail "a waiting worker's exit status is not 0"
 workers=
 
 # ---- a server of our own: it says on which port ----
-"$NATS_SERVER" --addr 127.0.0.1 --port -1 --jetstream --store_dir "$work/store" --ports_file_dir "$work" --log "$work/nats.log" &
-server=$!
-tries=0
-until url=$(sed -n 's/.*"nats":\["\([^"]*\)".*/\1/p' nats-server_$server.ports 2>/dev/null) && [ -n "$url" ]; do
-    tries=$((tries + 1))
-    [ "$tries" -lt 200 ] || fail "the server does not say where it is"
-    sleep 0.05
-done
+serve -1
 run 0 "$TCTUNE" fleet status --nats "$url"
 says out "no worker is there"
 run 1 "$TCTUNE" tune --te gemm.te --trials 4 --threads 1 --db none.db --fleet "$url"
