@@ -72,7 +72,7 @@ for key in kernel hash a.spec a.origin a.schedule a.nest a.asm_facts.fma a.asm_f
     json out $key >/dev/null
 done
 printf 'jo, jv = split Y.j [_, 16]\n' >slow.sched
-ok "$TCTUNE" compare slow.sched best --te ffn.te --threads 1 --repeats 20 --json
+ok "$TCTUNE" compare slow.sched best --te ffn.te --threads 1 --repeats 41 --json
 [ "$(json out verdict.faster)" = B ] || fail "a scalar schedule is not slower than the best record"
 ok "$TCTUNE" compare default default --te gemm.te --repeats 11 --threads 1
 says "(the same)" "A and B become the same program"
