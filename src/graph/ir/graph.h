@@ -58,7 +58,8 @@ typedef struct tc_graph_symbol {
     tc_graph_value *value;    /* an i64 scalar, an input behind the model's own: the size of this run */
     const struct tc_expr *is; /* what the model makes it of (sizes.h); NULL: it is given by inputs alone */
     int64_t least, most, multiple;
-    bool assumed; /* by import, as nobody said which sizes there are */
+    bool assumed;  /* by import, as nobody said which sizes there are */
+    bool narrowed; /* these are fewer than were given or assumed: others leave no more */
 } tc_graph_symbol;
 
 typedef TC_VEC(tc_graph_value *) tc_graph_values;

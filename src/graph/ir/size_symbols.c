@@ -26,7 +26,7 @@ tc_graph_sizes *tc_graph_sizes_take(tc_graph *g) {
         forget(s, &s->symbols.data[i]);
     size_t kept = 0;
     for (size_t i = 0; i < s->limits.len; i++)
-        if (!s->limits.data[i].what)
+        if (!s->limits.data[i].what || s->limits.data[i].same)
             s->limits.data[kept++] = s->limits.data[i];
     s->limits.len = kept;
     s->again = false;
@@ -59,6 +59,11 @@ tc_ival tc_graph_sizes_range(const tc_graph_sizes *s, const tc_graph_size_symbol
     return (tc_ival){TC_MAX(r.lo, 0), TC_MAX(r.hi, 0)};
 }
 
+bool tc_graph_sizes_is_narrowed(const tc_graph_size_symbol *symbol) {
+    int64_t m = symbol->multiple;
+    return symbol->now.lo > tc_ceil_div(symbol->least, m) * m || symbol->now.hi < symbol->most / m * m;
+}
+
 /* ---- where two sizes meet ---- */
 
 bool tc_graph_sizes_is_other_variable(const tc_expr *x, const void *user) {
@@ -89,10 +94,14 @@ static bool narrow(const tc_graph_sizes *s, tc_graph_size_symbol *y, tc_ival to)
     return true;
 }
 
-static void assume(tc_graph_sizes *s, const tc_expr *x, int64_t most) {
-    const tc_expr *holds = tc_bin(s->ctx, TC_OP_LE, x, tc_i64(s->ctx, most));
+static void assume(const tc_graph_sizes *s, const tc_expr *x, tc_op is, const tc_expr *y) {
+    const tc_expr *holds = tc_bin(s->ctx, is, x, y);
     tc_env_assume(s->sure, holds);
     tc_env_assume(s->likely, holds);
+}
+
+static void assume_most(const tc_graph_sizes *s, const tc_expr *x, int64_t most) {
+    assume(s, x, TC_OP_LE, tc_i64(s->ctx, most));
 }
 
 /* How often the sum has y, if that is one whose sizes are only assumed. */
@@ -147,15 +156,20 @@ static bool share(const tc_graph_sizes *s, const tc_expr *x, const tc_affine *su
 /* x is at most so large in every run. */
 static void limit(tc_graph_sizes *s, const tc_expr *x, int64_t most) {
     tc_push(&s->limits, ((tc_graph_size_limit){.x = x, .least = INT64_MIN, .most = most, .multiple = 1}));
-    assume(s, x, most);
+    assume_most(s, x, most);
     tc_affine sum;
     if (tc_te_affine(s->ctx, x, s->sure, &sum) && !share(s, x, &sum, most))
         narrow_each(s, x, &sum, most);
 }
 
+/* b is min(a, ..). */
+static bool is_less_of(const tc_expr *a, const tc_expr *b) {
+    return b->op == TC_OP_MIN && (b->args[0] == a || b->args[1] == a);
+}
+
 /* a meets min(a, n). What somebody gave as the sizes of a is not silently made less. */
 static bool bound(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
-    if (b->op != TC_OP_MIN || (b->args[0] != a && b->args[1] != a))
+    if (!is_less_of(a, b))
         return false;
     const tc_expr *n = b->args[0] == a ? b->args[1] : b->args[0];
     const tc_graph_size_symbol *y = free_symbol(s, a);
@@ -178,8 +192,12 @@ static void set_symbol(tc_graph_sizes *s, tc_graph_size_symbol *y, const tc_expr
         l->x = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, l->x, 1, &y->var, &times));
         if (l->by)
             l->by = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, l->by, 1, &y->var, &times));
-        if (!l->what)
-            assume(s, l->x, l->most);
+        if (l->same) {
+            l->same = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, l->same, 1, &y->var, &times));
+            assume(s, l->x, TC_OP_EQ, l->same);
+        } else if (!l->what) {
+            assume_most(s, l->x, l->most);
+        }
     }
     y->is = x;
 }
@@ -215,14 +233,127 @@ static bool define(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
     return true;
 }
 
+/* constant + times * y is a number: so y, of whose sizes nobody said anything, is one. */
+static bool solve(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
+    tc_affine sum;
+    if (b->op != TC_OP_INT || !tc_te_affine(s->ctx, a, s->sure, &sum) || sum.n != 1)
+        return false;
+    for (size_t i = 0; i < s->symbols.len; i++) {
+        tc_graph_size_symbol *y = &s->symbols.data[i];
+        int64_t times = open_times(s, &sum, y), rest;
+        if (times <= 0 || __builtin_sub_overflow(b->u.i, sum.c, &rest) || rest < 0 || rest % times != 0)
+            continue;
+        set_symbol(s, y, tc_i64(s->ctx, rest / times * y->multiple));
+        return true;
+    }
+    return false;
+}
+
+/* They are the same as runs check it. */
+static bool are_equated(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
+    for (size_t i = 0; i < s->limits.len; i++) {
+        const tc_graph_size_limit *l = &s->limits.data[i];
+        if (!l->same)
+            continue;
+        const tc_expr *x = tc_graph_sizes_simplify(s, l->x), *y = tc_graph_sizes_simplify(s, l->same);
+        if ((x == a && y == b) || (x == b && y == a))
+            return true;
+    }
+    return false;
+}
+
 tc_graph_meeting tc_graph_sizes_meet(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
     if (tc_expr_any(a, tc_graph_sizes_is_other_variable, s) || tc_expr_any(b, tc_graph_sizes_is_other_variable, s))
         return TC_GRAPH_SIZES_EQUAL;
     const tc_expr *apart = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_SUB, a, b));
-    if (apart->op == TC_OP_INT && apart->u.i == 0)
+    if ((apart->op == TC_OP_INT && apart->u.i == 0) || are_equated(s, a, b))
         return TC_GRAPH_SIZES_EQUAL;
-    s->again = bound(s, a, b) || bound(s, b, a) || define(s, a, b) || define(s, b, a);
+    s->again = bound(s, a, b) || bound(s, b, a) || define(s, a, b) || define(s, b, a) || solve(s, a, b) || solve(s, b, a);
     return s->again ? TC_GRAPH_SIZES_RELATED : TC_GRAPH_SIZES_DIFFER;
+}
+
+/* ---- where neither is free ---- */
+
+/* False: there are no integers with which it is 0. */
+static bool may_be_zero(const tc_graph_sizes *s, const tc_expr *x) {
+    tc_ival r = tc_te_bounds(x, s->sure);
+    tc_affine sum;
+    int64_t g = 0;
+    if (r.lo > 0 || r.hi < 0 || !tc_te_affine(s->ctx, x, s->sure, &sum))
+        return r.lo <= 0 && r.hi >= 0;
+    for (int i = 0; i < sum.n; i++)
+        g = tc_gcd(g, sum.term[i].coef);
+    return g == 0 ? sum.c == 0 : sum.c % g == 0;
+}
+
+/* One size at most is left of the only symbol in a, if b is a number. */
+static bool leaves_one(const tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
+    tc_affine sum;
+    int in_it = 0;
+    for (size_t i = 0; i < s->symbols.len; i++)
+        in_it += tc_expr_uses_var(a, s->symbols.data[i].var);
+    return b->op == TC_OP_INT && in_it == 1 && tc_te_affine(s->ctx, a, s->sure, &sum) && sum.n == 1 &&
+           sum.term[0].atom->op == TC_OP_VAR;
+}
+
+/* y is no other size than those with which times * units of it, and the rest, are within the range. False: it has none. */
+static bool narrow_to(const tc_graph_sizes *s, tc_graph_size_symbol *y, tc_ival range, tc_ival rest, int64_t times) {
+    if (!tc_ival_bounded(range) || !tc_ival_bounded(rest))
+        return true;
+    int64_t lo = range.lo - rest.hi, hi = range.hi - rest.lo, by = times < 0 ? -times : times;
+    tc_ival units =
+        times > 0 ? (tc_ival){tc_ceil_div(lo, by), tc_floor_div(hi, by)} : (tc_ival){tc_ceil_div(-hi, by), tc_floor_div(-lo, by)};
+    tc_ival own = {y->now.lo / y->multiple, y->now.hi / y->multiple};
+    units = tc_ival_meet(units, own); /* so that the multiples do not overflow */
+    return units.lo <= units.hi && narrow(s, y, (tc_ival){units.lo * y->multiple, units.hi * y->multiple});
+}
+
+/* x is within the range in every run, so no size is that contradicts it whatever the others are. False: of a symbol none is left. */
+static bool fit(const tc_graph_sizes *s, const tc_expr *x, tc_ival range) {
+    tc_affine sum;
+    assume(s, x, TC_OP_GE, tc_i64(s->ctx, range.lo));
+    assume_most(s, x, range.hi);
+    if (!tc_te_affine(s->ctx, x, s->sure, &sum))
+        return true;
+    for (size_t i = 0; i < s->symbols.len; i++) {
+        tc_graph_size_symbol *y = &s->symbols.data[i];
+        const tc_expr *var = tc_varx(s->ctx, y->var);
+        int64_t times = y->is == y->own ? tc_affine_coef(&sum, var) : 0;
+        if (times == 0)
+            continue;
+        const tc_expr *rest = tc_bin(s->ctx, TC_OP_SUB, x, tc_bin(s->ctx, TC_OP_MUL, var, tc_i64(s->ctx, times)));
+        if (!narrow_to(s, y, range, tc_te_bounds(rest, s->sure), times))
+            return false;
+    }
+    return true;
+}
+
+/* Both have the same largest values. False: they have none in common. */
+static bool fit_each_other(const tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
+    enum { MOST_ROUNDS = 16 }; /* each cuts off what one of them cannot be: 2 n = 3 m takes three */
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        tc_ival x = tc_te_bounds(a, s->sure), y = tc_te_bounds(b, s->sure), both = tc_ival_meet(x, y);
+        if (both.lo > both.hi || !tc_ival_bounded(both))
+            return false;
+        if (x.hi == y.hi)
+            return true;
+        if (!fit(s, a, both) || !fit(s, b, both))
+            return false;
+    }
+    return false;
+}
+
+bool tc_graph_sizes_equate(tc_graph_sizes *s, const char *what, const tc_expr *a, const tc_expr *b) {
+    if (is_less_of(a, b) || is_less_of(b, a) || !may_be_zero(s, tc_bin(s->ctx, TC_OP_SUB, a, b)) || leaves_one(s, a, b) ||
+        leaves_one(s, b, a) || !tc_graph_sizes_is_checkable(s, a) || !tc_graph_sizes_is_checkable(s, b) ||
+        !fit_each_other(s, a, b))
+        return false;
+    assume(s, a, TC_OP_EQ, b);
+    what = tc_arena_strdup(tc_ctx_arena(s->ctx), what);
+    tc_push(&s->limits,
+            ((tc_graph_size_limit){.x = a, .same = b, .least = INT64_MIN, .most = INT64_MAX, .multiple = 1, .what = what}));
+    s->again = true;
+    return true;
 }
 
 /* ---- text ---- */

@@ -22,8 +22,9 @@ typedef struct tc_graph_size_symbol {
 typedef struct tc_graph_size_limit {
     const tc_expr *x;
     const tc_expr *by;             /* x is a multiple of it as well, and it is above 0; NULL: there is none */
+    const tc_expr *same;           /* x is the same number; NULL: there is none */
     int64_t least, most, multiple; /* INT64_MIN, INT64_MAX: there is none */
-    const char *what;              /* "node 'cut' (TopK): dimension 1 of 'x'"; NULL: the model has no room for more */
+    const char *what; /* "node 'cut' (TopK): dimension 1 of 'x'", of `same` both; NULL: the model has no room for more */
 } tc_graph_size_limit;
 
 /* Of one graph. The symbols outlive it: where the model relates sizes, import begins again, and knows it from the start. */
@@ -39,7 +40,8 @@ typedef struct tc_graph_sizes {
 } tc_graph_sizes;
 
 tc_graph_sizes *tc_graph_sizes_of(tc_graph *g); /* made when first asked for */
-/* Takes them from a graph that is given up, with what is known of symbols and nothing else. NULL: it has none. */
+/* Takes them from a graph that is given up, with what is known of symbols, and which sizes are the same, and nothing else. NULL: it has
+ * none. */
 tc_graph_sizes *tc_graph_sizes_take(tc_graph *g);
 void tc_graph_sizes_free(tc_graph_sizes *s); /* NULL is fine */
 
@@ -53,6 +55,8 @@ const tc_expr *tc_graph_sizes_unknown(tc_graph_sizes *s, const char *name, tc_iv
 bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least, int64_t most, int64_t multiple);
 /* The same of a multiple of `by`, a size that varies, which is above 0 then. Neither depends on data. */
 bool tc_graph_sizes_require_multiple(tc_graph_sizes *s, const char *what, const tc_expr *x, const tc_expr *by);
+/* Runs can compute x. */
+bool tc_graph_sizes_is_checkable(const tc_graph_sizes *s, const tc_expr *x);
 /* v, whose number x is, is a size, and at most so large. */
 void tc_graph_sizes_limit(tc_graph_sizes *s, tc_graph_value *v, const tc_expr *x, int64_t most);
 /* The scalar that is x; NULL: there is none yet. */
@@ -71,6 +75,8 @@ tc_graph_size_symbol *tc_graph_sizes_symbol(const tc_graph_sizes *s, const char 
 void tc_graph_sizes_add_symbol(tc_graph_sizes *s, const tc_graph_size_symbol *symbol); /* its first five fields */
 /* All sizes that it may have in a run. */
 tc_ival tc_graph_sizes_range(const tc_graph_sizes *s, const tc_graph_size_symbol *symbol);
+/* Other sizes leave it fewer than were given, or are assumed. */
+bool tc_graph_sizes_is_narrowed(const tc_graph_size_symbol *symbol);
 /* A predicate for tc_expr_any, with the sizes: a variable that is no symbol, but depends on data. */
 bool tc_graph_sizes_is_other_variable(const tc_expr *x, const void *sizes);
 /* How two sizes are one. */
@@ -80,6 +86,9 @@ typedef enum tc_graph_meeting {
     TC_GRAPH_SIZES_DIFFER   /* there are runs for which they are not */
 } tc_graph_meeting;
 tc_graph_meeting tc_graph_sizes_meet(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b);
+/* Of two that differ: from now on they are the same, which runs check, and have the same largest value: begin again. `what` says of
+ * which node both are. False: nearly all sizes contradict that, or runs cannot compute one of them. Then give the graph up. */
+bool tc_graph_sizes_equate(tc_graph_sizes *s, const char *what, const tc_expr *a, const tc_expr *b);
 /* "past + sequence" */
 void tc_graph_sizes_print(tc_strbuf *b, const tc_expr *x);
 /* "batch=1..16, sequence=1..512": what import assumes. Nothing: no symbol is assumed. */
@@ -97,12 +106,13 @@ typedef struct tc_graph_size_rule {
     const char *name;
     int64_t least, most, multiple;
     bool assumed;           /* by import, as nobody said which sizes there are */
+    bool narrowed;          /* these are fewer than were given or assumed: others leave no more */
     tc_graph_size_value is; /* what it must be, if that is known */
     const tc_var *var;      /* as `of` has it */
 } tc_graph_size_rule;
 /* As tc_graph_size_limit. */
 typedef struct tc_graph_size_bound {
-    tc_graph_size_value x, by; /* by.text NULL: there is none */
+    tc_graph_size_value x, by, same; /* text NULL: there is none */
     int64_t least, most, multiple;
     const char *what;
 } tc_graph_size_bound;

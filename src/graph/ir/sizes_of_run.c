@@ -71,7 +71,8 @@ void tc_graph_size_rules_of(const tc_graph *g, tc_arena *a, tc_graph_size_rules 
     list_inputs(g, a, out);
     for (size_t k = 0; k < n; k++) {
         const tc_graph_symbol *s = &g->symbols.data[k];
-        size[k] = (tc_graph_size_rule){tc_arena_strdup(a, s->name), s->least, s->most, s->multiple, s->assumed, {0}, NULL};
+        size[k] =
+            (tc_graph_size_rule){tc_arena_strdup(a, s->name), s->least, s->most, s->multiple, s->assumed, s->narrowed, {0}, NULL};
         size[k].var = tc_graph_sizes_symbol(g->sizes, s->name)->var;
         if (s->is)
             size[k].is = value_in(g, s->is, a);
@@ -85,6 +86,8 @@ void tc_graph_size_rules_of(const tc_graph *g, tc_arena *a, tc_graph_size_rules 
                                          .what = l->what ? tc_arena_strdup(a, l->what) : NULL};
         if (l->by)
             limit[i].by = value_in(g, l->by, a);
+        if (l->same)
+            limit[i].same = value_in(g, l->same, a);
     }
 }
 
@@ -95,8 +98,7 @@ static bool is_multiple(tc_graph_sizes *s, const tc_expr *x, int64_t of) {
     return rest->op == TC_OP_INT && rest->u.i == 0;
 }
 
-/* Runs can compute it. */
-static bool is_checkable(const tc_graph_sizes *s, const tc_expr *x) {
+bool tc_graph_sizes_is_checkable(const tc_graph_sizes *s, const tc_expr *x) {
     const tc_graph_size_symbol **symbols = tc_xcalloc(s->symbols.len + 1, sizeof(tc_graph_size_symbol *));
     tc_arena *a = tc_arena_new();
     for (size_t k = 0; k < s->symbols.len; k++)
@@ -148,7 +150,7 @@ bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *
         return false;
     if (range.lo >= least && range.hi <= most && is_multiple(s, x, multiple))
         return true;
-    if (multiple == 1 && !is_checkable(s, x))
+    if (multiple == 1 && !tc_graph_sizes_is_checkable(s, x))
         return true;
     add_limit(s, &(tc_graph_size_limit){.x = x, .least = least, .most = most, .multiple = multiple, .what = what});
     return true;
@@ -160,7 +162,7 @@ bool tc_graph_sizes_require_multiple(tc_graph_sizes *s, const char *what, const 
     if (range.hi < 1)
         return false;
     if (range.lo < 1 || left.lo != 0 || left.hi != 0)
-        add_limit(s, &(tc_graph_size_limit){x, by, INT64_MIN, INT64_MAX, 1, what});
+        add_limit(s, &(tc_graph_size_limit){x, by, NULL, INT64_MIN, INT64_MAX, 1, what});
     return true;
 }
 
@@ -190,6 +192,7 @@ tc_status tc_graph_size_rules_settle(tc_graph_size_rules *r, tc_error *err) {
     for (int i = 0; i < r->nlimit; i++) {
         TC_TRY(settle(r, &r->limit[i].x, r->limit[i].what, err));
         TC_TRY(settle(r, &r->limit[i].by, NULL, err));
+        TC_TRY(settle(r, &r->limit[i].same, NULL, err));
     }
     for (int k = 0; k < r->nsize; k++) {
         TC_TRY(settle(r, &r->size[k].is, NULL, err));
@@ -223,12 +226,12 @@ static tc_status check_range(const binding *b, int k, tc_error *err) {
     if (size >= s->least && size <= s->most && size % s->multiple == 0)
         return TC_OK;
     tc_arena *a = tc_arena_new();
+    const char *how = s->assumed ? "was assumed" : s->narrowed ? "fits the other sizes" : "was given";
     tc_status st =
         tc_fail(err, TC_BAD_INPUT,
-                "%s is %" PRId64 ", but '%s' was %s as %" PRId64 "..%" PRId64 "%s; give it in one of these sizes, or build the "
+                "%s is %" PRId64 ", but '%s' %s as %" PRId64 "..%" PRId64 "%s; give it in one of these sizes, or build the "
                 "model for more",
-                place_of(b, k, a), size, s->name, s->assumed ? "assumed" : "given", s->least, s->most,
-                s->multiple > 1 ? " in steps" : "");
+                place_of(b, k, a), size, s->name, how, s->least, s->most, s->multiple > 1 ? " in steps" : "");
     tc_arena_free(a);
     return st;
 }
@@ -349,6 +352,27 @@ static tc_status unfit(const binding *b, const tc_graph_size_bound *l, int64_t s
     return st;
 }
 
+static tc_status unequal(const binding *b, const tc_graph_size_bound *l, int64_t size, int64_t same, tc_error *err) {
+    tc_strbuf of = {0}, other = {0};
+    print_sizes(&of, b, &l->x);
+    print_sizes(&other, b, &l->same);
+    tc_status st = tc_fail(err, TC_BAD_INPUT, "%s must be equal, but %s is %" PRId64 "%s, and %s is %" PRId64 "%s", l->what,
+                           l->x.text, size, tc_sb_str(&of), l->same.text, same, tc_sb_str(&other));
+    tc_strbuf_free(&of);
+    tc_strbuf_free(&other);
+    return st;
+}
+
+/* size: of l->x */
+static tc_status check_same(const binding *b, const tc_graph_size_bound *l, int64_t size, tc_error *err) {
+    int64_t same;
+    if (!l->same.text)
+        return TC_OK;
+    if (!value_of(b, &l->same, &same))
+        return without_value(b, &l->same, err);
+    return same == size ? TC_OK : unequal(b, l, size, same, err);
+}
+
 static tc_status check_bound(const binding *b, const tc_graph_size_bound *l, tc_error *err) {
     int64_t size, by = 1;
     if (!value_of(b, &l->x, &size))
@@ -357,7 +381,7 @@ static tc_status check_bound(const binding *b, const tc_graph_size_bound *l, tc_
         return without_value(b, &l->by, err);
     if (size < l->least || size > l->most || size % l->multiple != 0 || by < 1 || size % by != 0)
         return l->what ? unfit(b, l, size, by, err) : too_large(b, l, size, err);
-    return TC_OK;
+    return check_same(b, l, size, err);
 }
 
 static tc_status check_relations(const binding *b, tc_error *err) {
@@ -468,7 +492,8 @@ static bool go_together(const tc_graph_size_rules *r) {
     for (int k = 0; k < r->nsize; k++)
         together |= r->size[k].is.text && r->size[k].multiple > 1;
     for (int i = 0; i < r->nlimit; i++)
-        together |= r->limit[i].by.text || r->limit[i].least == r->limit[i].most || r->limit[i].multiple > 1;
+        together |=
+            r->limit[i].by.text || r->limit[i].same.text || r->limit[i].least == r->limit[i].most || r->limit[i].multiple > 1;
     return together;
 }
 

@@ -161,8 +161,8 @@ static tc_graph_value *symbol_value(tc_graph *g, const tc_graph_size_symbol *y) 
     v->most = range.hi;
     tc_graph_sizes_set_number(g->sizes, v, 0, y->is);
     tc_graph_sizes_set_value(g->sizes, y->is, v);
-    tc_push(&g->symbols,
-            ((tc_graph_symbol){y->name, v, y->is == y->own ? NULL : y->is, sizes.lo, sizes.hi, y->multiple, y->assumed}));
+    tc_push(&g->symbols, ((tc_graph_symbol){y->name, v, y->is == y->own ? NULL : y->is, sizes.lo, sizes.hi, y->multiple,
+                                            y->assumed, tc_graph_sizes_is_narrowed(y)}));
     return v;
 }
 

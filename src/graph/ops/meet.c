@@ -16,25 +16,34 @@ static tc_status differ(tc_graph_emitter *e, const char *a, const tc_expr *x, co
     print_size(&text, e, a, x);
     tc_sb_add(&text, " and ");
     print_size(&text, e, b, y);
-    tc_status s = tc_graph_node_fail(e->c,
-                                     "%s must be equal, but there are sizes of the inputs for which they are not; give sizes for "
-                                     "which they are with --shape, or single ones",
-                                     tc_sb_str(&text));
+    tc_status s =
+        tc_graph_node_fail(e->c,
+                           "%s must be equal, but there are sizes of the inputs for which they are not (one that varies is not "
+                           "broadcast); give sizes for which they are with --shape, or single ones",
+                           tc_sb_str(&text));
     tc_strbuf_free(&text);
     return s;
 }
 
+static const char *needed_by(const tc_graph_emitter *e, const char *what) {
+    const tc_graph_node *n = e->c->n;
+    return tc_arena_printf(e->c->g->arena, "node '%s' (%s): %s", n->name, tc_graph_op_name(n->op), what);
+}
+
 tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a, const tc_expr *x, const char *b, const tc_expr *y) {
     TC_TRY(e->status);
-    switch (tc_graph_sizes_meet(tc_graph_sizes_of(e->c->g), x, y)) {
+    tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
+    const char *both = tc_arena_printf(e->c->g->arena, "%s and %s", a, b);
+    switch (tc_graph_sizes_meet(s, x, y)) {
     case TC_GRAPH_SIZES_EQUAL:
         return TC_OK;
     case TC_GRAPH_SIZES_RELATED:
-        return tc_graph_node_fail(e->c, "the sizes of %s and %s are related", a, b);
-    case TC_GRAPH_SIZES_DIFFER:
         break;
+    case TC_GRAPH_SIZES_DIFFER:
+        if (!tc_graph_sizes_equate(s, needed_by(e, both), x, y))
+            return differ(e, a, x, b, y);
     }
-    return differ(e, a, x, b, y);
+    return tc_graph_node_fail(e->c, "the sizes of %s are related", both);
 }
 
 const tc_expr *tc_graph_size_number(tc_graph_emitter *e, const tc_graph_value *v, int d) {
@@ -44,11 +53,6 @@ const tc_expr *tc_graph_size_number(tc_graph_emitter *e, const tc_graph_value *v
 
 static const char *dimension(const tc_graph_emitter *e, const tc_graph_value *v, int d) {
     return tc_arena_printf(e->c->g->arena, "dimension %d of '%s'", d, v->name);
-}
-
-static const char *needed_by(const tc_graph_emitter *e, const char *what) {
-    const tc_graph_node *n = e->c->n;
-    return tc_arena_printf(e->c->g->arena, "node '%s' (%s): %s", n->name, tc_graph_op_name(n->op), what);
 }
 
 tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,

@@ -26,10 +26,12 @@ static void add_bound(checks *c, const tc_graph_size_bound *l) {
         add_check(c, tc_formula_join(c->a, l->x.formula, tc_formula_number(c->a, l->multiple), TC_FORMULA_MOD), 0, 0);
     if (l->by.text)
         add_check(c, tc_formula_join(c->a, l->x.formula, l->by.formula, TC_FORMULA_MOD), 0, 0);
+    if (l->same.text)
+        add_check(c, tc_formula_join(c->a, l->x.formula, l->same.formula, TC_FORMULA_SUB), 0, 0);
 }
 
 tc_cg_size_checks tc_graph_size_checks(const tc_graph_size_rules *r, tc_arena *a) {
-    checks c = {a, TC_NEW_N(a, tc_cg_size_check, r->nsize + 3 * r->nlimit), 0};
+    checks c = {a, TC_NEW_N(a, tc_cg_size_check, r->nsize + 4 * r->nlimit), 0};
     tc_cg_size_range *range = TC_NEW_N(a, tc_cg_size_range, r->nsize);
     for (int k = 0; k < r->nsize; k++) {
         range[k] = (tc_cg_size_range){r->size[k].least, r->size[k].most, r->size[k].multiple};
@@ -69,6 +71,8 @@ static json_t *bound_to_json(const tc_graph_size_bound *l) {
         json_object_set_new(j, "multiple", json_integer(l->multiple));
     if (l->by.text)
         json_object_set_new(j, "by", value_to_json(&l->by));
+    if (l->same.text)
+        json_object_set_new(j, "same", value_to_json(&l->same));
     if (l->what)
         json_object_set_new(j, "what", json_string(l->what));
     return j;
@@ -84,8 +88,9 @@ json_t *tc_graph_rules_to_json(const tc_graph_size_rules *r) {
     }
     for (int k = 0; k < r->nsize; k++) {
         const tc_graph_size_rule *s = &r->size[k];
-        json_t *j = json_pack("{s:s, s:I, s:I, s:I, s:b}", "name", s->name, "least", (json_int_t)s->least, "most",
-                              (json_int_t)s->most, "multiple", (json_int_t)s->multiple, "assumed", s->assumed);
+        json_t *j =
+            json_pack("{s:s, s:I, s:I, s:I, s:b, s:b}", "name", s->name, "least", (json_int_t)s->least, "most",
+                      (json_int_t)s->most, "multiple", (json_int_t)s->multiple, "assumed", s->assumed, "narrowed", s->narrowed);
         if (s->is.text)
             json_object_set_new(j, "is", value_to_json(&s->is));
         json_array_append_new(sizes, j);
@@ -141,14 +146,15 @@ static int64_t number_or(const json_t *j, const char *key, int64_t none) {
 }
 
 static bool read_bound(const json_t *j, tc_arena *a, tc_graph_size_bound *out) {
-    const json_t *by = json_object_get(j, "by"), *size = json_object_get(j, "size");
+    const json_t *by = json_object_get(j, "by"), *same = json_object_get(j, "same"), *size = json_object_get(j, "size");
     const char *what = json_string_value(json_object_get(j, "what"));
     *out = (tc_graph_size_bound){.least = number_or(j, "least", INT64_MIN),
                                  .most = number_or(j, "most", INT64_MAX),
                                  .multiple = number_or(j, "multiple", 1),
                                  .what = what ? tc_arena_strdup(a, what) : NULL};
-    return out->multiple >= 1 && out->multiple <= TC_MAX_SIZE &&
-           read_value(size ? size : json_object_get(j, "sum"), a, &out->x) && (!by || read_value(by, a, &out->by));
+    return out->multiple >= 1 && out->multiple <= TC_MAX_SIZE && (!same || what) &&
+           read_value(size ? size : json_object_get(j, "sum"), a, &out->x) && (!by || read_value(by, a, &out->by)) &&
+           (!same || read_value(same, a, &out->same));
 }
 
 static bool read_rule(const json_t *j, tc_arena *a, tc_graph_size_rule *out) {
@@ -158,7 +164,8 @@ static bool read_rule(const json_t *j, tc_arena *a, tc_graph_size_rule *out) {
                                 .least = json_integer_value(json_object_get(j, "least")),
                                 .most = json_integer_value(json_object_get(j, "most")),
                                 .multiple = json_integer_value(json_object_get(j, "multiple")),
-                                .assumed = json_is_true(json_object_get(j, "assumed"))};
+                                .assumed = json_is_true(json_object_get(j, "assumed")),
+                                .narrowed = json_is_true(json_object_get(j, "narrowed"))};
     return name && 0 <= out->least && out->least <= out->most && out->multiple >= 1 && (!is || read_value(is, a, &out->is));
 }
 
@@ -181,10 +188,12 @@ static bool are_sound(const tc_graph_size_rules *r) {
     for (int k = 0; k < r->nsize; k++)
         if (r->size[k].is.text && !tc_graph_size_value_is_sound(r, &r->size[k].is))
             return false;
-    for (int i = 0; i < r->nlimit; i++)
-        if (!tc_graph_size_value_is_sound(r, &r->limit[i].x) ||
-            (r->limit[i].by.text && !tc_graph_size_value_is_sound(r, &r->limit[i].by)))
+    for (int i = 0; i < r->nlimit; i++) {
+        const tc_graph_size_bound *l = &r->limit[i];
+        if (!tc_graph_size_value_is_sound(r, &l->x) || (l->by.text && !tc_graph_size_value_is_sound(r, &l->by)) ||
+            (l->same.text && !tc_graph_size_value_is_sound(r, &l->same)))
             return false;
+    }
     return true;
 }
 

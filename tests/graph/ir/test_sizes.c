@@ -132,8 +132,14 @@ static void test_given_total(void **state) {
     dims[3] = range("total", 10, 20, 1);
     assert_not_imported(cache(), dims, TC_LEN(dims), "node 'hide' (Add)", "'both' (past + sequence, at most 9)",
                         "'mask' (total, at most 20)", "must be equal", "--shape");
-    dims[3] = range("total", 6, 6, 1);
-    assert_not_imported(cache(), dims, TC_LEN(dims), "node 'hide' (Add)", "past + sequence", "'mask' (6)", "must be equal");
+    dims[3] = range("total", 6, 6, 1); /* one size of the sum: runs check it */
+    g = import_ok(cache(), dims, TC_LEN(dims));
+    assert_int_equal(g->outputs.data[0].value->shape.d[1], 6);
+    expect_cache(g, 1, 5, 1);
+    expect_cache(g, 1, 2, 4);
+    assert_fails(TC_BAD_INPUT, run_cache(g, 1, 2, 3, 6, &out, err), "node 'hide' (Add)", "dimension 1 of 'both'", "'mask'",
+                 "must be equal", "past + sequence is 5 (past is 2, sequence is 3)", "6 is 6");
+    tc_graph_free(g);
 }
 
 /* ---- nobody says ---- */
@@ -590,19 +596,105 @@ static void test_same_and_fixed(void **state) {
     assert_not_imported(sum(false), dims, 2, "node 'meet' (Add)", "(n, at most 6)", "(m, at most 9)", "must be equal");
 }
 
-/* Twice a and twice b: neither is free to be the other. */
-static void test_neither_is_free(void **state) {
-    (void)state;
-    tc_graph_writer *w = tc_graph_writer_new("twice", 17);
+/* a twice and b three times; the same of c in the end, if `more`. */
+static tc_graph_writer *times(bool more) {
+    tc_graph_writer *w = tc_graph_writer_new("times", 17);
     tc_graph_writer_input(w, "a", TC_F32, "n");
     tc_graph_writer_input(w, "b", TC_F32, "m");
+    if (more)
+        tc_graph_writer_input(w, "c", TC_F32, "k");
     tc_graph_writer_output(w, "y", TC_F32, NULL);
     tc_graph_writer_node(w, "Concat", "", "a,a", "aa");
     tc_graph_writer_int(w, "axis", 0);
     tc_graph_writer_node(w, "Concat", "", "b,b,b", "bbb");
     tc_graph_writer_int(w, "axis", 0);
-    tc_graph_writer_node(w, "Add", "meet", "aa,bbb", "y");
-    assert_not_imported(w, NULL, 0, "node 'meet' (Add)", "'aa' (n * 2", "'bbb' (m * 3", "must be equal", "single ones");
+    tc_graph_writer_node(w, "Add", "meet", "aa,bbb", more ? "s" : "y");
+    if (more)
+        tc_graph_writer_node(w, "Add", "last", "c,s", "y");
+    return w;
+}
+
+/* Neither 2 n nor 3 m is free to be the other: runs check that they are the same, and have no more room than both need. */
+static void test_neither_is_free(void **state) {
+    (void)state;
+    tc_graph_binding dims[] = {range("n", 0, 16, 1), range("m", 0, 16, 1)};
+    tc_graph *g = import_ok(times(false), dims, 2);
+    tc_graph_tensor out;
+    expect_symbol(g, "n", 0, 15, false);
+    expect_symbol(g, "m", 0, 10, false);
+    assert_int_equal(g->outputs.data[0].value->shape.d[0], 30);
+    for (int64_t n = 0; n <= 15; n++)
+        for (int64_t m = 0; m <= 10; m++) {
+            tc_graph_tensor in[] = {counted((tc_graph_shape)DIMS(n)), counted((tc_graph_shape)DIMS(m))};
+            char is[80];
+            snprintf(is, sizeof is, "n * 2 is %d (n is %d), and m * 3 is %d (m is %d)", 2 * (int)n, (int)n, 3 * (int)m, (int)m);
+            if (2 * n != 3 * m) {
+                assert_fails(TC_BAD_INPUT, tc_graph_eval(g, in, &out, err), "node 'meet' (Add): dimension 0 of 'aa'",
+                             "dimension 0 of 'bbb'", "must be equal, but", is);
+                continue;
+            }
+            assert_ok(tc_graph_eval(g, in, &out, err));
+            assert_int_equal(out.shape.d[0], 2 * n);
+            for (int64_t i = 0; i < 2 * n; i++)
+                assert_true(((float *)out.data)[i] == (float)(i % n + i % m));
+            tc_graph_tensor_free(&out);
+        }
+    tc_graph_tensor in[] = {counted((tc_graph_shape)DIMS(15)), counted((tc_graph_shape)DIMS(11))};
+    assert_fails(TC_BAD_INPUT, tc_graph_eval(g, in, &out, err), "dimension 0 of input 'b' is 11",
+                 "'m' fits the other sizes as 0..10");
+    tc_graph_free(g);
+}
+
+/* What is the same as another size may be what a third one is made of. */
+static void test_equal_and_made_of(void **state) {
+    (void)state;
+    tc_graph *g = import_ok(times(true), NULL, 0);
+    tc_graph_tensor out;
+    expect_made_of(g, "k", "n * 2");
+    tc_graph_tensor in[] = {counted((tc_graph_shape)DIMS(6)), counted((tc_graph_shape)DIMS(4)),
+                            counted((tc_graph_shape)DIMS(12))};
+    assert_ok(tc_graph_eval(g, in, &out, err));
+    assert_true(((float *)out.data)[11] == 11 + 5 + 3);
+    tc_graph_tensor_free(&out);
+    in[2].shape.d[0] = 10;
+    assert_fails(TC_BAD_INPUT, tc_graph_eval(g, in, &out, err), "'k' must be n * 2, which is 12");
+    in[2].shape.d[0] = 12;
+    in[1].shape.d[0] = 5;
+    assert_fails(TC_BAD_INPUT, tc_graph_eval(g, in, &out, err), "must be equal, but n * 2 is 12 (n is 6), and m * 3 is 15");
+    tc_graph_free(g);
+}
+
+/* x twice, or with one more if `one` is, meets what there are `n` of. */
+static tc_graph_writer *against(const char *nodes, int64_t n) {
+    static float zeros[16];
+    tc_graph_writer *w = tc_graph_writer_new("against", 17);
+    tc_graph_shape shape = DIMS(n);
+    tc_graph_writer_input(w, "a", TC_F32, "n");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_weight(w, "w", tc_graph_tensor_view(TC_F32, &shape, zeros));
+    tc_graph_writer_weight(w, "one", F32(DIMS(1), 1));
+    tc_graph_writer_node(w, "Concat", "join", nodes, "s");
+    tc_graph_writer_int(w, "axis", 0);
+    tc_graph_writer_node(w, "Add", "meet", "s,w", "y");
+    return w;
+}
+
+/* A size of which nobody said anything is what a fixed one leaves it. No range is made a single size, and what cannot be is refused. */
+static void test_meets_fixed(void **state) {
+    (void)state;
+    tc_graph_binding dims[] = {range("n", 1, 9, 1), range("m", 4, 9, 1)};
+    tc_graph *g = import_ok(against("a,a", 8), NULL, 0);
+    assert_int_equal(g->symbols.len, 0);
+    assert_int_equal(g->inputs.data[0]->shape.d[0], 4);
+    tc_graph_free(g);
+    g = import_ok(against("a,one", 8), NULL, 0);
+    assert_int_equal(g->inputs.data[0]->shape.d[0], 7);
+    tc_graph_free(g);
+    assert_not_imported(against("a,a", 7), NULL, 0, "node 'meet' (Add)", "'s' (n * 2", "'w' (7)", "must be equal", "--shape");
+    assert_not_imported(against("a,a", 8), dims, 1, "node 'meet' (Add)", "'s' (n * 2", "'w' (8)", "must be equal", "--shape");
+    dims[0] = range("n", 1, 5, 1); /* 2 to 10, and 12 to 27 */
+    assert_not_imported(times(false), dims, 2, "node 'meet' (Add)", "'aa' (n * 2, at most 10)", "'bbb' (m * 3, at most 27)",
+                        "must be equal", "varies is not broadcast");
 }
 
 static tc_graph_writer *product(void) {
@@ -719,6 +811,8 @@ int main(void) {
         cmocka_unit_test(test_quotient),
         cmocka_unit_test(test_same_and_fixed),
         cmocka_unit_test(test_neither_is_free),
+        cmocka_unit_test(test_equal_and_made_of),
+        cmocka_unit_test(test_meets_fixed),
         cmocka_unit_test(test_inner_dimension),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_shared_table),

@@ -358,7 +358,7 @@ static void try_case(void *user, const char *dir) {
 static const char *only; /* set once by main */
 
 /* What is known to pass and to be refused: fewer that pass are a loss, and more are to be written down here. */
-enum { PASSED = 2702, REFUSED = 679, NOT_BUILT = 3 };
+enum { PASSED = 2720, REFUSED = 661, NOT_BUILT = 3 };
 
 static counts print_counts(const trial *t) {
     counts all = {0};

@@ -85,6 +85,59 @@ static void alike(tc_graph_writer *w) {
     tc_graph_writer_node(w, "Add", "", "z,y", "out");
 }
 
+/* `of` with itself, `times` times along its first dimension. */
+static void repeat(tc_graph_writer *w, const char *of, int times, const char *to) {
+    char list[40] = "";
+    for (int i = 0; i < times; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? "," : "", of);
+    tc_graph_writer_node(w, "Concat", "", list, to);
+    tc_graph_writer_int(w, "axis", 0);
+}
+
+/* Sizes that meet where neither is free: x[n] twice and y[m] three times. */
+static void twice(tc_graph_writer *w) {
+    repeat(w, "x", 2, "xx");
+    repeat(w, "y", 3, "yyy");
+    tc_graph_writer_node(w, "Mul", "node", "xx,yyy", "z");
+    sum_rows(w, "z");
+    tc_graph_writer_node(w, "Add", "", "s,yyy", "out");
+}
+
+/* x[n], one, and y[m, 2] twice. */
+static void one_more(tc_graph_writer *w) {
+    tc_graph_writer_weight(w, "one", F32(DIMS(1, 1), 1));
+    tc_graph_writer_node(w, "Concat", "", "x,one", "x1");
+    tc_graph_writer_int(w, "axis", 0);
+    repeat(w, "y", 2, "yy");
+    tc_graph_writer_node(w, "Mul", "node", "yy,x1", "z");
+    tc_graph_writer_node(w, "Exp", "", "x1", "e");
+    tc_graph_writer_node(w, "Sub", "", "e,z", "out");
+}
+
+/* x[n] behind y[m], and t[k] twice. */
+static void halves(tc_graph_writer *w) {
+    tc_graph_writer_node(w, "Concat", "", "y,x", "yx");
+    tc_graph_writer_int(w, "axis", 0);
+    repeat(w, "t", 2, "tt");
+    tc_graph_writer_node(w, "Add", "node", "tt,yx", "z");
+    sum_rows(w, "z");
+    tc_graph_writer_node(w, "Div", "", "z,s", "out");
+}
+
+/* The inner dimension of a product, and one that operands of Concat share: x[n, 2] twice, y[m, 2] three times. */
+static void inner(tc_graph_writer *w) {
+    repeat(w, "x", 2, "xx");
+    repeat(w, "y", 3, "yyy");
+    tc_graph_writer_node(w, "Transpose", "", "xx", "turned");
+    tc_graph_writer_ints(w, "perm", "1,0");
+    tc_graph_writer_node(w, "MatMul", "node", "turned,yyy", "p");
+    tc_graph_writer_node(w, "Concat", "", "yyy,xx", "both");
+    tc_graph_writer_int(w, "axis", 1);
+    tc_graph_writer_weight(w, "fold", F32(DIMS(4, 2), 1, 2, 3, 4, 5, 6, 7, 8));
+    tc_graph_writer_node(w, "MatMul", "", "both,fold", "q");
+    tc_graph_writer_node(w, "MatMul", "", "q,p", "out");
+}
+
 static bool takes_rows(const int64_t *v) {
     return v[2] == v[0] * v[1];
 }
@@ -101,6 +154,16 @@ static bool takes_alike(const int64_t *v) {
     return v[0] * v[1] == v[2] * 2;
 }
 
+static bool takes_twice(const int64_t *v) {
+    return 2 * v[0] == 3 * v[1];
+}
+static bool takes_one_more(const int64_t *v) {
+    return v[0] + 1 == 2 * v[1];
+}
+static bool takes_halves(const int64_t *v) {
+    return v[0] + v[1] == 2 * v[2];
+}
+
 static const sample samples[] = {
     {"rows", rows, {"b=1..3", "s=1..4", "r=1..12"}, {"r2", "bs"}, takes_rows, {"'r' must be b * s, which is", "b is"}},
     {"multiples of rows", rows, {"b=1..3", "s=2..4:2", "r=4..12:4"}, {"r2", "bs"}, takes_rows, {"'r' must be", "s is"}},
@@ -113,6 +176,11 @@ static const sample samples[] = {
     {"columns", columns, {"n=1..12", "m=1..3", "c=1..12"}, {"n", "m", "c"}, takes_columns, {" (n is ", "m is "}},
     {"fours", fours, {"n=1..6", "m=1..5"}, {"nm3"}, takes_fours, {"elements of 'x', ", "must be a multiple of 4"}},
     {"alike", alike, {"n=1..5", "m=1..4", "k=1..7"}, {"nm", "k2"}, takes_alike, {"must be", "k is "}},
+    {"twice", twice, {"n=0..9", "m=0..6"}, {"n", "m"}, takes_twice, {"node 'node' (Mul): dimension 0 of", "(m is "}},
+    {"steps", twice, {"n=0..12:3", "m=1..8"}, {"n", "m"}, takes_twice, {"must be equal, but", "(n is "}},
+    {"one more", one_more, {"n=1..11", "m=1..6"}, {"n1", "m2"}, takes_one_more, {"n + 1 is", "m * 2 is"}},
+    {"halves", halves, {"n=1..7", "m=0..5", "k=1..6"}, {"n", "m", "k"}, takes_halves, {"m is ", "k * 2 is"}},
+    {"inner", inner, {"n=1..12", "m=1..8"}, {"n2", "m2"}, takes_twice, {"(MatMul): dimension 1 of 'turned'", "must be equal"}},
 };
 
 static const char *const names[] = {"x", "y", "t"};
