@@ -89,6 +89,33 @@ static const rule RULES[] = {
     {"(a * 64 + b * 16 + c) / 64 * 64 + (a * 64 + b * 16 + c) % 64", "c:0:15 b:0:3", "a * 64 + b * 16 + c"},
     {"((j * 192 + m * 64 + l) / 64 * 768 + k) * 64 + (j * 192 + m * 64 + l) % 64", "l:0:63 m:0:2",
      "j * 147456 + m * 49152 + k * 64 + l"},
+    /* of products */
+    {"a * n / a", "a:1:9 n:0:9", "n"},
+    {"a * n / a", "a:0:9 n:0:9", "a * n / a"},
+    {"a * n % a", "a:1:9 n:0:9", "0"},
+    {"n / n", "n:1:9", "1"},
+    {"n / n", "n:0:9", "n / n"},
+    {"n % n", "n:1:9", "0"},
+    {"a * b * n / (b * a)", "a:1:9 b:1:9 n:-9:9", "n"},
+    {"(6 * (a * n)) / (2 * a)", "a:1:9 n:0:9", "n * 3"},
+    {"(3 * (a * n)) / (2 * a)", "a:1:9 n:0:9", "a * n * 3 / (a * 2)"},
+    {"(a * i + r) / a", "a:8:9 i:0:9 r:0:7", "i"},
+    {"(a * i + r) % a", "a:8:9 i:0:9 r:0:7", "r"},
+    {"(a * i + r) / a", "a:1:9 i:0:9 r:-9:9", "i + r / a"},
+    {"(a * i + r) % a", "a:1:9 i:0:9 r:-9:9", "r % a"},
+    {"x % a % a", "a:1:9 x:-9:9", "x % a"},
+    {"x % a / a", "a:1:9 x:-9:9", "0"},
+    {"(a + 1) * n / (a + 1)", "a:0:9 n:0:9", "n"},
+    {"n / a * a + n % a", "a:1:9 n:0:9", "n"},
+    {"n / a * a", "a:1:9 n:0:9", "n / a * a"},
+    {"min(n, n * a)", "a:1:9 n:0:9", "n"},
+    {"max(a * n, n) + 1", "a:1:9 n:0:9", "a * n + 1"},
+    {"min(n, n * a)", "a:0:9 n:0:9", "min(n, n * a)"},
+    {"min(n, n * a)", "a:1:9 n:-1:9", "min(n, n * a)"},
+    {"max(n, n / a)", "a:1:9 n:0:9", "n"},
+    {"min(n % a, n)", "a:1:9 n:0:9", "n % a"},
+    {"min(2 * (n * a), 3 * n)", "a:1:9 n:0:9", "min(n * a * 2, n * 3)"},
+    {"min(3 * n, 4 * (n * a))", "a:1:9 n:0:9", "n * 3"},
     /* min and max */
     {"min(x, y)", "x:0:5 y:5:9", "x"},
     {"min(6 * i + 6, 128) - 6 * i", "i:0:21", "min(128 - i * 6, 6)"},
@@ -146,6 +173,36 @@ static void table(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof RULES / sizeof RULES[0]; i++)
         check_rule(&RULES[i]);
+}
+
+/* What divides another size is learnt from what a model needs of its sizes. */
+static void whole_quotients(void **state) {
+    (void)state;
+    static const struct {
+        const char *from, *known, *to;
+    } rows[] = {
+        {"n / a * a", "n % a == 0", "n"},
+        {"a * (n / a)", "n % a == 0", "n"},
+        {"n / a * a", "n % b == 0", "n / a * a"},
+        {"n / a * b * a", "n % a == 0", "b * n"},
+        {"n / (a * b) * b * a", "n % (a * b) == 0", "n"},
+        {"min(n / a * a, n)", "n % a == 0", "n"},
+        {"(n / a * a + 7) / 8", "n % a == 0", "(n + 7) / 8"},
+        {"n / max(a, 1) * a", "n % a == 0 && a >= 1", "n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fixture f = open_fixture();
+        tc_strbuf got = {0}, want = {0};
+        set_ranges(&f, i == 7 ? "n:0:64 a:0:8 b:1:8" : "n:0:64 a:1:8 b:1:8");
+        tc_env_assume(f.env, parse(&f, rows[i].known));
+        tc_expr_print(&got, tc_te_simplify(f.c, parse(&f, rows[i].from), f.env));
+        tc_expr_print(&want, parse(&f, rows[i].to));
+        if (strcmp(tc_sb_str(&got), tc_sb_str(&want)) != 0)
+            fail_msg("%s where %s: expected %s, got %s", rows[i].from, rows[i].known, tc_sb_str(&want), tc_sb_str(&got));
+        tc_strbuf_free(&got);
+        tc_strbuf_free(&want);
+        close_fixture(&f);
+    }
 }
 
 static void check_bounds(const char *text, const char *ranges, const char *assume, int64_t lo, int64_t hi) {
@@ -284,6 +341,13 @@ typedef struct fuzz {
     tc_rng rng;
     int64_t lo[FUZZ_VARS], hi[FUZZ_VARS], at[FUZZ_VARS];
 } fuzz;
+
+static uint64_t seed(void) {
+    const char *given = getenv("TC_SEED");
+    uint64_t n = given ? strtoull(given, NULL, 10) : 20240917;
+    printf("seed %llu (set TC_SEED for another)\n", (unsigned long long)n);
+    return n;
+}
 
 static int64_t pick(fuzz *z, int64_t lo, int64_t hi) {
     return lo + tc_rng_below(&z->rng, hi - lo + 1);
@@ -428,12 +492,93 @@ static void check_case(fuzz *z, int number, const tc_expr *e, const tc_expr *giv
     }
 }
 
+/* ---- fuzz of sizes: products, and what they divide ---- */
+
+static void sized_env(fuzz *z) {
+    tc_env_free(z->f.env);
+    z->f.env = tc_env_new();
+    for (int i = 0; i < FUZZ_VARS; i++) {
+        z->lo[i] = i < 2 ? 1 : pick(z, -1, 2);
+        z->hi[i] = z->lo[i] + pick(z, 0, pick(z, 0, 1) ? 3 : 40);
+        tc_env_set(z->f.env, z->f.var[i], (tc_ival){z->lo[i], z->hi[i]});
+    }
+}
+
+/* Above 0. */
+static const tc_expr *random_size(fuzz *z) {
+    tc_ctx *c = z->f.c;
+    const tc_expr *a = tc_varx(c, z->f.var[pick(z, 0, 1)]), *b = tc_varx(c, z->f.var[pick(z, 0, FUZZ_VARS - 1)]);
+    switch (pick(z, 0, 4)) {
+    case 0:
+        return tc_mul(c, a, tc_varx(c, z->f.var[pick(z, 0, 1)]));
+    case 1:
+        return tc_bin(c, TC_OP_MAX, b, tc_i64(c, 1));
+    case 2:
+        return tc_mul(c, a, tc_i64(c, pick(z, 1, 4)));
+    case 3:
+        return tc_add(c, a, tc_i64(c, pick(z, 0, 3)));
+    default:
+        return a;
+    }
+}
+
+static const tc_expr *random_sized(fuzz *z, int depth) {
+    tc_ctx *c = z->f.c;
+    if (depth == 0)
+        return pick(z, 0, 5) ? tc_varx(c, z->f.var[pick(z, 0, FUZZ_VARS - 1)]) : tc_i64(c, pick(z, -3, 9));
+    const tc_expr *a = random_sized(z, (int)pick(z, 0, depth - 1)), *d = random_size(z);
+    switch (pick(z, 0, 8)) {
+    case 0:
+        return tc_add(c, a, random_sized(z, (int)pick(z, 0, depth - 1)));
+    case 1:
+        return tc_mul(c, a, d);
+    case 2:
+        return tc_div(c, a, d);
+    case 3:
+        return tc_mod(c, a, d);
+    case 4:
+        return tc_mul(c, tc_div(c, a, d), d);
+    case 5:
+        return tc_div(c, tc_add(c, tc_mul(c, a, d), random_sized(z, (int)pick(z, 0, depth - 1))), d);
+    case 6:
+        return tc_mod(c, tc_add(c, tc_mul(c, d, a), random_sized(z, (int)pick(z, 0, depth - 1))), d);
+    case 7:
+        return tc_bin(c, pick(z, 0, 1) ? TC_OP_MIN : TC_OP_MAX, a, pick(z, 0, 1) ? tc_mul(c, a, d) : tc_div(c, a, d));
+    default:
+        return tc_bin(c, pick(z, 0, 1) ? TC_OP_MIN : TC_OP_MAX, a, random_sized(z, (int)pick(z, 0, depth - 1)));
+    }
+}
+
+/* Something is a multiple of a size, or below it; NULL: nothing is known. */
+static const tc_expr *random_relation(fuzz *z) {
+    tc_ctx *c = z->f.c;
+    const tc_expr *a = random_sized(z, (int)pick(z, 0, 1)), *d = random_size(z);
+    int64_t kind = pick(z, 0, 2);
+    return kind == 0 ? tc_bin(c, TC_OP_EQ, tc_mod(c, a, d), tc_i64(c, 0)) : kind == 1 ? tc_bin(c, TC_OP_LT, a, d) : NULL;
+}
+
+static void random_sizes(void **state) {
+    (void)state;
+    fuzz z = {.f = open_fixture(), .rng = tc_rng_seed(seed())};
+    tc_ctx *parent = z.f.c;
+    z.f.c = tc_ctx_child(parent);
+    int simpler = 0;
+    for (int i = 0; i < CASES; i++) {
+        tc_ctx_reset(z.f.c);
+        sized_env(&z);
+        const tc_expr *e = random_sized(&z, (int)pick(&z, 1, 5)), *known = random_relation(&z);
+        check_case(&z, i, e, known);
+        simpler += tc_te_simplify(z.f.c, e, z.f.env)->depth < e->depth;
+    }
+    assert_true(simpler > CASES / 4);
+    tc_ctx_free(z.f.c);
+    z.f.c = parent;
+    close_fixture(&z.f);
+}
+
 static void random_expressions(void **state) {
     (void)state;
-    const char *given = getenv("TC_SEED");
-    uint64_t seed = given ? strtoull(given, NULL, 10) : 20240917;
-    printf("seed %llu (set TC_SEED for another)\n", (unsigned long long)seed);
-    fuzz z = {.f = open_fixture(), .rng = tc_rng_seed(seed)};
+    fuzz z = {.f = open_fixture(), .rng = tc_rng_seed(seed())};
     tc_ctx *parent = z.f.c;
     z.f.c = tc_ctx_child(parent);
     int again = 0;
@@ -481,6 +626,8 @@ int main(void) {
         cmocka_unit_test(remembered),
         cmocka_unit_test(affine_form),
         cmocka_unit_test(many_assumptions),
+        cmocka_unit_test(whole_quotients),
+        cmocka_unit_test(random_sizes),
         cmocka_unit_test(random_expressions),
         cmocka_unit_test(data_is_not_index),
     };

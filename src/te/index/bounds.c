@@ -237,13 +237,26 @@ tc_ival te_range_affine(te_ranges *r, const tc_affine *form) {
 
 /* ---- nodes ---- */
 
+/* n / d * d is n, less at most d - 1. */
+static tc_ival range_product(te_ranges *r, const tc_expr *e, tc_ival v) {
+    for (int i = 0; i < 2; i++) {
+        const tc_expr *q = e->args[i], *d = e->args[!i];
+        tc_ival by = te_range(r, d);
+        if (q->op != TC_OP_DIV || q->args[1] != d || by.lo < 1)
+            continue;
+        tc_ival off = {by.hi == TC_INF ? TC_NINF : 1 - by.hi, 0};
+        v = tc_ival_meet(v, tc_ival_add(te_range(r, q->args[0]), off));
+    }
+    return v;
+}
+
 static tc_ival range_linear(te_ranges *r, const tc_expr *e) {
     tc_affine a = {0};
     if (tc_affine_linear(&a, e, 1) && !(a.n == 1 && a.term[0].atom == e))
         return te_range_affine(r, &a);
     tc_ival x = te_range(r, e->args[0]), y = te_range(r, e->args[1]);
     if (e->op == TC_OP_MUL)
-        return te_ival_mul(x, y);
+        return range_product(r, e, te_ival_mul(x, y));
     return tc_ival_add(x, e->op == TC_OP_SUB ? tc_ival_scale(y, -1) : y);
 }
 
@@ -404,7 +417,8 @@ tc_ival te_range(te_ranges *r, const tc_expr *e) {
     if (r->slot_key[slot] == key)
         return r->slot[slot];
     tc_ival v = range_node(r, e), limits = tc_ival_of_dtype(e->dtype);
-    if (e->dtype == TC_I64 && e->lanes == 1 && e->op != TC_OP_ADD && e->op != TC_OP_SUB && e->op != TC_OP_MUL)
+    bool is_sum = e->op == TC_OP_ADD || e->op == TC_OP_SUB || (e->op == TC_OP_MUL && e->args[1]->op == TC_OP_INT);
+    if (e->dtype == TC_I64 && e->lanes == 1 && !is_sum)
         v = range_of_atom(r, e, v);
     bool wrapped = v.lo < limits.lo || v.hi > limits.hi || (e->dtype == TC_U64 && v.hi == TC_INF);
     if (wrapped || v.lo > v.hi || (wraps(e->op) && half_open(v) && !is_open(r, e))) /* or contradictory facts */

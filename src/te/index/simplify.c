@@ -43,7 +43,7 @@ static const tc_expr *simp_product(simplifier *s, const tc_expr *e) {
         te_recombine(s, &a);
         return tc_te_from_affine(s->c, &a);
     }
-    return p;
+    return te_simp_whole_product(s, p);
 }
 
 static const tc_expr *simp_mul(simplifier *s, const tc_expr *e) {
@@ -93,7 +93,10 @@ static const tc_expr *simp_minmax(simplifier *s, const tc_expr *e) {
     if (v.hi <= 0 || v.lo >= 0)
         return tc_te_from_affine(s->c, (v.hi <= 0) == min ? &a : &b);
     common_terms(&a, &b, &common);
-    const tc_expr *m = make_minmax(s, e->op, tc_te_from_affine(s->c, &a), tc_te_from_affine(s->c, &b));
+    x = tc_te_from_affine(s->c, &a), y = tc_te_from_affine(s->c, &b);
+    const tc_expr *m = te_is_at_most(s, x, y)   ? (min ? x : y)
+                       : te_is_at_most(s, y, x) ? (min ? y : x)
+                                                : make_minmax(s, e->op, x, y);
     return tc_affine_linear(&common, m, 1) ? tc_te_from_affine(s->c, &common) : m;
 }
 

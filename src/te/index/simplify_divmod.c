@@ -171,7 +171,8 @@ const tc_expr *te_simp_divmod(simplifier *s, const tc_expr *e) {
     tc_ival x = te_range(s->r, n), y = te_range(s->r, d);
     if (x.lo >= 0 && x.hi < y.lo)
         return quotient ? tc_i64(s->c, 0) : n;
-    return tc_bin(s->c, e->op, n, d);
+    const tc_expr *known = te_simp_divmod_size(s, e, n, d);
+    return known ? known : tc_bin(s->c, e->op, n, d);
 }
 
 /* ---- recombination ---- */

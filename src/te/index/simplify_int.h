@@ -26,6 +26,14 @@ bool te_divides_by_const(const tc_expr *e, tc_op op, int64_t *c);
 /* DIV or MOD of i64 scalars. */
 const tc_expr *te_simp_divmod(simplifier *s, const tc_expr *e);
 
+/* ---- simplify_products.c ---- */
+/* e, DIV or MOD, with simple operands n and d; NULL: d is a number, may be 0, or nothing is known of how it divides n. */
+const tc_expr *te_simp_divmod_size(simplifier *s, const tc_expr *e, const tc_expr *n, const tc_expr *d);
+/* The product e of simple operands without a quotient that is multiplied by its divisor, if it is whole. */
+const tc_expr *te_simp_whole_product(simplifier *s, const tc_expr *e);
+/* x <= y by the sizes that are in them; false: that is not known. Simple both. */
+bool te_is_at_most(simplifier *s, const tc_expr *x, const tc_expr *y);
+
 /* ---- simplify_parts.c ---- */
 /* AND or OR. */
 const tc_expr *te_simp_logic(simplifier *s, const tc_expr *e);
