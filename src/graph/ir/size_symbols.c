@@ -26,7 +26,7 @@ tc_graph_sizes *tc_graph_sizes_take(tc_graph *g) {
         forget(s, &s->symbols.data[i]);
     size_t kept = 0;
     for (size_t i = 0; i < s->limits.len; i++)
-        if (!s->limits.data[i].what || s->limits.data[i].same)
+        if (!s->limits.data[i].what || s->limits.data[i].same || s->limits.data[i].by)
             s->limits.data[kept++] = s->limits.data[i];
     s->limits.len = kept;
     s->again = false;
@@ -102,6 +102,11 @@ static void assume(const tc_graph_sizes *s, const tc_expr *x, tc_op is, const tc
 
 static void assume_most(const tc_graph_sizes *s, const tc_expr *x, int64_t most) {
     assume(s, x, TC_OP_LE, tc_i64(s->ctx, most));
+}
+
+void tc_graph_sizes_assume_multiple(const tc_graph_sizes *s, const tc_expr *x, const tc_expr *by) {
+    assume(s, by, TC_OP_GE, tc_i64(s->ctx, 1));
+    assume(s, tc_bin(s->ctx, TC_OP_MOD, x, by), TC_OP_EQ, tc_i64(s->ctx, 0));
 }
 
 /* How often the sum has y, if that is one whose sizes are only assumed. */
@@ -190,8 +195,10 @@ static void set_symbol(tc_graph_sizes *s, tc_graph_size_symbol *y, const tc_expr
     for (size_t i = 0; i < s->limits.len; i++) {
         tc_graph_size_limit *l = &s->limits.data[i];
         l->x = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, l->x, 1, &y->var, &times));
-        if (l->by)
+        if (l->by) {
             l->by = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, l->by, 1, &y->var, &times));
+            tc_graph_sizes_assume_multiple(s, l->x, l->by);
+        }
         if (l->same) {
             l->same = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, l->same, 1, &y->var, &times));
             assume(s, l->x, TC_OP_EQ, l->same);

@@ -40,8 +40,8 @@ typedef struct tc_graph_sizes {
 } tc_graph_sizes;
 
 tc_graph_sizes *tc_graph_sizes_of(tc_graph *g); /* made when first asked for */
-/* Takes them from a graph that is given up, with what is known of symbols, and which sizes are the same, and nothing else. NULL: it has
- * none. */
+/* Takes them from a graph that is given up, with what is known of symbols, and which sizes are the same, or divide others, and nothing else.
+ * NULL: it has none. */
 tc_graph_sizes *tc_graph_sizes_take(tc_graph *g);
 void tc_graph_sizes_free(tc_graph_sizes *s); /* NULL is fine */
 
@@ -55,6 +55,8 @@ const tc_expr *tc_graph_sizes_unknown(tc_graph_sizes *s, const char *name, tc_iv
 bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least, int64_t most, int64_t multiple);
 /* The same of a multiple of `by`, a size that varies, which is above 0 then. Neither depends on data. */
 bool tc_graph_sizes_require_multiple(tc_graph_sizes *s, const char *what, const tc_expr *x, const tc_expr *by);
+/* In no run is x anything else: that is checked before anything is computed. */
+void tc_graph_sizes_assume_multiple(const tc_graph_sizes *s, const tc_expr *x, const tc_expr *by);
 /* Runs can compute x. */
 bool tc_graph_sizes_is_checkable(const tc_graph_sizes *s, const tc_expr *x);
 /* v, whose number x is, is a size, and at most so large. */

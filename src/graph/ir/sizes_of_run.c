@@ -161,8 +161,10 @@ bool tc_graph_sizes_require_multiple(tc_graph_sizes *s, const char *what, const 
     tc_ival left = tc_te_bounds(rest, s->sure), range = tc_te_bounds(by, s->sure);
     if (range.hi < 1)
         return false;
-    if (range.lo < 1 || left.lo != 0 || left.hi != 0)
-        add_limit(s, &(tc_graph_size_limit){x, by, NULL, INT64_MIN, INT64_MAX, 1, what});
+    if (range.lo >= 1 && left.lo == 0 && left.hi == 0)
+        return true;
+    add_limit(s, &(tc_graph_size_limit){x, by, NULL, INT64_MIN, INT64_MAX, 1, tc_arena_strdup(tc_ctx_arena(s->ctx), what)});
+    tc_graph_sizes_assume_multiple(s, x, by);
     return true;
 }
 

@@ -239,6 +239,47 @@ static void test_varying_divisor(void **state) {
     tc_graph_free(g);
 }
 
+/* [n] as [m, -1], and [n] again: as many as there were, as m divides n in every run. */
+static void test_folded_and_back(void **state) {
+    (void)state;
+    tc_graph_binding dims[] = {range("n", 0, 16, 1), range("m", 0, 4, 1)};
+    tc_graph_writer *w = tc_graph_writer_new("back", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "n");
+    tc_graph_writer_input(w, "y", TC_F32, "m");
+    tc_graph_writer_output(w, "u", TC_F32, NULL);
+    tc_graph_writer_weight(w, "open", tc_graph_tensor_view(TC_I64, &(tc_graph_shape)DIMS(1), &(int64_t){-1}));
+    tc_graph_writer_weight(w, "last", tc_graph_tensor_view(TC_I64, &(tc_graph_shape)DIMS(1), &(int64_t){1}));
+    tc_graph_writer_node(w, "Shape", "", "y", "rows");
+    tc_graph_writer_node(w, "Concat", "", "rows,open", "shape");
+    tc_graph_writer_int(w, "axis", 0);
+    tc_graph_writer_node(w, "Reshape", "fold", "x,shape", "z");
+    tc_graph_writer_node(w, "Unsqueeze", "", "y,last", "column");
+    tc_graph_writer_node(w, "Add", "", "z,column", "s");
+    tc_graph_writer_node(w, "Reshape", "back", "s,open", "t");
+    tc_graph_writer_node(w, "Mul", "", "t,x", "u");
+    tc_graph *g = import_ok(w, dims, TC_LEN(dims));
+    const tc_graph_value *u = g->outputs.data[0].value;
+    assert_int_equal(u->shape.d[0], 16); /* not 16 * 4 */
+    assert_ptr_equal(u->extent[0], g->inputs.data[0]->extent[0]);
+    assert_int_equal(g->sizes->limits.len, 1);
+    built b = build(g);
+    for (int64_t n = 0; n <= 16; n++)
+        for (int64_t m = 0; m <= 4; m++) {
+            tc_graph_tensor in[] = {counted((tc_graph_shape)DIMS(n)), counted((tc_graph_shape)DIMS(m))}, out;
+            if (m == 0 || n % m != 0) {
+                assert_fails(TC_BAD_INPUT, tc_graph_model_run(b.m, in, &out, err), "node 'fold' (Reshape)",
+                             "must be a multiple of m");
+                continue;
+            }
+            assert_ok(tc_graph_model_run(b.m, in, &out, err));
+            assert_int_equal(out.shape.d[0], n);
+            for (int64_t i = 0; i < n; i++)
+                assert_true(((float *)out.data)[i] == (float)(i * (i + i / (n / m))));
+            tc_graph_tensor_free(&out);
+        }
+    free_built(&b);
+}
+
 /* Zeros that the model joins to a row are elements: times infinity they are no number. */
 static void test_joined_zeros(void **state) {
     (void)state;
@@ -821,6 +862,7 @@ int main(void) {
         cmocka_unit_test(test_usable),
         cmocka_unit_test(test_names_with_commas),
         cmocka_unit_test(test_varying_divisor),
+        cmocka_unit_test(test_folded_and_back),
         cmocka_unit_test(test_joined_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
