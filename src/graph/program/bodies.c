@@ -10,8 +10,9 @@
  *
  * The state of a Loop is in one memory before, in and after all trips. It ends where sizes say that are known before the loop, so that they are
  * the same in all trips; in a dimension whose size changes from trip to trip it lies whole, since what is dense in one size is not in the
- * next. Who reads the state in the body may need more of it than who reads it afterwards, and then the trip before has to make that: a body
- * is asked again until the state ends where all of these agree. */
+ * next. Rows of trips end at plain sizes and at products of these, as who puts them behind each other reads sizes from memory. Who reads the
+ * state in the body may need more of it than who reads it afterwards, and then the trip before has to make that: a body is asked again until
+ * the state ends where all of these agree. */
 #include "graph/program/maker_int.h"
 
 #include <string.h>
@@ -39,13 +40,36 @@ static bool is_rows(const tc_graph_node *n, int k) {
     return n->op == TC_GRAPH_OP_LOOP && k > (int)tc_graph_attr_states(n);
 }
 
+/* Plain sizes alone are surely in memory. */
+static bool add_factors(const tc_expr *x, const tc_var **factor, int *n, int64_t *times) {
+    if (x->op == TC_OP_MUL)
+        return add_factors(x->args[0], factor, n, times) && add_factors(x->args[1], factor, n, times);
+    if (x->op == TC_OP_INT)
+        return !__builtin_mul_overflow(*times, x->u.i, times);
+    if (x->op != TC_OP_VAR || x->u.var->value || *n == TC_GRAPH_ROW_FACTORS)
+        return false;
+    factor[(*n)++] = x->u.var;
+    return true;
+}
+
+int tc_graph_maker_factors(const tc_var *size, const tc_var *factor[TC_GRAPH_ROW_FACTORS], int64_t *times) {
+    int n = 0;
+    *times = 1;
+    factor[0] = size;
+    if (!size->value)
+        return 1;
+    return add_factors(size->value, factor, &n, times) ? n : 0;
+}
+
 /* ---- around the bodies ---- */
 
 /* What a size of result k must be: known before the node, or, where that does not change how it lies while it is made, another result. */
 static bool may_end(const maker *m, const tc_graph_node *n, int k, int d, const tc_var *size) {
     bool late = n->op == TC_GRAPH_OP_IF || (is_rows(n, k) && d == 0);
-    if (is_rows(n, k) && d > 0 && size->value)
-        return false; /* who puts rows there reads sizes from memory, where only plain ones surely are */
+    const tc_var *factor[TC_GRAPH_ROW_FACTORS];
+    int64_t times;
+    if (is_rows(n, k) && d > 0 && tc_graph_maker_factors(size, factor, &times) == 0)
+        return false;
     return tc_graph_sized_knows(m->sized, size) || (late && result_of(n, tc_graph_sized_value(m->sized, size)) >= 0);
 }
 

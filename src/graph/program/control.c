@@ -184,13 +184,16 @@ static bool is_state(const loop *l, int slot) {
 /* Rows whose sizes vary lie densely, by a kernel that knows these. */
 static void put_row(maker *m, const loop *l, const tc_graph_value *v, const tc_var *const *size, int from, int to) {
     int64_t *params = TC_NEW_N(m->p->arena, int64_t, 2);
-    int *args = TC_NEW_N(m->p->arena, int, 4 + TC_GRAPH_MAX_DIMS), nargs = 3;
+    int *args = TC_NEW_N(m->p->arena, int, 4 + TC_GRAPH_MAX_DIMS * TC_GRAPH_ROW_FACTORS), nargs = 3;
     params[0] = tc_dtype_bytes(v->dtype);
-    for (int d = 0; d < v->shape.ndim; d++)
-        params[0] *= size[d] ? 1 : v->shape.d[d];
-    for (int d = 0; d < v->shape.ndim; d++)
-        if (size[d])
-            args[nargs++] = tc_graph_maker_slot(m, tc_graph_sized_value(m->sized, size[d]));
+    for (int d = 0; d < v->shape.ndim; d++) {
+        const tc_var *factor[TC_GRAPH_ROW_FACTORS];
+        int64_t times = v->shape.d[d];
+        int n = size[d] ? tc_graph_maker_factors(size[d], factor, &times) : 0;
+        params[0] *= times;
+        for (int i = 0; i < n; i++)
+            args[nargs++] = tc_graph_maker_slot(m, tc_graph_sized_value(m->sized, factor[i]));
+    }
     params[1] = nargs - 3;
     args[0] = tc_graph_maker_constant(m, "parameters", params, 2);
     args[1] = from;

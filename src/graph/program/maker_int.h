@@ -114,6 +114,9 @@ void tc_graph_maker_share(tc_graph_maker *m, int output);
 const tc_graph_inside *tc_graph_maker_inside(const tc_graph_maker *m, const tc_graph *body);
 /* Asks what a node with bodies reads, and in these everybody. */
 TC_NODISCARD tc_status tc_graph_maker_ask_bodies(tc_graph_maker *m, const tc_graph_node *n, tc_error *err);
+/* The sizes that the kernels of rows read from memory, of which the size is the product, times a number; 0: it is none, or has too many. */
+enum { TC_GRAPH_ROW_FACTORS = 4 };
+int tc_graph_maker_factors(const tc_var *size, const tc_var *factor[TC_GRAPH_ROW_FACTORS], int64_t *times);
 /* Where result k of n's body ends in there, and where in the memory that it has around it, in sizes that the body knows. False: there as
  * here. */
 bool tc_graph_maker_result_moves(tc_graph_maker *m, const tc_graph_node *n, int k, const tc_graph *body,
