@@ -214,13 +214,25 @@ static tc_status read_loop(loop *l, tc_error *err) {
     return TC_OK;
 }
 
-/* No trip is made: one is written out for the types of its results, and dropped as dead. */
+/* Made by nothing, for what is dropped as dead. */
+static tc_graph_value *of_type(const loop *l, tc_dtype t, const tc_graph_shape *shape) {
+    tc_graph *g = l->im->g;
+    return tc_graph_add_value(g, tc_graph_fresh_name(g, l->c.n->name), t, shape);
+}
+
+/* No trip is made: one is written out for the types of its results, and dropped as dead. Where there is nothing at the place of a first
+ * trip, as in what has no rows, it is that of a number that nobody knows. */
 static tc_status types_of_rows(loop *l, tc_graph_value ***last, tc_error *err) {
     tc_graph_value **args = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->nstate + 3);
+    tc_error again = {0};
     args[0] = number(l, TC_I64, 0);
     args[1] = number(l, TC_BOOL, 1);
     memcpy(args + 2, l->state, l->nstate * sizeof *args);
-    return trip(l, args, last, err);
+    tc_status s = trip(l, args, last, err);
+    if (s != TC_BAD_INPUT)
+        return s;
+    args[0] = of_type(l, TC_I64, &(tc_graph_shape){0});
+    return trip(l, args, last, &again) == TC_OK ? TC_OK : s;
 }
 
 static tc_status write_out_loop(loop *l, bool *open, tc_error *err) {
@@ -269,6 +281,11 @@ static tc_graph_value *element(loop *l, size_t k, int64_t i) {
     tc_graph_value *v = tc_graph_em_with_sizes(&l->e, tc_graph_em_blind(&l->e, s->in[k]), s->in[k], d, NULL);
     tc_graph_shape shape = v->shape;
     bool back = s->directions && s->directions[k];
+    if (s->length == 0) {
+        memmove(&shape.d[d], &shape.d[d + 1], sizeof shape.d[0] * (size_t)(shape.ndim - d - 1));
+        shape.ndim--;
+        return of_type(l, v->dtype, &shape);
+    }
     if (back && !l->limit.constant) { /* past its last trip, any */
         tc_graph_value *at = em_sub(&l->e, l->limit.value, number(l, TC_I64, i + 1));
         return tc_graph_em_gather(&l->e, TC_GRAPH_OP_GATHER, v, em_max(&l->e, at, number(l, TC_I64, 0)), d);
@@ -337,9 +354,8 @@ static tc_status read_scan(loop *l, tc_error *err) {
     l->scan->in = rest + l->nstate;
     l->state = tc_arena_dup(a, rest, (l->nstate + 1) * sizeof *rest);
     TC_TRY(scan_length(l, l->scan, err));
-    if (l->scan->length == 0)
-        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "it walks inputs without elements, which is not supported");
-    l->limit = (tc_graph_number){.value = l->scan->size, .most = l->scan->length, .constant = !l->scan->size};
+    l->limit =
+        (tc_graph_number){.value = l->scan->size, .most = l->scan->length, .constant = !l->scan->size || l->scan->length == 0};
     TC_TRY(l->e.status);
     if (l->scan->size && (l->scan->fill || l->scan->batch))
         return tc_refuse(err, TC_ERROR_UNSUPPORTED, "the size of its inputs depends on data, which is not supported at opset 8");

@@ -1,10 +1,12 @@
 /* If and Loop where sizes vary: at each size they give what the graph made for that size gives, from memory in which everything past the sizes
  * is no number, and they compute and copy only as much as the sizes ask for. */
+#include <dlfcn.h>
+
 #include "graph/lower_common.h"
 #include "graph/ops/ops.h"
 #include "graph/saved/saved.h"
 
-enum { MOST = 31, MAX_INPUTS = 6, MAX_OUT = 4, WIDE = 4, MANY = 40, LIBRARY = 13 };
+enum { MOST = 31, MAX_INPUTS = 6, MAX_OUT = 4, MAX_SIZES = 8, WIDE = 4, MANY = 40, LIBRARY = 13, POISON = 0xff };
 
 /* ---- models ---- */
 
@@ -368,6 +370,26 @@ static tc_graph_writer *growing(void) {
     return w;
 }
 
+/* States and rows whose first size is a product. */
+static tc_graph_writer *of_products(void) {
+    tc_graph_writer *w = network("b"), *t = trip_of("h");
+    static int64_t flat[2] = {-1, WIDE};
+    tc_graph_writer_weight(w, "flat", i64_tensor((tc_graph_shape)DIMS(2), flat));
+    tc_graph_writer_node(w, "Reshape", "", "b,flat", "x");
+    tc_graph_writer_node(t, "MatMul", "", "h,w", "p");
+    tc_graph_writer_node(t, "Tanh", "", "p", "q");
+    tc_graph_writer_node(t, "Add", "", "q,x", "h1");
+    tc_graph_writer_node(t, "Mul", "", "q,h", "row");
+    returns(t, "h1");
+    returns(t, "row");
+    loop(w, "many,,x", "y,all", t);
+    tc_graph_writer_node(w, "ReduceSum", "", "all,first", "sum");
+    tc_graph_writer_int(w, "keepdims", 0);
+    returns(w, "sum");
+    returns(w, "all");
+    return w;
+}
+
 /* Along one size, of rows of another. */
 static tc_graph_writer *scanned(void) {
     tc_graph_writer *w = network("bg"), *t = body("trip");
@@ -441,13 +463,14 @@ static const model models[] = {
     {"reshaped", reshaped, 0, 8},
     {"found rows", found_rows, 0, 3},
     {"steady", steady, 0, 8},
-    {"steps", steps, 1, 8},
+    {"steps", steps, 0, 8},
     {"swapped", swapped, 1, 0},
     {"until", until, 0, 8},
     {"growing", growing, 0, 8},
+    {"of products", of_products, 0, 8},
     {"branches in trips", branches_in_trips, 0, 8},
-    {"scanned", scanned, 1, 10},
-    {"loop in loop", loop_in_loop, 1, 64},
+    {"scanned", scanned, 0, 10},
+    {"loop in loop", loop_in_loop, 0, 64},
     {"lstm", lstm, 1, 10},
     {"gru", gru, 1, 10},
     {"rnn", rnn, 1, 10},
@@ -458,11 +481,13 @@ typedef struct varying {
     tc_graph *graph, *passed;
     tc_graph_program *program;
     tc_graph_model *built;
+    void *source; /* a library of its C source */
+    int32_t (*run)(const void *const *in, void *const *out);
 } varying;
 
 static bool has_two_sizes(const model *of) {
-    return of->make == reshaped || of->make == found_rows || of->make == scanned || of->make == lstm || of->make == gru ||
-           of->make == rnn;
+    return of->make == reshaped || of->make == found_rows || of->make == scanned || of->make == of_products || of->make == lstm ||
+           of->make == gru || of->make == rnn;
 }
 
 static tc_graph *imported(const model *of, int64_t least, int64_t most) {
@@ -472,6 +497,19 @@ static tc_graph *imported(const model *of, int64_t least, int64_t most) {
     tc_graph *g;
     assert_ok(tc_graph_import(SCRATCH("varying_control.onnx"), &o, &g, err));
     return g;
+}
+
+static void open_source(varying *v) {
+    assert_ok(tc_graph_model_save(v->built, SCRATCH("varying_control.c"), "model", err));
+    assert_int_equal(system("cc -std=c17 -O0 -Wall -Wextra -Werror -fPIC -shared " SCRATCH("varying_control.c") " -o " SCRATCH(
+                         "varying_control_c.so") " -lm"),
+                     0);
+    v->source = dlopen(SCRATCH("varying_control_c.so"), RTLD_NOW | RTLD_LOCAL);
+    void *run = v->source ? dlsym(v->source, "model_run") : NULL;
+    assert_non_null(run);
+    memcpy(&v->run, &run, sizeof run);
+    remove(SCRATCH("varying_control.c"));
+    remove(SCRATCH("varying_control_c.so"));
 }
 
 static varying open_varying(const model *of) {
@@ -488,10 +526,12 @@ static varying open_varying(const model *of) {
     assert_ok(tc_target_parse("native", &t, err));
     assert_ok(tc_graph_model_build(v.program, &(tc_graph_build_options){.target = t, .threads = 1}, &v.built, err));
     tc_target_free(t);
+    open_source(&v);
     return v;
 }
 
 static void close_varying(varying *v) {
+    dlclose(v->source);
     tc_graph_model_free(v->built);
     tc_graph_program_free(v->program);
     tc_graph_free(v->passed);
@@ -528,6 +568,54 @@ static void run_library_of(const varying *v, const tc_graph_tensor *in, tc_graph
     tc_graph_model_free(m);
 }
 
+static int64_t size_of(const char *name, int64_t n) {
+    return strcmp(name, "n") == 0 ? n : 1 + n % 3;
+}
+
+/* To the sizes of the run; nothing is written past them. */
+static void trim(const varying *v, int k, void *const *outs, tc_graph_tensor *t) {
+    const tc_graph_program *p = v->program;
+    const uint8_t *data = t->data;
+    size_t room = tc_graph_tensor_bytes(t);
+    tc_graph_shape s = t->shape;
+    for (int d = 0; d < s.ndim; d++)
+        if (p->out[k].extent[d])
+            s.d[d] = *(const int64_t *)outs[p->out[k].extent[d]];
+    if (!p->out[k].is_dense) {
+        tc_graph_tensor_trim(t, &s);
+        return;
+    }
+    t->shape = s;
+    for (size_t i = tc_graph_tensor_bytes(t); i < room; i++)
+        assert_int_equal(data[i], POISON);
+}
+
+/* As programs call C source: sizes behind the inputs, and behind the outputs. */
+static void run_source(const varying *v, int64_t n, const tc_graph_tensor *in, tc_graph_tensor *out) {
+    const tc_graph_model *m = v->built;
+    int64_t given[MAX_SIZES], more[MAX_SIZES];
+    const void *ins[MAX_INPUTS + MAX_SIZES];
+    void *outs[MAX_OUT + MAX_SIZES];
+    int nin = m->rules.nin, nout = (int)(v->graph->outputs.len - v->graph->nsizes);
+    assert_true(m->rules.nsize <= MAX_SIZES && m->nout - nout <= MAX_SIZES);
+    for (int i = 0; i < nin; i++)
+        ins[i] = in[i].data;
+    for (int k = 0; k < m->rules.nsize; k++) {
+        given[k] = size_of(m->rules.size[k].name, n);
+        ins[nin + k] = &given[k];
+    }
+    for (int k = 0; k < m->nout; k++) {
+        if (k < nout) {
+            assert_ok(tc_graph_tensor_alloc(&out[k], m->out[k].dtype, &m->out[k].shape, err));
+            memset(out[k].data, POISON, tc_graph_tensor_bytes(&out[k]));
+        }
+        outs[k] = k < nout ? out[k].data : &more[k - nout];
+    }
+    assert_int_equal(v->run(ins, outs), 0);
+    for (int k = 0; k < nout; k++)
+        trim(v, k, outs, &out[k]);
+}
+
 /* Returns the work of the interpreter. */
 static double expect_same(const varying *v, int64_t n, int flags) {
     tc_graph *fixed = imported(v->of, n, n);
@@ -543,6 +631,8 @@ static double expect_same(const varying *v, int64_t n, int flags) {
     expect_equal(v, nout, want, got, "interpreted", n, flags);
     assert_ok(tc_graph_model_run(v->built, in, got, err));
     expect_equal(v, nout, want, got, "compiled", n, flags);
+    run_source(v, n, in, got);
+    expect_equal(v, nout, want, got, "C source", n, flags);
     if (n == LIBRARY && flags == 3) {
         run_library_of(v, in, got);
         expect_equal(v, nout, want, got, "library", n, flags);
