@@ -37,6 +37,8 @@ static void print_limit(const json_t *l) {
         printf(" a multiple of %lld", tc_cli_number(l, "multiple"));
     if (json_object_get(l, "by"))
         printf(" a multiple of %s", tc_cli_text(json_object_get(l, "by"), "text"));
+    if (json_object_get(l, "same"))
+        printf(" %s", tc_cli_text(json_object_get(l, "same"), "text"));
     if (json_object_get(l, "what"))
         printf(", for %s", tc_cli_text(l, "what"));
     putchar('\n');

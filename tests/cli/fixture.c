@@ -99,6 +99,21 @@ static void divided(const char *path) {
     save(w, path);
 }
 
+/* y = relu(x twice + t three times), so n * 2 must be m * 3. */
+static void equal(const char *path) {
+    tc_graph_writer *w = tc_graph_writer_new("fixture", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "n");
+    tc_graph_writer_input(w, "t", TC_F32, "m");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_node(w, "Concat", "twice", "x,x", "xx");
+    tc_graph_writer_int(w, "axis", 0);
+    tc_graph_writer_node(w, "Concat", "thrice", "t,t,t", "ttt");
+    tc_graph_writer_int(w, "axis", 0);
+    tc_graph_writer_node(w, "Add", "meet", "xx,ttt", "h");
+    tc_graph_writer_node(w, "Relu", "positive", "h", "y");
+    save(w, path);
+}
+
 /* y is p with relu(x) behind it. */
 static void cache(const char *path) {
     char past[32];
@@ -191,6 +206,7 @@ static int models(const char *dir) {
     dense(in(dir, "symbolic.onnx"), "batch");
     joined(in(dir, "joined.onnx"));
     divided(in(dir, "divided.onnx"));
+    equal(in(dir, "equal.onnx"));
     cache(in(dir, "cache.onnx"));
     unknown_operator(in(dir, "operator.onnx"));
     unknown_attribute(in(dir, "attribute.onnx"));

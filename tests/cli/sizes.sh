@@ -63,6 +63,18 @@ ok "$TCTUNE" bench --model d.so --repeats 3
 says "d.so over n" "d.so over parts"
 refused 2 'n is 7|multiple of parts, which is 2' "$TCTUNE" run --model d.so --at n=7 --at parts=2
 
+# ---- sizes that must be equal, of which none makes the other ----
+ok "$TCTUNE" build --model "$models/equal.onnx" --untuned --threads 1 --shape n=1..16 --shape m=1..16 -o e.so
+ok "$TCTUNE" show --model e.so
+says "n = 2..15" "m = 2..10" "n * 2 is m * 3, for node 'meet' (Add): dimension 0 of 'xx' and dimension 0 of 'ttt'"
+ok "$TCTUNE" run --model e.so --at n=9
+says "y: f32[18]"
+ok "$TCTUNE" run --model e.so
+says "y: f32[30]"
+ok "$TCTUNE" bench --model e.so --repeats 3
+says "e.so over m" " 6   4 " "15  10 "
+refused 2 "node 'meet'|n * 2 is 14 (n is 7)|m * 3 is 12 (m is 4)" "$TCTUNE" run --model e.so --at n=7 --at m=4
+
 # ---- a picture of it: one point for each of the table's ----
 cp s.so 'a&b<c.so'
 ok "$TCTUNE" bench --model 'a&b<c.so' --repeats 3 --plot one.svg

@@ -305,11 +305,11 @@ static bool leaves_one(const tc_graph_sizes *s, const tc_expr *a, const tc_expr 
 
 /* y is no other size than those with which times * units of it, and the rest, are within the range. False: it has none. */
 static bool narrow_to(const tc_graph_sizes *s, tc_graph_size_symbol *y, tc_ival range, tc_ival rest, int64_t times) {
-    if (!tc_ival_bounded(range) || !tc_ival_bounded(rest))
+    tc_ival left = tc_ival_add(range, tc_ival_scale(rest, -1)), units = times < 0 ? tc_ival_scale(left, -1) : left;
+    int64_t by = times < 0 ? -times : times;
+    if (!tc_ival_bounded(left))
         return true;
-    int64_t lo = range.lo - rest.hi, hi = range.hi - rest.lo, by = times < 0 ? -times : times;
-    tc_ival units =
-        times > 0 ? (tc_ival){tc_ceil_div(lo, by), tc_floor_div(hi, by)} : (tc_ival){tc_ceil_div(-hi, by), tc_floor_div(-lo, by)};
+    units = (tc_ival){tc_ceil_div(units.lo, by), tc_floor_div(units.hi, by)};
     tc_ival own = {y->now.lo / y->multiple, y->now.hi / y->multiple};
     units = tc_ival_meet(units, own); /* so that the multiples do not overflow */
     return units.lo <= units.hi && narrow(s, y, (tc_ival){units.lo * y->multiple, units.hi * y->multiple});
