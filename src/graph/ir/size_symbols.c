@@ -269,16 +269,6 @@ static bool are_equated(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
     return false;
 }
 
-tc_graph_meeting tc_graph_sizes_meet(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
-    if (tc_expr_any(a, tc_graph_sizes_is_other_variable, s) || tc_expr_any(b, tc_graph_sizes_is_other_variable, s))
-        return TC_GRAPH_SIZES_EQUAL;
-    const tc_expr *apart = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_SUB, a, b));
-    if ((apart->op == TC_OP_INT && apart->u.i == 0) || are_equated(s, a, b))
-        return TC_GRAPH_SIZES_EQUAL;
-    s->again = bound(s, a, b) || bound(s, b, a) || define(s, a, b) || define(s, b, a) || solve(s, a, b) || solve(s, b, a);
-    return s->again ? TC_GRAPH_SIZES_RELATED : TC_GRAPH_SIZES_DIFFER;
-}
-
 /* ---- where neither is free ---- */
 
 /* False: there are no integers with which it is 0. */
@@ -318,9 +308,10 @@ static bool narrow_to(const tc_graph_sizes *s, tc_graph_size_symbol *y, tc_ival 
 /* x is within the range in every run, so no size is that contradicts it whatever the others are. False: of a symbol none is left. */
 static bool fit(const tc_graph_sizes *s, const tc_expr *x, tc_ival range) {
     tc_affine sum;
+    bool is_sum = tc_te_affine(s->ctx, x, s->sure, &sum); /* before a symbol in it has one value, and is none any more */
     assume(s, x, TC_OP_GE, tc_i64(s->ctx, range.lo));
     assume_most(s, x, range.hi);
-    if (!tc_te_affine(s->ctx, x, s->sure, &sum))
+    if (!is_sum)
         return true;
     for (size_t i = 0; i < s->symbols.len; i++) {
         tc_graph_size_symbol *y = &s->symbols.data[i];
@@ -361,6 +352,35 @@ bool tc_graph_sizes_equate(tc_graph_sizes *s, const char *what, const tc_expr *a
             ((tc_graph_size_limit){.x = a, .same = b, .least = INT64_MIN, .most = INT64_MAX, .multiple = 1, .what = what}));
     s->again = true;
     return true;
+}
+
+/* ---- meeting ---- */
+
+static bool has_equated(const tc_graph_sizes *s) {
+    for (size_t i = 0; i < s->limits.len; i++)
+        if (s->limits.data[i].same)
+            return true;
+    return false;
+}
+
+/* They are the same. Another relation may have left one of them fewer sizes since. */
+static tc_graph_meeting meet_equal(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
+    if (tc_te_bounds(a, s->sure).hi == tc_te_bounds(b, s->sure).hi)
+        return TC_GRAPH_SIZES_EQUAL;
+    s->again = fit_each_other(s, a, b);
+    return s->again ? TC_GRAPH_SIZES_RELATED : TC_GRAPH_SIZES_DIFFER;
+}
+
+tc_graph_meeting tc_graph_sizes_meet(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
+    if (tc_expr_any(a, tc_graph_sizes_is_other_variable, s) || tc_expr_any(b, tc_graph_sizes_is_other_variable, s))
+        return TC_GRAPH_SIZES_EQUAL;
+    const tc_expr *apart = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_SUB, a, b));
+    if (are_equated(s, a, b))
+        return meet_equal(s, a, b);
+    if (apart->op == TC_OP_INT && apart->u.i == 0)
+        return has_equated(s) ? meet_equal(s, a, b) : TC_GRAPH_SIZES_EQUAL;
+    s->again = bound(s, a, b) || bound(s, b, a) || define(s, a, b) || define(s, b, a) || solve(s, a, b) || solve(s, b, a);
+    return s->again ? TC_GRAPH_SIZES_RELATED : TC_GRAPH_SIZES_DIFFER;
 }
 
 /* ---- text ---- */

@@ -568,9 +568,14 @@ static bool is_right_at(const tc_graph_size_rules *r, const int64_t *size, int k
     return right;
 }
 
-/* Sums are limited from above: what is right at some size is so at smaller ones, but for those that leave a sum too small. */
+/* Sums are limited from above: what is right at some size is so at smaller ones, but for those that leave a sum too small. Where sizes fit
+ * only together, the largest are tried each. */
 int64_t tc_graph_size_rules_most(const tc_graph_size_rules *r, const int64_t *size, int k) {
+    enum { MOST_LOOKED_AT = 32 };
     int64_t step = tc_graph_size_rules_step(r, k), low = least_of(r, k) / step, high = r->size[k].most / step;
+    for (int64_t n = high; n > low && high - n < MOST_LOOKED_AT && go_together(r); n--)
+        if (is_right_at(r, size, k, n * step))
+            return n * step;
     if (!is_right_at(r, size, k, low * step))
         return is_right_at(r, size, k, 0) ? 0 : -1;
     for (int64_t n = high; low < high; n = low + (high - low + 1) / 2) {

@@ -686,6 +686,56 @@ static void test_neither_is_free(void **state) {
     tc_graph_free(g);
 }
 
+static void repeated(tc_graph_writer *w, const char *list, const char *to) {
+    tc_graph_writer_node(w, "Concat", "", list, to);
+    tc_graph_writer_int(w, "axis", 0);
+}
+
+/* n + m, 2 k and 3 j: what one leaves the second is left of the first as well. */
+static void test_three_equal(void **state) {
+    (void)state;
+    tc_graph_writer *w = tc_graph_writer_new("three", 17);
+    tc_graph_writer_input(w, "a", TC_F32, "n");
+    tc_graph_writer_input(w, "b", TC_F32, "m");
+    tc_graph_writer_input(w, "c", TC_F32, "k");
+    tc_graph_writer_input(w, "d", TC_F32, "j");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    repeated(w, "a,b", "ab");
+    repeated(w, "c,c", "cc");
+    repeated(w, "d,d,d", "ddd");
+    tc_graph_writer_node(w, "Add", "first", "ab,cc", "s");
+    tc_graph_writer_node(w, "Add", "second", "cc,ddd", "t");
+    tc_graph_writer_node(w, "Mul", "third", "ddd,ab", "u");
+    tc_graph_writer_node(w, "Sub", "", "s,t", "v");
+    tc_graph_writer_node(w, "Add", "", "u,v", "y");
+    tc_graph_binding dims[] = {range("n", 1, 6, 1), range("m", 1, 6, 1), range("k", 1, 5, 1), range("j", 1, 4, 1)};
+    tc_graph *g = import_ok(w, dims, TC_LEN(dims));
+    assert_int_equal(g->outputs.data[0].value->shape.d[0], 6); /* of 3, 6, 9, 12 and 2, 4, 6, 8, 10 nothing else is left */
+    expect_symbol(g, "k", 3, 3, false);
+    tc_arena *a = tc_arena_new();
+    tc_graph_size_rules r;
+    int64_t most[4];
+    tc_graph_size_rules_of(g, a, &r);
+    assert_ok(tc_graph_size_rules_largest(&r, most, err));
+    assert_int_equal(most[0] + most[1], 6);
+    tc_arena_free(a);
+    tc_graph_tensor out;
+    for (int64_t n = 1; n <= 5; n++) {
+        tc_graph_tensor in[] = {counted((tc_graph_shape)DIMS(n)), counted((tc_graph_shape)DIMS(6 - n)),
+                                counted((tc_graph_shape)DIMS(3)), counted((tc_graph_shape)DIMS(2))};
+        assert_ok(tc_graph_eval(g, in, &out, err));
+        for (int64_t i = 0; i < 6; i++) {
+            float ab = (float)(i < n ? i : i - n), d = (float)(i % 2);
+            assert_true(((float *)out.data)[i] == d * ab + ab - d);
+        }
+        tc_graph_tensor_free(&out);
+        in[0].shape.d[0] = n + 1;
+        if (n < 5)
+            assert_fails(TC_BAD_INPUT, tc_graph_eval(g, in, &out, err), "must be equal, but", "is 7", "is 6");
+    }
+    tc_graph_free(g);
+}
+
 /* What is the same as another size may be what a third one is made of. */
 static void test_equal_and_made_of(void **state) {
     (void)state;
@@ -852,6 +902,7 @@ int main(void) {
         cmocka_unit_test(test_quotient),
         cmocka_unit_test(test_same_and_fixed),
         cmocka_unit_test(test_neither_is_free),
+        cmocka_unit_test(test_three_equal),
         cmocka_unit_test(test_equal_and_made_of),
         cmocka_unit_test(test_meets_fixed),
         cmocka_unit_test(test_inner_dimension),
