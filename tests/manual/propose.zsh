@@ -1,5 +1,5 @@
 # What the completion of zsh proposes for a line, one a line: propose.zsh FOLDER LINE. Another zsh, on a terminal of its own, completes it
-# and lists what it found.
+# and lists what it found. What completions there are is read once, and kept in $ZDOTDIR for the next line.
 zmodload zsh/zpty
 zpty shell zsh -f -i
 run() { zpty -w shell "$1" }
@@ -13,7 +13,7 @@ until_mark() {
     print -r -- $all
 }
 run "PS1= PS2= RPS1=; unsetopt zle_bracketed_paste 2>/dev/null; unset zle_bracketed_paste; stty -echo; fpath=(${(q)1} \$fpath)"
-run 'autoload -Uz compinit; compinit -u -D; zstyle ":completion:*" completer _complete'
+run 'autoload -Uz compinit; compinit -u -C; zstyle ":completion:*" completer _complete'
 run 'zstyle ":completion:*" list-grouped false; zstyle ":completion:*" verbose false; zstyle ":completion:*" insert-tab false'
 # The words are caught where they are handed to the shell.
 run 'compadd() {
