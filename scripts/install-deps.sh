@@ -64,11 +64,17 @@ if $list; then
     exit 0
 fi
 
+installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p')
 missing=
 for package in $packages; do
-    if [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)" != installed ]; then
-        missing="$missing $package"
-    fi
+    case "
+$installed
+" in
+        *"
+$package
+"*) ;;
+        *) missing="$missing $package" ;;
+    esac
 done
 [ -n "$missing" ] || exit 0
 
