@@ -234,8 +234,8 @@ elif room 1 "the ABI of libtctune"; then
     check "the ABI of libtctune" tests/api/abi/run build/release
     check "that changes of the ABI are seen" tests/api/abi/test
 fi
-! room 3 "large networks" || suite "large networks" release -L long
-if room 12 "the other tests under sanitizers"; then
+! room 5 "large networks, and more CPUs" || suite "large networks, more CPUs, clocks that leap, and interrupts" release -L long
+if room 15 "the other tests under sanitizers"; then
     build dev
     suite "the other tests under sanitizers" dev -L "cli|release|slow"
 fi

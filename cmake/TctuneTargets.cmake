@@ -43,7 +43,7 @@ endfunction()
 
 # tctune_test(<name> SOURCES a.c ... [DEPS ...] [ARGS ...] [LABELS unit] [ENV A=b ...] [DEFINES ...] [SERIAL])
 # Labels: `unit` tests run under sanitizers, and in the release build in ./test.sh --full; `release` ones, whose time goes by in LLVM, in
-# compilers or in waiting for measured kernels, and `slow` ones, which take a minute under sanitizers, the other way round; and `long`
+# compilers or in waiting for measured kernels, and `slow` ones, which take long under sanitizers, the other way round; and `long`
 # ones run there alone.
 # makes the program test_<name> and the CTest test <name>. It runs in the folder of its CMakeLists.txt, so inputs beside it are found by
 # their plain names; TCTUNE_TEST_DIR and TCTUNE_TEST_TMP are that folder and one for scratch files. ARGS go to the program.
