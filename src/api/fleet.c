@@ -1,13 +1,14 @@
 /* Fleets (include/tctune/fleet.h). */
 #include "api/fleet_int.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include "fleet/orders.h"
 #include "fleet/team/follow.h"
 #include "fleet/worker/serve.h"
 #include "measure/machine/caches.h"
-#include "measure/machine/peak.h"
+#include "measure/machine/rates.h"
 #include "support/log.h"
 #include "support/system/emulation.h"
 
@@ -56,14 +57,49 @@ tc_status api_fleet_join(const tctune_fleet *given, const char *work, const char
     return TC_OK;
 }
 
+/* Theirs, unless one was asked for. */
+static tc_status take_target(const api_measured_by *by, const tc_fleet *f, tc_target **target, tc_error *err) {
+    double gflops;
+    int64_t last;
+    if (!by->target && !by->threads) {
+        tc_target_free(*target);
+        *target = NULL;
+        TC_TRY(api_target(tc_fleet_target(f), tc_fleet_threads(f), target, err));
+    }
+    tc_fleet_machine(f, &gflops, &last);
+    (*target)->native = false;
+    (*target)->machine.l3 = last > 0 ? last : (*target)->machine.l3;
+    return TC_OK;
+}
+
+tc_status api_fleet_target(const api_measured_by *by, tc_target **target, tc_fleet **fleet, tc_error *err) {
+    int threads = by->threads ? by->threads : by->usual_threads;
+    *fleet = NULL;
+    *target = NULL;
+    if (!by->fleet)
+        return api_target_here(by->target, threads, target, err);
+    TC_TRY(api_target(by->target, threads, target, err));
+    TC_TRY(api_fleet_join(by->fleet, by->work, by->database, *target, fleet, err));
+    if (*fleet)
+        return take_target(by, *fleet, target, err);
+    tc_target_free(*target);
+    *target = NULL;
+    return api_target_here(by->target, threads, target, err);
+}
+
+const char *api_fleet_once(tc_arena *a, const char *what) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return tc_arena_printf(a, "%s\n%ld\n%lld.%09ld", what, (long)getpid(), (long long)now.tv_sec, now.tv_nsec);
+}
+
 /* ---- workers ---- */
 
 /* What tuners go by who are elsewhere. */
-static void measure_machine(const tc_target *t, tc_fleet_serve_options *o) {
-    enum { TIMES = 3 }; /* something else may run during one */
+static void measure_machine(const tc_target *t, tc_meas_rates *rates, tc_fleet_serve_options *o) {
     tc_meas_caches caches = tc_meas_known_caches(&t->machine);
-    for (int i = 0; i < TIMES; i++)
-        o->gflops = TC_MAX(o->gflops, tc_meas_measure_fma(t->machine.cores, tc_meas_peak_seconds(0.1)));
+    *rates = tc_meas_measure_rates(t, &caches);
+    o->rates = rates;
     o->gbytes = caches.memory_gbs;
     o->last_cache = caches.last;
 }
@@ -72,6 +108,7 @@ static tc_status serve(const tctune_worker_options *options, tc_error *err) {
     tctune_worker_options o;
     tctune_fleet fleet;
     tc_target *t;
+    tc_meas_rates rates;
     volatile int never = 0;
     TC_TRY(API_OPTIONS(o, options, err));
     TC_TRY(check(o.fleet, &fleet, err));
@@ -87,7 +124,7 @@ static tc_status serve(const tctune_worker_options *options, tc_error *err) {
                                  .stop = o.stop ? o.stop : &never,
                                  .ready = o.ready,
                                  .user = o.user};
-    measure_machine(t, &so);
+    measure_machine(t, &rates, &so);
     tc_status s = tc_fleet_serve(&so, err);
     tc_target_free(t);
     return s;

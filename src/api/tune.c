@@ -96,28 +96,17 @@ static tc_status read_options(const tctune_tune_options *o, tctune_session *s, t
     return read_words(o, &s->o, err);
 }
 
-/* Where others measure, theirs unless a target is named. */
 static tc_status open_target(const tctune_tune_options *o, tctune_session *s, tc_error *err) {
-    if (!o->fleet)
-        return api_target_here(o->target, o->threads, &s->target, err);
-    TC_TRY(api_target(o->target, o->threads, &s->target, err));
-    TC_TRY(api_fleet_join(o->fleet, o->database, o->database, s->target, &s->fleet, err));
-    if (s->fleet && (o->target || o->threads))
-        return TC_OK;
-    tc_target_free(s->target);
-    s->target = NULL;
-    if (!s->fleet)
-        return api_target_here(o->target, o->threads, &s->target, err);
-    return api_target(tc_fleet_target(s->fleet), tc_fleet_threads(s->fleet), &s->target, err);
+    api_measured_by by = {
+        .fleet = o->fleet, .work = o->database, .database = o->database, .target = o->target, .threads = o->threads};
+    return api_fleet_target(&by, &s->target, &s->fleet, err);
 }
 
-/* The machine that is tuned for is not this one: last cache and peak are those of the workers. */
-static void take_machine(tctune_session *s) {
+/* The machine that is tuned for is not this one: its peak is that of the workers. */
+static void take_peak(tctune_session *s) {
     double gflops;
     int64_t last;
     tc_fleet_machine(s->fleet, &gflops, &last);
-    s->target->native = false;
-    s->target->machine.l3 = last > 0 ? last : s->target->machine.l3;
     s->o.peak_gflops = s->o.measure.mode == TC_MEAS_SIMULATED ? 0 : gflops;
 }
 
@@ -135,7 +124,7 @@ static tc_status open_session(tctune_work *work, const tctune_tune_options *opti
     TC_TRY(open_target(&o, s, err));
     TC_TRY(read_options(&o, s, err));
     if (s->fleet)
-        take_machine(s);
+        take_peak(s);
     TC_TRY(tc_graph_search_new(work->w, &s->search, err));
     TC_TRY(tc_tune_start_records(o.start_from, api_length(o.start_from), &s->o.library, err));
     return tc_meas_db_open(o.database, TC_MEAS_DB_WRITE, &s->db, err);

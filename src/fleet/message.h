@@ -6,6 +6,7 @@
 
 #include "fleet/scale.h"
 #include "measure/carrier.h"
+#include "measure/machine/rates.h"
 #include "support/strbuf.h"
 
 enum {
@@ -104,12 +105,13 @@ typedef struct tc_fleet_worker {
     const char *state; /* a word: TC_FLEET_SERVING, or why it takes no jobs: "draining", "quarantined" */
     const char *why;   /* it is not serving; "" */
     int threads;
-    int64_t jobs;          /* that it has answered */
-    int64_t l1, l2, l3;    /* bytes: data caches, as the target's machine has them */
-    double gflops, gbytes; /* a second: multiply-adds, and reading memory, at best, with all its threads */
-    double load;           /* of the machine in the last minute */
-    double reference;      /* seconds of the reference kernel (serve.h): the median lately */
-    double spread;         /* of that: the width of the middle half over the median */
+    int64_t jobs;        /* that it has answered */
+    int64_t l1, l2, l3;  /* bytes: data caches, as the target's machine has them */
+    double gbytes;       /* a second: reading memory, at best, with all its threads */
+    tc_meas_rates rates; /* as they were when it began; of an older tctune's the multiply-adds alone */
+    double load;         /* of the machine in the last minute */
+    double reference;    /* seconds of the reference kernel (serve.h): the median lately */
+    double spread;       /* of that: the width of the middle half over the median */
     bool busy;
     double age; /* seconds since it last said so; not sent */
 } tc_fleet_worker;

@@ -13,6 +13,9 @@ enum { MESSAGE = 4096 /* bytes of a message at most */ };
 /* Stands for a deviation that no number is large enough for. */
 #define HUGE_ERROR 1e300
 
+/* Of operations or bytes a second, in thousands of millions. */
+#define MOST_RATE 1e9
+
 /* ---- writing ---- */
 
 static json_t *record_of(const tc_record *r) {
@@ -57,6 +60,22 @@ void tc_fleet_result_write(const tc_fleet_result *r, tc_strbuf *out) {
     fleet_end(o, out);
 }
 
+/* Beside the multiply-adds, which stand for themselves. */
+static json_t *rates_of(const tc_meas_rates *r) {
+    json_t *o = json_object(), *units = json_object(), *footprints = json_array();
+    for (int i = 0; i < TC_NINTRINSICS; i++)
+        if (r->peak.unit_gops[i] > 0)
+            json_object_set_new(units, tc_intrinsic_row((tc_intrinsic_id)i)->text, json_real(r->peak.unit_gops[i]));
+    for (int i = 0; i < r->n; i++)
+        json_array_append_new(footprints, json_pack("{s:I, s:f, s:f}", "bytes", (json_int_t)r->at[i].bytes, "read_gbytes",
+                                                    r->at[i].read_gbs, "triad_gbytes", r->at[i].triad_gbs));
+    fleet_put_text(o, "isa", r->peak.isa ? r->peak.isa : "");
+    json_object_set_new(o, "triad_gbytes", json_real(r->peak.triad_gbs));
+    json_object_set_new(o, "units", units);
+    json_object_set_new(o, "footprints", footprints);
+    return o;
+}
+
 void tc_fleet_worker_write(const tc_fleet_worker *w, tc_strbuf *out) {
     json_t *o = fleet_begin("worker");
     fleet_put_text(o, "name", w->name);
@@ -71,8 +90,9 @@ void tc_fleet_worker_write(const tc_fleet_worker *w, tc_strbuf *out) {
     json_object_set_new(o, "l1", json_integer(w->l1));
     json_object_set_new(o, "l2", json_integer(w->l2));
     json_object_set_new(o, "l3", json_integer(w->l3));
-    json_object_set_new(o, "gflops", json_real(w->gflops));
+    json_object_set_new(o, "gflops", json_real(w->rates.peak.f32_gflops));
     json_object_set_new(o, "gbytes", json_real(w->gbytes));
+    json_object_set_new(o, "rates", rates_of(&w->rates));
     json_object_set_new(o, "load", json_real(w->load));
     json_object_set_new(o, "reference", json_real(w->reference));
     json_object_set_new(o, "spread", json_real(w->spread));
@@ -177,12 +197,50 @@ tc_status tc_fleet_result_read(const char *text, size_t n, tc_arena *a, tc_fleet
     return fleet_outcome(&r);
 }
 
+static void read_units(fleet_reader *r, const json_t *o, tc_meas_peak *out) {
+    const json_t *units = json_object_get(o, "units");
+    if (!json_is_object(units))
+        spoil(r, "its units are no object");
+    for (int i = 0; i < TC_NINTRINSICS; i++) { /* those that only another tctune knows are left out */
+        const char *name = tc_intrinsic_row((tc_intrinsic_id)i)->text;
+        if (json_object_get(units, name))
+            out->unit_gops[i] = fleet_real(r, units, name, 0, MOST_RATE);
+    }
+}
+
+static void read_footprints(fleet_reader *r, const json_t *o, tc_meas_rates *out) {
+    size_t n;
+    const json_t *all = fleet_list(r, o, "footprints", 0, TC_MEAS_RATES, &n);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *x = json_array_get(all, i);
+        out->at[i] = (tc_meas_stream){.bytes = fleet_whole(r, x, "bytes", i ? out->at[i - 1].bytes + 1 : 1, INT64_MAX - 1),
+                                      .read_gbs = fleet_real(r, x, "read_gbytes", 0, MOST_RATE),
+                                      .triad_gbs = fleet_real(r, x, "triad_gbytes", 0, MOST_RATE)};
+    }
+    out->n = (int)n;
+}
+
+/* Workers of an older tctune leave the object out. */
+static void read_rates(fleet_reader *r, const json_t *o, tc_fleet_worker *out) {
+    const json_t *rates = json_object_get(o, "rates");
+    tc_meas_peak *p = &out->rates.peak;
+    p->f32_gflops = fleet_real(r, o, "gflops", 0, MOST_RATE);
+    p->threads = out->threads;
+    p->isa = "";
+    if (!rates)
+        return;
+    p->isa = fleet_text(r, rates, "isa", (fleet_text_limits){.most = TC_FLEET_NAME, .may_be_empty = true});
+    p->triad_gbs = fleet_real(r, rates, "triad_gbytes", 0, MOST_RATE);
+    read_units(r, rates, p);
+    read_footprints(r, rates, &out->rates);
+}
+
 static void read_machine(fleet_reader *r, const json_t *o, tc_fleet_worker *out) {
     out->l1 = fleet_whole(r, o, "l1", 0, INT64_MAX);
     out->l2 = fleet_whole(r, o, "l2", 0, INT64_MAX);
     out->l3 = fleet_whole(r, o, "l3", 0, INT64_MAX);
-    out->gflops = fleet_real(r, o, "gflops", 0, 1e9);
-    out->gbytes = fleet_real(r, o, "gbytes", 0, 1e9);
+    out->gbytes = fleet_real(r, o, "gbytes", 0, MOST_RATE);
+    read_rates(r, o, out);
     out->load = fleet_real(r, o, "load", 0, 1e6);
     out->reference = fleet_real(r, o, "reference", 0, 1e6);
     out->spread = fleet_real(r, o, "spread", 0, 1e6);

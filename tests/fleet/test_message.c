@@ -240,6 +240,77 @@ static void a_tuner_tells_how_alike_workers_rank(void **state) {
     tc_strbuf_free(&b);
 }
 
+static tc_fleet_worker sample_worker(void) {
+    return (tc_fleet_worker){
+        .name = "w1",
+        .key = "k1",
+        .host = "h",
+        .target = "t",
+        .build = "b",
+        .state = TC_FLEET_SERVING,
+        .why = "",
+        .threads = 2,
+        .rates = {.peak = {.isa = "AVX2", .f32_gflops = 70, .triad_gbs = 9}, .n = 2, .at = {{1000, 300, 200}, {4000, 100, 80}}}};
+}
+
+static void a_worker_tells_what_its_machine_can_do(void **state) {
+    (void)state;
+    tc_error err = {0};
+    tc_fleet_worker w = sample_worker(), x;
+    tc_strbuf b = {0};
+    w.rates.peak.unit_gops[TC_INTRINSIC_VPDPBUSD] = 500;
+    tc_fleet_worker_write(&w, &b);
+    assert_int_equal(tc_fleet_worker_read(tc_sb_str(&b), arena, &x, &err), TC_OK);
+    assert_string_equal(x.rates.peak.isa, "AVX2");
+    assert_true(x.rates.peak.f32_gflops == 70 && x.rates.peak.triad_gbs == 9 && x.rates.peak.threads == 2);
+    assert_true(x.rates.peak.unit_gops[TC_INTRINSIC_VPDPBUSD] == 500 && x.rates.peak.unit_gops[TC_INTRINSIC_SDOT] == 0);
+    assert_true(x.rates.n == 2 && x.rates.at[1].bytes == 4000 && x.rates.at[1].read_gbs == 100 && x.rates.at[0].triad_gbs == 200);
+    tc_strbuf_free(&b);
+}
+
+/* The announcement with what stands for its rates replaced; NULL: without them, as an older tctune's is. */
+static tc_status read_with_rates(const char *rates, tc_fleet_worker *out, tc_error *err) {
+    tc_fleet_worker w = sample_worker();
+    tc_strbuf b = {0}, changed = {0};
+    tc_fleet_worker_write(&w, &b);
+    const char *text = tc_sb_str(&b), *from = strstr(text, "\"rates\":"), *to = strstr(text, "\"load\":");
+    assert_true(from && to > from);
+    tc_sb_addn(&changed, text, (size_t)(from - text));
+    if (rates)
+        tc_sb_printf(&changed, "\"rates\":%s,", rates);
+    tc_sb_add(&changed, to);
+    tc_status s = tc_fleet_worker_read(tc_sb_str(&changed), arena, out, err);
+    tc_strbuf_free(&b);
+    tc_strbuf_free(&changed);
+    return s;
+}
+
+static void rates_may_be_missing_but_not_wrong(void **state) {
+    (void)state;
+    static const struct {
+        const char *rates, *why;
+    } wrong[] = {
+        {"7", "isa"},
+        {"{\"isa\":\"\",\"triad_gbytes\":-1,\"units\":{},\"footprints\":[]}", "triad_gbytes"},
+        {"{\"isa\":\"\",\"triad_gbytes\":1,\"units\":[],\"footprints\":[]}", "units"},
+        {"{\"isa\":\"\",\"triad_gbytes\":1,\"units\":{\"vpdpbusd\":\"x\"},\"footprints\":[]}", "vpdpbusd"},
+        {"{\"isa\":\"\",\"triad_gbytes\":1,\"units\":{},\"footprints\":[{\"bytes\":8,\"read_gbytes\":1,\"triad_gbytes\":1},"
+         "{\"bytes\":8,\"read_gbytes\":1,\"triad_gbytes\":1}]}",
+         "bytes"},
+        {"{\"isa\":\"\",\"triad_gbytes\":1,\"units\":{},\"footprints\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]}", "footprints"}};
+    tc_fleet_worker x;
+    tc_error err = {0};
+    assert_int_equal(read_with_rates(NULL, &x, &err), TC_OK);
+    assert_true(x.rates.n == 0 && x.rates.peak.f32_gflops == 70 && x.rates.peak.isa[0] == '\0');
+    assert_int_equal(
+        read_with_rates("{\"isa\":\"\",\"triad_gbytes\":1,\"units\":{\"of another tctune\":3},\"footprints\":[]}", &x, &err),
+        TC_OK);
+    for (size_t i = 0; i < TC_LEN(wrong); i++) {
+        assert_int_equal(read_with_rates(wrong[i].rates, &x, &err), TC_BAD_INPUT);
+        assert_non_null(strstr(err.msg, wrong[i].why));
+    }
+}
+
 static void ids_follow_from_what_is_measured(void **state) {
     (void)state;
     tc_meas_input in[2];
@@ -301,6 +372,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(times_that_are_none_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(damage_is_refused_or_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(a_tuner_tells_how_alike_workers_rank, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_worker_tells_what_its_machine_can_do, setup, teardown),
+        cmocka_unit_test_setup_teardown(rates_may_be_missing_but_not_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(ids_follow_from_what_is_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(keys_are_words_that_begin_with_the_cpu, setup, teardown),
         cmocka_unit_test_setup_teardown(records_belong_to_keys_by_their_mode, setup, teardown),

@@ -91,6 +91,13 @@ static void be_asked_how_long(const char *url, const char *key) {
     _exit(j.wanted > 500 && j.wanted <= 1000 ? 42 : 1);
 }
 
+/* What the machine of a worker says that it can do: it follows from its name. */
+static tc_meas_rates rates_of(const char *name) {
+    size_t n = strlen(name);
+    return (tc_meas_rates){
+        .peak = {.isa = "made up", .f32_gflops = 10 * (name[n - 1] - '0') + (double)n}, .n = 1, .at = {{4096, 30, 20}}};
+}
+
 /* One that answers everything wrongly, in one way after the other, until it is ended. */
 static void be_liar(const char *url, const char *key) {
     static const char *const lies[] = {"no answer", "{\"version\":2,\"kind\":\"result\"}", NULL};
@@ -151,6 +158,8 @@ static int be_worker(char **argv) {
     signal(SIGTERM, on_term);
     tc_fleet_serve_options o = {
         .access.url = argv[0], .name = argv[1], .threads = atoi(argv[2]), .lease = atof(LEASE), .stop = &stop};
+    tc_meas_rates rates = rates_of(argv[1]);
+    o.rates = &rates;
     o.emulated = strcmp(argv[3], "emulated") == 0;
     o.target = target;
     tc_status s = tc_fleet_serve(&o, &why);
@@ -323,6 +332,16 @@ static void several_workers_share_a_queue(void **state) {
     tc_fleet_leave(f);
 }
 
+/* They are those of the worker that measured. */
+static void expect_rates(tc_fleet *f, const char *host) {
+    tc_meas_rates told, made = rates_of(tc_arena_strndup(arena, host, strcspn(host, "@")));
+    assert_true(tc_fleet_rates_of(f, host, &told));
+    assert_true(told.peak.f32_gflops == made.peak.f32_gflops && told.n == 1 && told.at[0].read_gbs == 30);
+    assert_string_equal(told.peak.isa, "made up");
+    assert_false(tc_fleet_rates_of(f, "nobody@there", &told));
+    assert_true(told.n == 0 && told.peak.f32_gflops == 0);
+}
+
 static void candidates_in_turns_are_one_job(void **state) {
     (void)state;
     enum { N = 3, ROUNDS = 5 };
@@ -343,8 +362,11 @@ static void candidates_in_turns_are_one_job(void **state) {
         assert_true(got[i].rounds == ROUNDS && got[i].median == want[i].median);
         assert_string_equal(got[i].host, got[0].host);
     }
+    expect_rates(f, got[0].host);
     tc_meas_guest guest = {0};
     assert_int_equal(tc_meas_interleave(m, in, N, &guest, ROUNDS, arena, got, seconds, &done, &err), TC_BAD_INPUT);
+    assert_int_equal(tc_meas_interleave(m, in, N, NULL, TC_FLEET_MANY + 1, arena, got, seconds, &done, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "at most 4096 repeats"));
     tc_meas_free(m);
     tc_meas_free(here);
     tc_fleet_leave(f);

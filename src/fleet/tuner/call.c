@@ -192,10 +192,23 @@ static tc_status end(void *flight, tc_error *err) {
     return s;
 }
 
+/* Nobody answers what every worker refuses to read. */
+static tc_status check_call(const tc_meas_call *c, tc_error *err) {
+    int most = c->rounds;
+    for (size_t i = 0; i < c->n; i++)
+        most = TC_MAX(most, c->in[i].samples);
+    return most <= TC_FLEET_MANY
+               ? TC_OK
+               : tc_fail(err, TC_BAD_INPUT, "a job of a fleet has at most %d repeats of a kernel, not %d: ask for fewer",
+                         TC_FLEET_MANY, most);
+}
+
 static tc_status begin(const tc_meas_jobs *b, const tc_meas_call *c, void **flight, tc_error *err) {
     bool batch = c->way == TC_MEAS_WAY_BATCH;
     size_t records = c->way == TC_MEAS_WAY_SIZES ? c->n * c->npoint : c->n, n = batch ? c->n : 1;
     tc_fleet *f = tc_meas_carried(b->m);
+    *flight = NULL;
+    TC_TRY(check_call(c, err));
     errand *e = tc_xcalloc(1, sizeof *e);
     *e = (errand){.f = f, .b = b, .c = *c, .a = tc_arena_new(), .order = tc_xcalloc(n, sizeof(order)), .n = n};
     for (size_t i = 0; i < n; i++) {

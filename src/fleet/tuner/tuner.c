@@ -75,15 +75,37 @@ tc_status fleet_nobody(const tc_fleet *f, const tc_fleet_crowd *c, const char *k
                    tc_fleet_bus_url(f->bus), key, tc_fleet_build(c->arena), keys_there_are(c), who_rests(c, key));
 }
 
+static fleet_known *known_as(tc_fleet *f, const char *name, size_t len) {
+    for (size_t i = 0; i < f->known.len; i++)
+        if (strlen(f->known.data[i].name) == len && memcmp(f->known.data[i].name, name, len) == 0)
+            return &f->known.data[i];
+    return NULL;
+}
+
+/* One that leaves has answered before, and what it can do is asked for after that. */
+static void remember(tc_fleet *f, const tc_fleet_worker *w) {
+    fleet_known *k = known_as(f, w->name, strlen(w->name));
+    if (!k) {
+        tc_push(&f->known, ((fleet_known){.name = tc_arena_strdup(f->arena, w->name)}));
+        k = &f->known.data[f->known.len - 1];
+    }
+    const char *isa = k->rates.peak.isa;
+    k->rates = w->rates;
+    k->rates.peak.isa = isa && strcmp(isa, w->rates.peak.isa) == 0 ? isa : tc_arena_strdup(f->arena, w->rates.peak.isa);
+}
+
 static void count_workers(tc_fleet *f, const tc_fleet_crowd *c) {
     f->workers = 0;
     f->last_cache = 0;
     for (size_t i = 0; i < c->workers.len; i++) {
         const tc_fleet_worker *w = &c->workers.data[i];
-        if (strcmp(w->key, f->key) != 0 || !tc_fleet_is_serving(w) || fleet_bars(f, w->name))
+        if (strcmp(w->key, f->key) != 0)
+            continue;
+        remember(f, w);
+        if (!tc_fleet_is_serving(w) || fleet_bars(f, w->name))
             continue;
         f->workers++;
-        f->gflops = TC_MAX(f->gflops, w->gflops);
+        f->gflops = TC_MAX(f->gflops, w->rates.peak.f32_gflops);
         if (w->l3 > 0)
             f->last_cache = f->last_cache > 0 ? TC_MIN(f->last_cache, w->l3) : w->l3;
     }
@@ -191,6 +213,7 @@ void tc_fleet_leave(tc_fleet *f) {
     tc_fleet_bus_close(f->bus);
     tc_meas_db_close(f->db);
     tc_vec_free(&f->barred);
+    tc_vec_free(&f->known);
     tc_vec_free(&f->errands);
     tc_fleet_scale_free(&f->scale);
     tc_arena_free(f->arena);
@@ -212,6 +235,20 @@ void tc_fleet_machine(const tc_fleet *f, double *gflops, int64_t *last_cache) {
 
 bool tc_fleet_is_emulated(const tc_fleet *f) {
     return tc_fleet_key_is_emulated(f->key);
+}
+
+bool tc_fleet_rates_of(tc_fleet *f, const char *host, tc_meas_rates *out) {
+    size_t len = strcspn(host, "@");
+    if (!known_as(f, host, len)) { /* it came after the last look */
+        tc_fleet_crowd c = tc_fleet_crowd_new();
+        tc_error why = {0};
+        if (fleet_look_around(f, &c, &why) != TC_OK)
+            tc_log(TC_LOG_DEBUG, "%s", why.msg);
+        tc_fleet_crowd_free(&c);
+    }
+    const fleet_known *k = known_as(f, host, len);
+    *out = k ? k->rates : (tc_meas_rates){.peak = {.isa = ""}};
+    return k != NULL;
 }
 
 /* ---- being there ---- */

@@ -35,6 +35,8 @@ int tc_fleet_threads(const tc_fleet *f);
 /* As its workers tell of their machines, now. *gflops: multiply-adds a second, of the fastest; *last_cache: bytes that each of them gets. 0: none
  * knows. */
 void tc_fleet_machine(const tc_fleet *f, double *gflops, int64_t *last_cache);
+/* What the machine of a record's host, one of its workers, can do, as that told when it began. False: nobody of that name was seen. *out's texts live as long as f. */
+bool tc_fleet_rates_of(tc_fleet *f, const char *host, tc_meas_rates *out);
 bool tc_fleet_is_emulated(const tc_fleet *f); /* their processors are: what they measure is of TC_MEAS_EMULATED */
 
 /* A batch is jobs of some candidates each, which a worker answers one by one; candidates in turns, and programs over sizes, are one, so

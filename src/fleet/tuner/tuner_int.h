@@ -10,17 +10,24 @@
 
 typedef struct errand errand;
 
+/* What a worker told of its machine. */
+typedef struct fleet_known {
+    const char *name;
+    tc_meas_rates rates;
+} fleet_known;
+
 struct tc_fleet {
     tc_fleet_bus *bus;
     tc_arena *arena; /* of its texts */
     tc_meas_db *db;  /* what is recorded; NULL: nothing */
     const char *tuner, *key, *target;
     int threads;
-    int workers;        /* of the key, that take jobs and are believed */
-    double gflops;      /* of the fastest of them */
-    int64_t last_cache; /* the smallest of theirs */
-    int in_flight;      /* jobs that are asked for at once, now */
-    int most;           /* of them, as the caller said; 0: it did not */
+    int workers;               /* of the key, that take jobs and are believed */
+    double gflops;             /* of the fastest of them */
+    int64_t last_cache;        /* the smallest of theirs */
+    TC_VEC(fleet_known) known; /* workers of the key that were ever seen, as they were last */
+    int in_flight;             /* jobs that are asked for at once, now */
+    int most;                  /* of them, as the caller said; 0: it did not */
     double weight, patience;
     double attended;          /* when it last said that it is there; 0: never */
     const char *database;     /* file; NULL: none */

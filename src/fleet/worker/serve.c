@@ -247,9 +247,10 @@ static tc_status introduce(fleet_worker *w, tc_error *err) {
                                 .state = TC_FLEET_SERVING,
                                 .why = "",
                                 .threads = o->threads,
-                                .gflops = o->gflops,
                                 .gbytes = o->gbytes};
     w->self = (tc_fleet_self){.key = w->told.key, .name = w->told.name, .boot = o->boot ? o->boot : this_boot(w->arena)};
+    if (o->rates)
+        w->told.rates = *o->rates;
     describe_machine(w);
     if (!tc_fleet_is_word(w->told.name))
         return tc_fail(err, TC_BAD_INPUT, "'%s' is no name of a worker: it is letters, digits, - and _, %d at most", w->told.name,

@@ -6,6 +6,7 @@
 
 #include "fleet/bus.h"
 #include "measure/carrier.h"
+#include "measure/machine/rates.h"
 
 typedef struct tc_fleet_serve_options {
     tc_fleet_access access;
@@ -13,9 +14,10 @@ typedef struct tc_fleet_serve_options {
     const char *boot;   /* what tells this run of the machine from others; NULL: the kernel's */
     const char *target; /* text of a target that runs here */
     int threads;
-    double gflops, gbytes; /* what this machine was measured to do: multiply-adds, and reading memory, a second; 0: not known */
-    int64_t last_cache;    /* bytes that it was measured to get; 0: what the target says */
-    double lease;          /* seconds after which a worker that says nothing has lost its job; 0: 30 */
+    const tc_meas_rates *rates; /* what this machine was measured to do; NULL: not known */
+    double gbytes;              /* a second: reading memory; 0: not known */
+    int64_t last_cache;         /* bytes that it was measured to get; 0: what the target says */
+    double lease;               /* seconds after which a worker that says nothing has lost its job; 0: 30 */
     double
         reference; /* seconds from one timing of the reference kernel to the next at least; 0: 5, and fifty times what it takes */
     const volatile sig_atomic_t *stop;
