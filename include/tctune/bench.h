@@ -3,6 +3,7 @@
 #ifndef TCTUNE_BENCH_H
 #define TCTUNE_BENCH_H
 
+#include <tctune/fleet.h>
 #include <tctune/model.h>
 
 #ifdef __cplusplus
@@ -45,19 +46,29 @@ typedef struct tctune_bench_kernel_options {
     const char *schedule;             /* .sched file; NULL: that of the best record, or the constructed one */
     const char *database;             /* file that is read; NULL: no records */
     const char *const *at;            /* sizes of a run, as for tctune_task_sizes; NULL: the largest */
-    const char *target;               /* one that runs on this machine; NULL: this machine */
-    int threads;                      /* 0: every core */
+    const char *target; /* one that runs where the kernel does; NULL: this machine, or as the workers of the fleet's key have it */
+    int threads;        /* 0: every core, or as these have it */
     const char *accuracy, *precision; /* which forms may be used, as in tctune_build_options */
     const char *mode;         /* "auto" (NULL): as tuning times it, or its record was timed if that was cold; "hot", "cold" */
     int repeats;              /* timed runs; 0: 30 */
     uint64_t seed;            /* of the values it is run on */
     const volatile int *stop; /* once it is not 0, the call ends; NULL: nobody stops it */
+    const tctune_fleet *fleet; /* a worker of it runs the kernel, which the document names; NULL: this machine does */
+    int require_complete;      /* it is an error that a kernel has no record in the database */
 } tctune_bench_kernel_options;
 
 /* Times a task of the work in a process of its own, and checks its result: a record that fails is marked in the database, and no longer used.
- * *json is a document as of tctune_bench. options may be NULL. TCTUNE_ENVIRONMENT: it could not be measured. TCTUNE_STOPPED: before it was. */
+ * *json is a document as of tctune_bench; on a fleet what the machine can do is what the worker told when it began. options may be NULL.
+ * TCTUNE_ENVIRONMENT: it could not be measured. TCTUNE_STOPPED: before it was. TCTUNE_BAD_INPUT where no worker fits names the keys that there are. */
 TC_API tctune_status tctune_bench_kernel(const tctune_work *work, int task, const tctune_bench_kernel_options *options,
                                          char **json, char *error, size_t error_size);
+
+/* The same of all kernels that a run launches, each by itself, with their constants cold where those of the network are more than the last cache
+ * holds: workers of a fleet share them. Where sizes vary, they are the largest; `schedule` and `at` are not for this. What a run takes as a
+ * whole, its library kernels and its copies are not timed. *json has the kernels with their times (docs/json.md), those that could not be measured
+ * with what was wrong; *failed (may be NULL): how many. The first database that is named decides for all times which kernels of the work are one. */
+TC_API tctune_status tctune_bench_kernels(tctune_work *work, const tctune_bench_kernel_options *options, int *failed, char **json,
+                                          char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

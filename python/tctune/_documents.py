@@ -4,6 +4,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Union
 
 from ._background import Stoppable, nobody
 from ._ffi import Path, Struct, call, encode, ffi, function, lib, take_json, take_text, text
+from ._fleet import FleetLike, fleet_struct
 from ._work import At, Shape, Work, at_list, level_of, listed, shape_list
 
 Document = Dict[str, Any]
@@ -77,16 +78,17 @@ def show(work: Work, task: Union[int, str] = 0, *, db: Optional[Path] = None, th
 
 def compare_show(a: Union[int, Path], b: Union[int, Path], work: Optional[Work] = None, task: Union[int, str] = 0, *, db: Optional[Path] = None,
                  at: At = None, target: Optional[str] = None, threads: int = 0, mode: Optional[str] = None, rounds: int = 0,
-                 seed: int = 0) -> Document:
+                 seed: int = 0, fleet: FleetLike = None) -> Document:
     """Two things that do the work of one kernel, run in turns, as `tctune compare` does. Each is a record of db (12, or "12@FILE.db"), a .sched file,
     "default" (the default schedule), "best" (the best record of db), or, for a bare matmul, at most one of the libraries "onednn" and "openblas",
     which the program gemm_peers runs. work None: of the kernel that the first record is of. Schedules, loop nests, what differs, times, and
     the verdict. A record that fails is marked in its database, and no longer used. (compare() takes two Schedules.)
 
     at: of a kernel whose sizes vary those of a run, {"N": 17}; None: those of a record. threads 0: those of the first record, else every core.
-    mode: "auto" (None), "hot" or "cold". rounds: 30; fewer than 11 cannot tell anything apart."""
+    mode: "auto" (None), "hot" or "cold". rounds: 30; fewer than 11 cannot tell anything apart. fleet: a worker of it runs the two, all rounds on the
+    same one, which ["worker"] names; neither is a library."""
     options = Struct("tctune_compare_options", a=str(a) if isinstance(a, int) else a, b=str(b) if isinstance(b, int) else b, database=db,
-                     at=at_list(at), target=target, threads=threads, mode=mode, rounds=rounds, seed=seed)
+                     at=at_list(at), target=target, threads=threads, mode=mode, rounds=rounds, seed=seed, fleet=fleet_struct(fleet))
     if work is None:
         return Stoppable(options).run(lambda: take_json("tctune_compare_show", ffi.NULL, 0, options))
     i = work.find(task)

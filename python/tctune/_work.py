@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, TypeV
 from . import _html
 from ._background import Stoppable
 from ._ffi import Handle, Path, Struct, call, encode, ffi, function, lib, new_struct, take_json, text
+from ._fleet import FleetLike, fleet_struct
 from .errors import BadInput
 from .te import Kernel
 
@@ -184,15 +185,30 @@ class Work(Handle):
 
     def bench(self, task: Union[int, str] = 0, *, schedule: Optional[Path] = None, db: Optional[Path] = None, at: At = None,
               target: Optional[str] = None, threads: int = 0, accuracy: Optional[str] = None, precision: Optional[str] = None,
-              mode: Optional[str] = None, repeats: int = 0, seed: int = 0) -> Dict[str, Any]:
+              mode: Optional[str] = None, repeats: int = 0, seed: int = 0, fleet: FleetLike = None,
+              require_complete: bool = False) -> Dict[str, Any]:
         """Times one of its kernels in a process of its own, beside what the machine can do (docs/json.md), and checks its result: a record that fails is
         marked in the database, and no longer used. schedule: a .sched file; None: that of the best record of db, or the default one. at: of one whose
-        sizes vary those of a run, {"N": 17}; None: the largest. mode: "auto" (None), "hot", "cold". repeats: timed runs (30)."""
+        sizes vary those of a run, {"N": 17}; None: the largest. mode: "auto" (None), "hot", "cold". repeats: timed runs (30). fleet: a worker of it runs the kernel,
+        which ["worker"] names, and what its machine can do stands beside the times. require_complete: that there is no record is an error."""
         options = Struct("tctune_bench_kernel_options", schedule=schedule, database=db, at=at_list(at), target=target, threads=threads,
-                         accuracy=accuracy, precision=precision, mode=mode, repeats=repeats, seed=seed)
+                         accuracy=accuracy, precision=precision, mode=mode, repeats=repeats, seed=seed, fleet=fleet_struct(fleet),
+                         require_complete=require_complete)
         i = self.find(task)
         with self._using() as work:
             return Stoppable(options).run(lambda: take_json("tctune_bench_kernel", work, i, options))
+
+    def bench_kernels(self, *, db: Optional[Path] = None, target: Optional[str] = None, threads: int = 0, accuracy: Optional[str] = None,
+                      precision: Optional[str] = None, mode: Optional[str] = None, repeats: int = 0, seed: int = 0,
+                      fleet: FleetLike = None, require_complete: bool = False) -> Dict[str, Any]:
+        """Times all kernels that a run launches, each by itself (docs/json.md), by the workers of a fleet or here; what a run takes as a whole, its
+        library kernels and its copies are not timed (Model.bench does). One that could not be measured says so in ["error"] and ["message"]. Of
+        those whose sizes vary these are the largest. Options as for bench(); the first db that is named decides for all times which kernels of the
+        work are one."""
+        options = Struct("tctune_bench_kernel_options", database=db, target=target, threads=threads, accuracy=accuracy, precision=precision,
+                         mode=mode, repeats=repeats, seed=seed, fleet=fleet_struct(fleet), require_complete=require_complete)
+        with self._using() as work:
+            return Stoppable(options).run(lambda: take_json("tctune_bench_kernels", work, options, ffi.NULL))
 
     def _repr_html_(self) -> str:
         return self.tasks._repr_html_()

@@ -1,6 +1,7 @@
 /* Latency (include/tctune/bench.h). */
 #include "graph/trials/bench.h"
 
+#include "api/fleet_int.h"
 #include "api/model_int.h"
 #include "graph/model/parts.h"
 #include "graph/trials/against.h"
@@ -197,150 +198,293 @@ tctune_status tctune_bench_against(tctune_model *m, const char *base, const tctu
     return api_unless_stopped(s, stop);
 }
 
-/* ---- one kernel, in the isolated process that tuning uses ---- */
+/* ---- kernels, in the isolated process that tuning uses, or on workers of a fleet ---- */
+
+typedef struct timed_kernel {
+    tc_tune_task task;
+    const tc_workload *timed; /* the task's, at these sizes */
+    const int64_t *sizes;     /* NULL: it has none */
+    tc_tune_schedule schedule;
+    tc_tune_kernel_bench bench;
+} timed_kernel;
 
 typedef struct kernel_bench {
     tctune_bench_kernel_options o;
     tc_tune_kernel_options options;
     tc_accuracy accuracy;
     tc_target *target;
+    tc_fleet *fleet; /* NULL: this machine runs them */
     tc_arena *arena;
     tc_ctx *ctx;
-    tc_tune_task task;
-    const tc_workload *timed; /* the task's, at these sizes */
-    const int64_t *sizes;     /* NULL: it has none */
-    tc_tune_schedule schedule;
-    tc_tune_kernel_bench bench;
+    const char *path;     /* of the work */
+    timed_kernel *kernel; /* n of them */
+    int n;
 } kernel_bench;
 
-static tc_status read_kernel_options(const tctune_bench_kernel_options *options, kernel_bench *k, tc_error *err) {
-    TC_TRY(API_OPTIONS(k->o, options, err));
-    if (k->o.repeats < 0)
+static tc_status read_kernel_options(const tctune_bench_kernel_options *options, kernel_bench *b, tc_error *err) {
+    TC_TRY(API_OPTIONS(b->o, options, err));
+    if (b->o.repeats < 0)
         return tc_fail(err, TC_BAD_INPUT, "repeats is not negative");
-    TC_TRY(api_accuracy(k->o.accuracy, k->o.precision, &k->accuracy, err));
-    if (k->o.mode)
-        TC_TRY(tc_tune_timing_parse(k->o.mode, &k->options.timing, err));
-    TC_TRY(api_target_here(k->o.target, k->o.threads, &k->target, err));
-    k->options.target = k->target;
-    k->options.repeats = k->o.repeats;
-    k->options.seed = k->o.seed;
-    k->options.stop = k->o.stop;
+    TC_TRY(api_accuracy(b->o.accuracy, b->o.precision, &b->accuracy, err));
+    if (b->o.mode)
+        TC_TRY(tc_tune_timing_parse(b->o.mode, &b->options.timing, err));
+    api_measured_by by = {
+        .fleet = b->o.fleet, .work = api_fleet_once(b->arena, "bench"), .target = b->o.target, .threads = b->o.threads};
+    TC_TRY(api_fleet_target(&by, &b->target, &b->fleet, err));
+    b->options.target = b->target;
+    b->options.repeats = b->o.repeats;
+    b->options.seed = b->o.seed;
+    b->options.stop = b->o.stop;
+    b->options.carrier = b->fleet ? &tc_meas_fleet : NULL;
+    b->options.carried_by = b->fleet;
     return TC_OK;
 }
 
-static tc_status find_sizes(kernel_bench *k, tc_error *err) {
+static tc_status find_sizes(const kernel_bench *b, timed_kernel *k, tc_error *err) {
     const tc_workload *w = k->timed = k->task.workload;
-    TC_TRY(api_task_sizes(k->o.at, w, k->arena, &k->sizes, err));
+    TC_TRY(api_task_sizes(b->o.at, w, b->arena, &k->sizes, err));
     if (!w->nsymbol)
         return TC_OK;
     if (!k->sizes) {
-        int64_t *largest = TC_NEW_N(k->arena, int64_t, w->nsymbol);
+        int64_t *largest = TC_NEW_N(b->arena, int64_t, w->nsymbol);
         for (int i = 0; i < w->nsymbol; i++)
             largest[i] = w->symbols[i]->most;
         k->sizes = largest;
     }
-    k->task.name = tc_tune_name_at(k->arena, k->task.name, w, k->sizes);
-    return tc_te_at(k->ctx, w, k->sizes, &k->timed, err);
+    k->task.name = tc_tune_name_at(b->arena, k->task.name, w, k->sizes);
+    return tc_te_at(b->ctx, w, k->sizes, &k->timed, err);
+}
+
+/* db NULL: none. */
+static tc_status find_schedule(const kernel_bench *b, tc_meas_db *db, timed_kernel *k, tc_error *err) {
+    tc_tune_query q = {
+        .workload = k->task.workload, .target = b->target, .accuracy = b->accuracy, .file = b->o.schedule, .db = db};
+    TC_TRY(k->sizes ? tc_tune_schedule_at(&q, k->task.sizes, k->sizes, b->arena, &k->schedule, err)
+                    : tc_tune_schedule_find(&q, b->arena, &k->schedule, err));
+    if (b->o.require_complete && !k->schedule.record && !k->schedule.variant)
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "%s has no record for target '%s' with %d threads: %s. Tune it with this database first, or do not require "
+            "complete records",
+            k->task.name, b->target->text, b->target->machine.cores, tc_report_origin(&k->schedule, b->arena));
+    return TC_OK;
 }
 
 /* The database is closed again: while somebody reads it, what is noted stays in its log. */
-static tc_status find_schedule(kernel_bench *k, tc_error *err) {
-    tc_tune_query q = {.workload = k->task.workload, .target = k->target, .accuracy = k->accuracy, .file = k->o.schedule};
-    if (k->o.database)
-        TC_TRY(tc_meas_db_open(k->o.database, TC_MEAS_DB_READ, &q.db, err));
-    tc_status st = k->sizes ? tc_tune_schedule_at(&q, k->task.sizes, k->sizes, k->arena, &k->schedule, err)
-                            : tc_tune_schedule_find(&q, k->arena, &k->schedule, err);
-    tc_meas_db_close(q.db);
+static tc_status find_all(const kernel_bench *b, tc_error *err) {
+    tc_meas_db *db = NULL;
+    tc_status st = TC_OK;
+    if (b->o.database)
+        TC_TRY(tc_meas_db_open(b->o.database, TC_MEAS_DB_READ, &db, err));
+    for (int i = 0; i < b->n && st == TC_OK; i++) {
+        st = find_sizes(b, &b->kernel[i], err);
+        if (st == TC_OK)
+            st = find_schedule(b, db, &b->kernel[i], err);
+    }
+    tc_meas_db_close(db);
     return st;
 }
 
-/* A record that fails here is not used any more. */
-static tc_status not_measured(const kernel_bench *k, const char *path, tc_error *err) {
-    const tc_tune_schedule *s = &k->schedule;
-    const tc_record *now = &k->bench.record;
-    const char *noted = s->record ? tc_tune_note_failure(s->db, s->record, now, k->arena) : "";
-    return tc_fail(err, TC_ENV, "%s: the kernel could not be measured: %s: %s%s%s", path, tc_meas_error_meaning(now->error),
-                   now->message, *noted ? "; " : "", noted);
+/* Rates are those that the kernel's worker told of its machine. */
+static void take_rates(const kernel_bench *b, tc_tune_kernel_bench *x) {
+    tc_meas_rates told;
+    if (!b->fleet || !tc_record_ok(&x->record))
+        return;
+    (void)tc_fleet_rates_of(b->fleet, x->record.host, &told);
+    tc_meas_stream at = tc_meas_rates_at(&told, (double)x->stream.bytes);
+    x->peak = told.peak;
+    x->stream.read_gbs = at.read_gbs;
+    x->stream.triad_gbs = at.triad_gbs;
 }
 
-static tc_status tell_kernel(const kernel_bench *k, char **json, tc_error *err) {
+static tc_status measure_all(const kernel_bench *b, tc_error *err) {
+    tc_tune_timed *k = TC_NEW_N(b->arena, tc_tune_timed, b->n);
+    tc_tune_kernel_bench *found = TC_NEW_N(b->arena, tc_tune_kernel_bench, b->n);
+    for (int i = 0; i < b->n; i++)
+        k[i] = (tc_tune_timed){b->kernel[i].timed, &b->kernel[i].schedule};
+    TC_TRY(tc_tune_kernels_measure(k, (size_t)b->n, &b->options, b->arena, found, err));
+    for (int i = 0; i < b->n; i++) {
+        b->kernel[i].bench = found[i];
+        take_rates(b, &b->kernel[i].bench);
+    }
+    return TC_OK;
+}
+
+/* A record that fails here is not used any more. What became of it, or "". */
+static const char *note_failure(const kernel_bench *b, const timed_kernel *k) {
     const tc_tune_schedule *s = &k->schedule;
-    tc_tune_schedule canonical = *s; /* as everybody may read it */
-    if (s->file)
-        TC_TRY(tc_tune_schedule_canonical(k->task.workload, k->target, k->arena, &canonical, err));
-    const tc_tune_kernel_bench *b = &k->bench;
+    return s->record ? tc_tune_note_failure(s->db, s->record, &k->bench.record, b->arena) : "";
+}
+
+static const char *worker_of(const kernel_bench *b, const timed_kernel *k) {
+    return b->fleet ? k->bench.record.host : NULL;
+}
+
+static tc_status not_measured(const kernel_bench *b, const timed_kernel *k, tc_error *err) {
+    const tc_record *now = &k->bench.record;
+    const char *noted = note_failure(b, k), *worker = worker_of(b, k);
+    return tc_fail(err, TC_ENV, "%s: the kernel could not be measured%s%s: %s: %s%s%s", b->path, worker ? " by " : "",
+                   worker ? worker : "", tc_meas_error_meaning(now->error), now->message, *noted ? "; " : "", noted);
+}
+
+/* The trace as everybody may read it. */
+static tc_status describe(const kernel_bench *b, const timed_kernel *k, int count, tc_graph_kernel *out, tc_error *err) {
+    const tc_tune_schedule *s = &k->schedule;
+    tc_tune_schedule canonical = *s;
     const tc_record *r = s->record;
-    const char *origin = tc_report_origin(s, k->arena);
-    tc_graph_kernel one = {.name = k->task.name,
-                           .symbol = "",
-                           .form = s->form,
-                           .workload = s->workload,
-                           .trace = canonical.trace,
-                           .trace_hash = tc_meas_text_hash(canonical.trace),
-                           .hash = tc_te_hash(k->task.workload),
-                           .form_hash = canonical.hash,
-                           .count = 1,
-                           .flops = tc_te_flops(k->timed),
-                           .unit = b->unit,
-                           .source = r ? TC_GRAPH_FROM_RECORD : TC_GRAPH_FROM_DEFAULT,
-                           .record = r ? r->id : 0,
-                           .recorded = r ? r->median : 0,
-                           .why = r ? "" : origin,
-                           .seconds = b->record.median};
+    if (s->file)
+        TC_TRY(tc_tune_schedule_canonical(k->task.workload, b->target, b->arena, &canonical, err));
+    *out = (tc_graph_kernel){.name = k->task.name,
+                             .symbol = "",
+                             .form = s->form,
+                             .workload = s->workload,
+                             .trace = canonical.trace,
+                             .trace_hash = tc_meas_text_hash(canonical.trace),
+                             .hash = tc_te_hash(k->task.workload),
+                             .form_hash = canonical.hash,
+                             .count = count,
+                             .flops = tc_te_flops(k->timed),
+                             .unit = k->bench.unit,
+                             .source = r ? TC_GRAPH_FROM_RECORD : TC_GRAPH_FROM_DEFAULT,
+                             .record = r ? r->id : 0,
+                             .recorded = r ? r->median : 0,
+                             .why = r ? "" : tc_report_origin(s, b->arena)};
+    if (tc_record_ok(&k->bench.record))
+        out->seconds = count * k->bench.record.median;
+    return TC_OK;
+}
+
+static tc_status tell_kernel(const kernel_bench *b, char **json, tc_error *err) {
+    const timed_kernel *k = b->kernel;
+    const tc_tune_kernel_bench *x = &k->bench;
+    tc_graph_kernel one;
+    TC_TRY(describe(b, k, 1, &one, err));
     tc_report_timed t = {.name = one.name,
-                         .threads = k->target->machine.cores,
-                         .times = tc_arena_dup(k->arena, b->record.times, b->record.ntimes * sizeof(double)),
-                         .ntimes = (int)b->record.ntimes,
+                         .threads = b->target->machine.cores,
+                         .times = tc_arena_dup(b->arena, x->record.times, x->record.ntimes * sizeof(double)),
+                         .ntimes = (int)x->record.ntimes,
                          .flops = one.flops,
-                         .peak = &b->peak,
+                         .peak = &x->peak,
                          .kernels = &one,
                          .nkernel = 1,
-                         .unit = b->unit,
-                         .stream = b->stream,
-                         .target = k->target->text,
-                         .accuracy = tc_accuracy_text(k->accuracy),
-                         .precision = tc_accuracy_precision_text(k->accuracy),
-                         .origin = origin,
-                         .mode = tc_meas_mode_text(b->record.mode),
-                         .constants = b->constants};
+                         .unit = x->unit,
+                         .stream = x->stream,
+                         .target = b->target->text,
+                         .accuracy = tc_accuracy_text(b->accuracy),
+                         .precision = tc_accuracy_precision_text(b->accuracy),
+                         .worker = worker_of(b, k),
+                         .origin = tc_report_origin(&k->schedule, b->arena),
+                         .mode = tc_meas_mode_text(x->record.mode),
+                         .constants = x->constants};
     return tc_report_text(tc_report_latency(&t), json, err);
 }
 
-static tc_status bench_kernel(const tctune_work *w, int task, kernel_bench *k, char **json, tc_error *err) {
+/* What of a call makes a document of it; *failed: kernels that could not be measured. */
+typedef tc_status bench_kernels(kernel_bench *b, const tctune_work *w, int task, int *failed, char **json, tc_error *err);
+
+static tc_status bench_one(kernel_bench *b, const tctune_work *w, int task, int *failed, char **json, tc_error *err) {
     const tc_tune_task *tasks;
+    (void)failed;
     TC_TRY(api_check_task(w, task, err));
     tc_graph_work_tasks(w->w, &tasks);
-    k->task = tasks[task];
-    TC_TRY(find_sizes(k, err));
-    TC_TRY(find_schedule(k, err));
-    TC_TRY(tc_tune_kernel_measure(k->timed, &k->schedule, &k->options, k->arena, &k->bench, err));
-    if (!tc_record_ok(&k->bench.record))
-        return not_measured(k, tc_graph_work_path(w->w), err);
-    return tell_kernel(k, json, err);
+    timed_kernel *k = b->kernel = TC_NEW(b->arena, timed_kernel);
+    *k = (timed_kernel){.task = tasks[task]};
+    b->n = 1;
+    TC_TRY(find_all(b, err));
+    TC_TRY(b->fleet ? measure_all(b, err)
+                    : tc_tune_kernel_measure(k->timed, &k->schedule, &b->options, b->arena, &k->bench, err));
+    return tc_record_ok(&k->bench.record) ? tell_kernel(b, json, err) : not_measured(b, k, err);
 }
 
-static tc_status bench_kernel_with(const tctune_work *w, int task, const tctune_bench_kernel_options *options,
-                                   const volatile int **stop, char **json, tc_error *err) {
-    kernel_bench k = {.arena = tc_arena_new(), .ctx = tc_ctx_new()};
-    tc_status st = read_kernel_options(options, &k, err);
-    *stop = k.o.stop;
+/* ---- all that a run launches ---- */
+
+/* Those of the program as it would be built, and how much of constants they read together. */
+static tc_status find_launched(kernel_bench *b, const tctune_work *w, tc_error *err) {
+    tc_graph_build_options o = {.target = b->target, .accuracy = b->accuracy};
+    tc_graph_program *p;
+    const tc_tune_task *tasks;
+    if (b->o.at || b->o.schedule)
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "at and schedule are of one kernel: all kernels of a network have their records' schedules, at the largest "
+            "sizes");
+    TC_TRY(tc_graph_work_program(w->w, &o, b->o.database, &p, err));
+    b->n = tc_graph_program_tasks(p, &tasks);
+    b->kernel = TC_NEW_N(b->arena, timed_kernel, b->n);
+    for (int i = 0; i < b->n; i++) {
+        b->kernel[i] = (timed_kernel){.task = tasks[i]};
+        b->options.network += tasks[i].weight * tc_te_constant_bytes_read(tasks[i].workload);
+    }
+    return TC_OK;
+}
+
+static tc_status tell_all(const kernel_bench *b, int *failed, char **json, tc_error *err) {
+    tc_report_apart *all = TC_NEW_N(b->arena, tc_report_apart, b->n);
+    *failed = 0;
+    for (int i = 0; i < b->n; i++) {
+        timed_kernel *k = &b->kernel[i];
+        TC_TRY(describe(b, k, TC_MAX((int)k->task.weight, 1), &all[i].kernel, err));
+        all[i].origin = tc_report_origin(&k->schedule, b->arena);
+        all[i].worker = worker_of(b, k);
+        all[i].bench = &k->bench;
+        if (tc_record_ok(&k->bench.record))
+            continue;
+        ++*failed;
+        const char *noted = note_failure(b, k);
+        if (*noted)
+            k->bench.record.message = tc_arena_printf(b->arena, "%s; %s", k->bench.record.message, noted);
+    }
+    return tc_report_text(tc_report_kernels_apart(b->path, b->target, b->accuracy, all, b->n), json, err);
+}
+
+static tc_status bench_all(kernel_bench *b, const tctune_work *w, int task, int *failed, char **json, tc_error *err) {
+    (void)task;
+    TC_TRY(find_launched(b, w, err));
+    TC_TRY(find_all(b, err));
+    TC_TRY(measure_all(b, err));
+    return tell_all(b, failed, json, err);
+}
+
+/* ---- calls ---- */
+
+typedef struct kernel_call {
+    bench_kernels *way;
+    const tctune_work *work;
+    int task;
+    const volatile int *stop; /* of the options */
+    int failed;
+} kernel_call;
+
+static tc_status bench_with(kernel_call *c, const tctune_bench_kernel_options *options, char **json, tc_error *err) {
+    kernel_bench b = {.arena = tc_arena_new(), .ctx = tc_ctx_new(), .path = tc_graph_work_path(c->work->w)};
+    tc_status st = read_kernel_options(options, &b, err);
+    c->stop = b.o.stop;
     if (st == TC_OK)
-        st = bench_kernel(w, task, &k, json, err);
-    tc_ctx_free(k.ctx);
-    tc_arena_free(k.arena);
-    tc_target_free(k.target);
+        st = c->way(&b, c->work, c->task, &c->failed, json, err);
+    tc_fleet_leave(b.fleet);
+    tc_ctx_free(b.ctx);
+    tc_arena_free(b.arena);
+    tc_target_free(b.target);
     return st;
 }
 
-static tctune_status call_kernel(const tctune_work *w, int task, const tctune_bench_kernel_options *options,
-                                 const volatile int **stop, char **json, char *error, size_t error_size) {
-    API_DOCUMENT(err, error, error_size, json, bench_kernel_with(w, task, options, stop, json, &err));
+static tctune_status call_kernels(kernel_call *c, const tctune_bench_kernel_options *options, char **json, char *error,
+                                  size_t error_size) {
+    api_find_worker();
+    API_DOCUMENT(err, error, error_size, json, bench_with(c, options, json, &err));
 }
 
 tctune_status tctune_bench_kernel(const tctune_work *w, int task, const tctune_bench_kernel_options *options, char **json,
                                   char *error, size_t error_size) {
-    const volatile int *stop = NULL;
-    api_find_worker();
-    tctune_status s = call_kernel(w, task, options, &stop, json, error, error_size);
-    return api_unless_stopped(s, stop);
+    kernel_call c = {.way = bench_one, .work = w, .task = task};
+    return api_unless_stopped(call_kernels(&c, options, json, error, error_size), c.stop);
+}
+
+tctune_status tctune_bench_kernels(tctune_work *w, const tctune_bench_kernel_options *options, int *failed, char **json,
+                                   char *error, size_t error_size) {
+    kernel_call c = {.way = bench_all, .work = w};
+    tctune_status s = call_kernels(&c, options, json, error, error_size);
+    if (failed)
+        *failed = c.failed;
+    return api_unless_stopped(s, c.stop);
 }

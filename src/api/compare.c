@@ -1,11 +1,13 @@
 /* Schedules, records and other libraries compared (include/tctune/compare.h). What is compared and how stands in tune/kernel/compare.h, what is
  * told of it in report/comparison.c. */
+#include "api/fleet_int.h"
 #include "api/sides/side.h"
 #include "tune/kernel/kernel.h"
 
 typedef struct comparison {
     tctune_compare_options o;
     api_sides of;
+    tc_fleet *fleet; /* NULL: this machine runs them */
     tc_tune_duel duel;
 } comparison;
 
@@ -33,6 +35,12 @@ static tc_status read_options(const tctune_compare_options *options, comparison 
     TC_TRY(read_side(c, 1, err));
     if (c->o.mode)
         TC_TRY(tc_tune_timing_parse(c->o.mode, &c->of.asked, err));
+    if (c->o.fleet && (c->of.side[0].kind == API_SIDE_PEER || c->of.side[1].kind == API_SIDE_PEER))
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "a library runs beside this process, and workers of a fleet have none: compare with %s without a fleet, on "
+            "the machine itself",
+            c->of.side[c->of.side[1].kind == API_SIDE_PEER].spec);
     bool peers[2] = {c->of.side[0].kind == API_SIDE_PEER, c->of.side[1].kind == API_SIDE_PEER};
     if (peers[0] && peers[1])
         return tc_fail(err, TC_BAD_INPUT,
@@ -60,10 +68,21 @@ tctune_status tctune_compare_check(const tctune_compare_options *options, int *o
 
 /* ---- measuring ---- */
 
-static tc_status failed(const api_side *s, const tc_record *now, tc_arena *arena, tc_error *err) {
-    const char *noted = s->k.record ? tc_tune_note_failure(s->k.db, s->k.record, now, arena) : "";
-    return tc_fail(err, TC_ENV, "%s could not be measured: %s: %s%s%s", s->spec, tc_meas_error_meaning(now->error), now->message,
-                   *noted ? "; " : "", noted);
+static tc_status failed(const comparison *c, tc_error *err) {
+    const api_side *s = &c->of.side[c->duel.failed];
+    const tc_record *now = &c->duel.record;
+    const char *noted = s->k.record ? tc_tune_note_failure(s->k.db, s->k.record, now, c->of.arena) : "";
+    return tc_fail(err, TC_ENV, "%s could not be measured%s%s: %s: %s%s%s", s->spec, c->fleet ? " by " : "",
+                   c->fleet ? now->host : "", tc_meas_error_meaning(now->error), now->message, *noted ? "; " : "", noted);
+}
+
+/* That of the worker. */
+static void take_roof(comparison *c) {
+    tc_meas_rates told;
+    if (!c->fleet || c->duel.failed >= 0)
+        return;
+    (void)tc_fleet_rates_of(c->fleet, c->duel.host, &told);
+    c->duel.roof = tc_tune_roof_by(c->of.timed, c->of.target, c->of.mode, &told);
 }
 
 static tc_status measure(comparison *c, tc_error *err) {
@@ -73,13 +92,16 @@ static tc_status measure(comparison *c, tc_error *err) {
                               .mode = c->of.mode,
                               .rounds = rounds_of(c),
                               .seed = c->o.seed,
-                              .stop = c->o.stop};
+                              .stop = c->o.stop,
+                              .carrier = c->fleet ? &tc_meas_fleet : NULL,
+                              .carried_by = c->fleet};
     for (int i = 0; i < 2; i++) {
         const api_side *s = &c->of.side[i];
         rival[i] = (tc_tune_duellist){.schedule = s->peer ? NULL : &s->k, .peer = s->peer};
     }
     TC_TRY(tc_tune_duel_run(rival, &o, c->of.arena, &c->duel, err));
-    return c->duel.failed < 0 ? TC_OK : failed(&c->of.side[c->duel.failed], &c->duel.record, c->of.arena, err);
+    take_roof(c);
+    return c->duel.failed < 0 ? TC_OK : failed(c, err);
 }
 
 /* ---- all of it ---- */
@@ -88,7 +110,8 @@ static tc_status tell(const comparison *c, char **json, tc_error *err) {
     tc_report_comparison r = {.kernel = c->of.kernel,
                               .hash = c->of.hash.hex,
                               .threads = c->of.target->machine.cores,
-                              .mode = c->of.mode,
+                              .mode = c->duel.mode,
+                              .worker = c->fleet ? c->duel.host : NULL,
                               .duel = &c->duel};
     for (int i = 0; i < 2; i++) {
         const api_side *s = &c->of.side[i];
@@ -101,10 +124,20 @@ static tc_status tell(const comparison *c, char **json, tc_error *err) {
     return tc_report_text(tc_report_compared(&r), json, err);
 }
 
+static tc_status open_target(comparison *c, tc_error *err) {
+    api_measured_by by = {.fleet = c->o.fleet,
+                          .work = api_fleet_once(c->of.arena, "compare"),
+                          .target = c->o.target,
+                          .threads = c->o.threads,
+                          .usual_threads = api_sides_threads(&c->of)};
+    return api_fleet_target(&by, &c->of.target, &c->fleet, err);
+}
+
 static tc_status compare(const tctune_work *w, int task, const tctune_compare_options *options, comparison *c, char **json,
                          tc_error *err) {
     TC_TRY(read_options(options, c, err));
-    TC_TRY(api_target_here(c->o.target, c->o.threads, &c->of.target, err));
+    TC_TRY(api_sides_load(&c->of, err));
+    TC_TRY(open_target(c, err));
     TC_TRY(api_sides_find(w, task, &c->of, err));
     for (int i = 0; i < 2; i++)
         TC_TRY(api_side_make(&c->of, &c->of.side[i], err));
@@ -116,6 +149,7 @@ static tc_status compare_and_close(const tctune_work *w, int task, const tctune_
                                    tc_error *err) {
     comparison c = {.of = {.arena = tc_arena_new(), .ctx = tc_ctx_new()}};
     tc_status st = compare(w, task, options, &c, json, err);
+    tc_fleet_leave(c.fleet);
     api_sides_free(&c.of);
     return st;
 }

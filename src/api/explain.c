@@ -72,16 +72,12 @@ static void find_best(explaining *x, const char **why) {
 static tc_status choose_target(explaining *x, const char **unmeasured, tc_error *err) {
     const api_side *s = &x->of.side[0];
     tc_target *own = NULL;
-    TC_TRY(api_target(x->o.target, x->o.threads, &x->of.target, err));
-    if (s->kind == API_SIDE_RECORD && !x->o.target) {
-        tc_record r;
-        TC_TRY(tc_tune_record_load(s->db, s->id, x->of.arena, &r, err));
-        if (strcmp(r.target, x->of.target->text) != 0) {
-            TC_TRY(tc_target_parse(r.target, &own, err));
-            tc_target_free(x->of.target);
-            x->of.target = own;
-            *unmeasured = tc_arena_printf(x->of.arena, "the record is of another machine: %s", own->cpu);
-        }
+    TC_TRY(api_target(x->o.target, api_sides_threads(&x->of), &x->of.target, err));
+    if (s->kind == API_SIDE_RECORD && !x->o.target && strcmp(s->record.target, x->of.target->text) != 0) {
+        TC_TRY(api_target(s->record.target, api_sides_threads(&x->of), &own, err));
+        tc_target_free(x->of.target);
+        x->of.target = own;
+        *unmeasured = tc_arena_printf(x->of.arena, "the record is of another machine: %s", own->cpu);
     }
     if (!*unmeasured && !x->of.target->native)
         *unmeasured = tc_arena_printf(x->of.arena, "code for %s does not run on this machine", x->of.target->cpu);
@@ -113,6 +109,7 @@ static tc_status explain(const tctune_work *w, int task, const tctune_explain_op
                          tc_error *err) {
     const char *unmeasured = NULL, *no_best = NULL;
     TC_TRY(read_options(options, x, err));
+    TC_TRY(api_sides_load(&x->of, err));
     TC_TRY(choose_target(x, &unmeasured, err));
     TC_TRY(api_sides_find(w, task, &x->of, err));
     TC_TRY(api_side_schedule(&x->of, &x->of.side[0], err));

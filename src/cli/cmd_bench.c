@@ -10,6 +10,7 @@
 typedef struct bench_args {
     tc_cli_common common;
     tc_cli_model_args model;
+    tc_cli_fleet_args fleet;
     const char *timing;
     int repeats; /* 0: not given */
     const char *sched, *inputs, *plot, *against;
@@ -27,6 +28,7 @@ static const tc_cli_option options[] = {
     TC_CLI_TARGET_OPTION(bench_args, model.target.name),
     TC_CLI_ACCURACY_OPTIONS(bench_args, model.accuracy),
     TC_CLI_THREADS_OPTION(bench_args, model.target.threads),
+    TC_CLI_FLEET_OPTIONS(bench_args, fleet),
     TC_CLI_SEED_OPTION(bench_args, model.seed),
     TC_CLI_COMPLETE_OPTION(bench_args, model.require_complete),
     TC_CLI_REPEATS_OPTION(bench_args, repeats),
@@ -112,7 +114,9 @@ static void print_peak(const json_t *j) {
     const char *isa = tc_cli_text(j, "isa"), *unit = json_string_value(json_object_get(j, "unit"));
     double g = tc_cli_real(j, "gflops"), f32 = tc_cli_real(j, "peak_gflops");
     double of_unit = unit ? known(json_object_get(j, "unit_peaks"), unit) : 0, peak = of_unit > 0 ? of_unit : f32;
-    if (isfinite(g) && peak > f32)
+    if (!isfinite(f32))
+        printf("what the worker can do is not known\n");
+    else if (isfinite(g) && peak > f32)
         printf("%.1f GOP/s, %.1f %% of the peak of %.1f GOP/s (%s), %.1f GFLOP/s (f32, %s)\n", g, 100 * g / peak, peak, unit, f32,
                isa);
     else if (isfinite(g))
@@ -131,6 +135,8 @@ static void print_latency(const json_t *j) {
     printf("%s: median %s of %lld %s%sruns (%s to %s), %lld threads\n", tc_cli_text(j, "name"), tc_text_time(mid, median),
            tc_cli_number(j, "repeats"), mode ? mode : "", mode ? " " : "", tc_text_time(low, tc_cli_real(j, "min_ms") / 1e3),
            tc_text_time(high, tc_cli_real(j, "max_ms") / 1e3), tc_cli_number(j, "threads"));
+    if (json_is_string(json_object_get(j, "worker")))
+        printf("measured by %s, which told what it can do when it began\n", tc_cli_text(j, "worker"));
     print_peak(j);
     if (constants > 0)
         printf("constants, %s, from memory in every call: %.1f GB/s\n", tc_text_bytes(low, constants), constants / median / 1e9);
@@ -148,6 +154,52 @@ static void print_network(const json_t *j) {
 static void print_kernel(const json_t *j) {
     printf("schedule: %s\n", tc_cli_text(j, "schedule"));
     print_latency(j);
+}
+
+/* ---- kernels, each by itself ---- */
+
+static void apart_cells(tc_cli_table *t, const json_t *k, double sum) {
+    const char *error = json_string_value(json_object_get(k, "error")), *worker = json_string_value(json_object_get(k, "worker"));
+    if (error) {
+        tc_cli_cell(t, "%lld", tc_cli_number(k, "count"));
+        for (int i = 0; i < 5; i++)
+            tc_cli_cell(t, "-");
+    } else {
+        double share = tc_cli_real(k, "of_peak");
+        times_cells(t, k, sum);
+        tc_cli_cell(t, "%.1f", known(k, "gflops"));
+        if (isfinite(share))
+            tc_cli_cell(t, "%.1f %%", 100 * share);
+        else
+            tc_cli_cell(t, "-");
+    }
+    tc_cli_cell(t, "%s", tc_cli_text(k, "mode"));
+    tc_cli_cell(t, "%s", worker ? worker : "here");
+    tc_cli_cell(t, "%s", tc_cli_text(k, "form"));
+    if (error)
+        tc_cli_cell(t, "%s: %s", error, tc_cli_text(k, "message"));
+    else if (json_object_get(k, "record"))
+        tc_cli_cell(t, "record %lld", tc_cli_number(k, "record"));
+    else
+        tc_cli_cell(t, "default");
+}
+
+static void print_apart(const json_t *j) {
+    static const char *const head[] = {">#",       "kernel",   ">count", ">each",  ">total", ">share",
+                                       ">GFLOP/s", ">of peak", "timed",  "worker", "form",   "schedule"};
+    const json_t *kernels = json_object_get(j, "kernels");
+    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    for (size_t i = 0; i < json_array_size(kernels); i++) {
+        const json_t *k = json_array_get(kernels, i);
+        tc_cli_cell(&t, "%zu", i);
+        tc_cli_cell(&t, "%s", tc_cli_text(k, "name"));
+        apart_cells(&t, k, total_ms(kernels));
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+    printf("\n%s: its kernels with %lld threads, each timed by itself. What a run takes as a whole, and its library kernels and "
+           "copies, only `tctune bench` without --fleet tells, on such a machine\n",
+           tc_cli_text(j, "name"), tc_cli_number(j, "threads"));
 }
 
 /* ---- the command ---- */
@@ -236,19 +288,28 @@ static int bench_network(const bench_args *a, tc_error *err) {
     return status;
 }
 
-static int bench_task(const bench_args *a, const tctune_work *w, tc_error *err) {
-    tctune_bench_kernel_options o = {.struct_size = sizeof o,
-                                     .schedule = a->sched,
-                                     .database = tc_cli_db_to_read(&a->model.db),
-                                     .at = a->at.data,
-                                     .target = a->model.target.name,
-                                     .threads = a->model.target.threads,
-                                     .accuracy = a->model.accuracy.accuracy,
-                                     .precision = a->model.accuracy.precision,
-                                     .mode = a->timing,
-                                     .repeats = a->repeats,
-                                     .seed = a->model.seed,
-                                     .stop = tc_cli_stop_flag()};
+/* fleet: where a->fleet is put. */
+static tctune_bench_kernel_options kernel_options(const bench_args *a, tctune_fleet *fleet) {
+    *fleet = tc_cli_fleet(&a->fleet);
+    return (tctune_bench_kernel_options){.struct_size = sizeof(tctune_bench_kernel_options),
+                                         .schedule = a->sched,
+                                         .database = tc_cli_db_to_read(&a->model.db),
+                                         .at = a->at.data,
+                                         .target = a->model.target.name,
+                                         .threads = a->model.target.threads,
+                                         .accuracy = a->model.accuracy.accuracy,
+                                         .precision = a->model.accuracy.precision,
+                                         .mode = a->timing,
+                                         .repeats = a->repeats,
+                                         .seed = a->model.seed,
+                                         .stop = tc_cli_stop_flag(),
+                                         .fleet = fleet->url ? fleet : NULL,
+                                         .require_complete = a->model.require_complete};
+}
+
+static int bench_task(const bench_args *a, tctune_work *w, tc_error *err) {
+    tctune_fleet fleet;
+    tctune_bench_kernel_options o = kernel_options(a, &fleet);
     char *text;
     int status = tc_cli_status(tctune_bench_kernel(w, 0, &o, &text, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
@@ -256,32 +317,61 @@ static int bench_task(const bench_args *a, const tctune_work *w, tc_error *err) 
     return status;
 }
 
-static int bench_te(const bench_args *a, tc_error *err) {
+/* The kernels of a network, by workers of a fleet. */
+static int bench_tasks(const bench_args *a, tctune_work *w, tc_error *err) {
+    tctune_fleet fleet;
+    tctune_bench_kernel_options o = kernel_options(a, &fleet);
+    char *text;
+    int failed;
+    int status = tc_cli_status(tctune_bench_kernels(w, &o, &failed, &text, TC_CLI_SAY(err)));
+    if (status != TC_CLI_DONE)
+        return status;
+    tc_cli_tell(text, a->json, print_apart);
+    if (failed)
+        tc_fail(err, TC_ENV, "%d of the kernels could not be measured: the table says why", failed);
+    return failed ? TC_CLI_FAILED : TC_CLI_DONE;
+}
+
+typedef int bench_work(const bench_args *a, tctune_work *w, tc_error *err);
+
+static int bench_kernels(const bench_args *a, bench_work *way, tc_error *err) {
     tctune_work *w = NULL;
     tc_cli_source_args source = a->model.source;
     source.varying = a->at.len > 0;
-    int status = tc_cli_check_target(&a->model.target, true, err);
+    int status = tc_cli_check_target(&a->model.target, !a->fleet.url || a->fleet.fallback, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_work_open(&source, NULL, a->model.seed, &w, err);
-    if (status == TC_CLI_DONE)
+    if (status == TC_CLI_DONE && source.te)
         status = tc_cli_check_at(w, 0, &a->at, err);
     if (status == TC_CLI_DONE)
-        status = bench_task(a, w, err);
+        status = way(a, w, err);
     tctune_work_free(w);
     return status;
 }
 
-static int run(const void *args, tc_error *err) {
-    const bench_args *a = args;
-    int status = tc_cli_work_check(&a->model.source, err);
-    if (status != TC_CLI_DONE)
-        return status;
-    if (a->sched && !a->model.source.te)
-        return tc_cli_usage(err, "--sched goes with --te: a schedule belongs to one kernel");
+static int check_elsewhere(const bench_args *a, tc_error *err) {
+    if (a->inputs || a->plot || a->against)
+        return tc_cli_usage(
+            err, "--inputs, --plot and --against are of a network as a whole, which runs on this machine: --fleet times "
+                 "its kernels, each by itself");
+    if (a->model.source.model && a->at.len)
+        return tc_cli_usage(
+            err, "--at goes with --te where a fleet measures: the kernels of a network are timed at their largest sizes "
+                 "there, and --shape makes others the largest");
+    if (a->model.source.model && tctune_is_library(a->model.source.model))
+        return tc_cli_usage(
+            err,
+            "%s is a built library, which runs on this machine as it is: --fleet goes with the network that it was "
+            "built from",
+            a->model.source.model);
+    return TC_CLI_DONE;
+}
+
+static int check_here(const bench_args *a, tc_error *err) {
+    if (a->timing && !a->model.source.te)
+        return tc_cli_usage(err, "--mode goes with --te, or with --fleet: the kernels of a network are timed as they run in it");
     if (a->at.len && a->inputs)
         return tc_cli_usage(err, "--at and --inputs exclude each other: inputs have sizes of their own");
-    if (a->timing && !a->model.source.te)
-        return tc_cli_usage(err, "--mode goes with --te: the kernels of a network are timed as they run in it");
     if (a->inputs && a->model.source.te)
         return tc_cli_usage(
             err, "--inputs goes with --model: a kernel of --te is timed on drawn values, which its result is checked on");
@@ -291,10 +381,25 @@ static int run(const void *args, tc_error *err) {
         return tc_cli_usage(err,
                             "--against compares schedules of the same sizes as they run in the network: it goes without --plot, "
                             "--sched, --mode and --at");
-    if (a->plot && tc_fs_check_writable(a->plot, err) != TC_OK)
-        return TC_CLI_FAILED;
+    return a->plot && tc_fs_check_writable(a->plot, err) != TC_OK ? TC_CLI_FAILED : TC_CLI_DONE;
+}
+
+static int run(const void *args, tc_error *err) {
+    const bench_args *a = args;
+    int status = tc_cli_work_check(&a->model.source, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_check_fleet(&a->fleet, err);
+    if (status != TC_CLI_DONE)
+        return status;
+    if (a->sched && !a->model.source.te)
+        return tc_cli_usage(err, "--sched goes with --te: a schedule belongs to one kernel");
+    status = a->fleet.url ? check_elsewhere(a, err) : check_here(a, err);
+    if (status != TC_CLI_DONE)
+        return status;
     tc_cli_catch_signals();
-    return a->model.source.te && !a->against ? bench_te(a, err) : bench_network(a, err);
+    if (a->fleet.url && !a->model.source.te)
+        return bench_kernels(a, bench_tasks, err);
+    return a->model.source.te && !a->against ? bench_kernels(a, bench_task, err) : bench_network(a, err);
 }
 
 const tc_cli_command tc_cli_bench = {
@@ -304,6 +409,9 @@ const tc_cli_command tc_cli_bench = {
         "Kernels without a record in the database run with the default schedule. The peak that shares refer to is "
         "measured before and after. A kernel of --te runs in a process of its own and its result is checked: a record "
         "that fails is marked in the database, and no longer used. "
+        "With --fleet a worker times the kernel of --te, or workers share those of a network, each timed by itself; the network "
+        "as a "
+        "whole is not timed there. "
         "A network whose sizes vary is timed at the sizes of --at or of --inputs, sizes that --at does not tell being the "
         "least above 0; without both, over the range of each size in turn, the others at their least above 0, which "
         "--plot draws. "

@@ -9,6 +9,7 @@ typedef struct compare_args {
     const char *timing;
     tc_cli_db_args db;
     tc_cli_target_args target;
+    tc_cli_fleet_args fleet;
     uint64_t seed;
     int repeats; /* 0: not given */
     const char *kernel;
@@ -17,22 +18,19 @@ typedef struct compare_args {
 } compare_args;
 
 static const tc_cli_option options[] = {
-    TC_CLI_SOURCE_OPTIONS(compare_args, source),
-    TC_CLI_AT_OPTION(compare_args, at),
-    TC_CLI_TIMING_OPTION(compare_args, timing),
-    TC_CLI_DB_OPTION(compare_args, db.path),
-    TC_CLI_TARGET_OPTION(compare_args, target.name),
-    TC_CLI_THREADS_OPTION(compare_args, target.threads),
-    TC_CLI_SEED_OPTION(compare_args, seed),
-    TC_CLI_REPEATS_OPTION(compare_args, repeats),
-    TC_CLI_KERNEL_OPTION(compare_args, kernel),
-    TC_CLI_PASS_OPTIONS(compare_args, source.passes),
-    TC_CLI_NO_CACHE_OPTION(compare_args),
+    TC_CLI_SOURCE_OPTIONS(compare_args, source),      TC_CLI_AT_OPTION(compare_args, at),
+    TC_CLI_TIMING_OPTION(compare_args, timing),       TC_CLI_DB_OPTION(compare_args, db.path),
+    TC_CLI_TARGET_OPTION(compare_args, target.name),  TC_CLI_THREADS_OPTION(compare_args, target.threads),
+    TC_CLI_FLEET_OPTIONS(compare_args, fleet),        TC_CLI_SEED_OPTION(compare_args, seed),
+    TC_CLI_REPEATS_OPTION(compare_args, repeats),     TC_CLI_KERNEL_OPTION(compare_args, kernel),
+    TC_CLI_PASS_OPTIONS(compare_args, source.passes), TC_CLI_NO_CACHE_OPTION(compare_args),
     TC_CLI_JSON_OPTION(compare_args, json),
 };
 
-static tctune_compare_options options_of(const compare_args *a) {
+/* fleet: where a.fleet is put. */
+static tctune_compare_options options_of(const compare_args *a, tctune_fleet *fleet) {
     const tc_cli_texts *ab = &a->common.operands;
+    *fleet = tc_cli_fleet(&a->fleet);
     return (tctune_compare_options){.struct_size = sizeof(tctune_compare_options),
                                     .a = ab->data[0],
                                     .b = ab->data[1],
@@ -43,19 +41,24 @@ static tctune_compare_options options_of(const compare_args *a) {
                                     .mode = a->timing,
                                     .rounds = a->repeats,
                                     .seed = a->seed,
-                                    .stop = tc_cli_stop_flag()};
+                                    .stop = tc_cli_stop_flag(),
+                                    .fleet = fleet->url ? fleet : NULL};
 }
 
 /* What is wrong with the options, before anything is opened. */
 static int check(const compare_args *a, tc_error *err) {
     int of_record;
+    tctune_fleet fleet;
     if (a->common.operands.len != 2)
         return tc_cli_usage(err, "two things are compared, A and B; %zu were given", a->common.operands.len);
-    tctune_compare_options o = options_of(a);
+    int fits = tc_cli_check_fleet(&a->fleet, err);
+    if (fits != TC_CLI_DONE)
+        return fits;
+    tctune_compare_options o = options_of(a, &fleet);
     if (tctune_compare_check(&o, &of_record, TC_CLI_SAY(err)) != TCTUNE_OK)
         return TC_CLI_USAGE;
     int status = tc_cli_kernel_check(&a->source, of_record, err);
-    return status == TC_CLI_DONE ? tc_cli_check_target(&a->target, true, err) : status;
+    return status == TC_CLI_DONE ? tc_cli_check_target(&a->target, !a->fleet.url || a->fleet.fallback, err) : status;
 }
 
 static int run(const void *args, tc_error *err) {
@@ -68,7 +71,8 @@ static int run(const void *args, tc_error *err) {
     if (status == TC_CLI_DONE)
         status = tc_cli_kernel_open(&a->source, a->kernel, &a->at, &w, &task, err);
     if (status == TC_CLI_DONE) {
-        tctune_compare_options o = options_of(a);
+        tctune_fleet fleet;
+        tctune_compare_options o = options_of(a, &fleet);
         status = tc_cli_status(tctune_compare_show(w, task, &o, &text, TC_CLI_SAY(err)));
     }
     if (status == TC_CLI_DONE)
@@ -93,6 +97,9 @@ const tc_cli_command tc_cli_compare = {
         "that of --te or --model and --kernel, or of a record; --at gives the sizes of one that has symbols, where best is the "
         "variant that "
         "serves them. "
+        "With --fleet a worker runs the two, all rounds on the same one, which the verdict names, and the roofline is that "
+        "worker's; "
+        "libraries have none there. "
         "Unless given, threads are those of the first record, and both are timed cold when a record was, or when tuning "
         "would do so.",
     TC_CLI_ARGS(compare_args, options),

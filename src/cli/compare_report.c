@@ -68,33 +68,58 @@ static void print_assembly(const json_t *const side[2]) {
 
 /* ---- time ---- */
 
+/* What a worker did not tell of its machine is not known. */
+static const char *rate(char out[24], double v, const char *unit) {
+    if (isfinite(v))
+        snprintf(out, 24, "%.1f %s", v, unit);
+    else
+        snprintf(out, 24, "not known");
+    return out;
+}
+
+static void print_bound(const json_t *roofline) {
+    char roof[24];
+    if (isfinite(tc_cli_real(roofline, "roof_ms")))
+        printf("bound by %s: %.1f GFLOP/s, %s a call\n", tc_cli_text(roofline, "bound_by"), tc_cli_real(roofline, "roof_gflops"),
+               tc_text_time(roof, tc_cli_real(roofline, "roof_ms") / 1e3));
+}
+
+static void print_share(const json_t *side, char name) {
+    char time[24];
+    double share = tc_cli_real(side, "of_roof");
+    printf("%c: %s, %.1f GFLOP/s", name, tc_text_time(time, tc_cli_real(side, "median_ms") / 1e3), tc_cli_real(side, "gflops"));
+    if (isfinite(share))
+        printf(", %.1f %% of the roof", 100 * share);
+    putchar('\n');
+}
+
 static void print_roof(const json_t *j, const json_t *const side[2]) {
     const json_t *r = json_object_get(j, "roofline");
     const char *unit = json_string_value(json_object_get(r, "unit"));
-    char bytes[24], time[24], roof[24];
+    char bytes[24], peak[24], bandwidth[24];
     heading("roofline");
-    printf("%.4g MFLOP on at least %s: %.2f FLOP per byte. Peak %.1f GFLOP/s%s%s%s, bandwidth at this footprint %.1f GB/s (%lld "
-           "threads)\n",
+    printf("%.4g MFLOP on at least %s: %.2f FLOP per byte. Peak %s%s%s%s, bandwidth at this footprint %s (%lld threads)\n",
            tc_cli_real(r, "flops") / 1e6, tc_text_bytes(bytes, tc_cli_real(r, "bytes")), tc_cli_real(r, "intensity"),
-           tc_cli_real(r, "peak_gflops"), unit ? " (" : "", unit ? unit : "", unit ? ")" : "", tc_cli_real(r, "bandwidth_gbs"),
-           tc_cli_number(j, "threads"));
-    printf("bound by %s: %.1f GFLOP/s, %s a call\n", tc_cli_text(r, "bound_by"), tc_cli_real(r, "roof_gflops"),
-           tc_text_time(roof, tc_cli_real(r, "roof_ms") / 1e3));
+           rate(peak, tc_cli_real(r, "peak_gflops"), "GFLOP/s"), unit ? " (" : "", unit ? unit : "", unit ? ")" : "",
+           rate(bandwidth, tc_cli_real(r, "bandwidth_gbs"), "GB/s"), tc_cli_number(j, "threads"));
+    print_bound(r);
+    if (json_is_string(json_object_get(j, "worker")))
+        printf("what the worker can do is what it told when it began\n");
     if (strcmp(tc_cli_text(j, "mode"), "cold") == 0)
         printf("timed cold: the bytes are constants, the bandwidth that of memory\n");
     tc_cli_print_caches(stdout, json_object_get(j, "caches"));
     for (int i = 0; i < 2; i++)
-        printf("%c: %s, %.1f GFLOP/s, %.1f %% of the roof\n", "AB"[i],
-               tc_text_time(time, tc_cli_real(side[i], "median_ms") / 1e3), tc_cli_real(side[i], "gflops"),
-               100 * tc_cli_real(side[i], "of_roof"));
+        print_share(side[i], "AB"[i]);
 }
 
 static void print_verdict(const json_t *j) {
     const json_t *v = json_object_get(j, "verdict"), *faster = json_object_get(v, "faster");
     double low = tc_cli_real(v, "low"), high = tc_cli_real(v, "high");
+    const char *worker = json_string_value(json_object_get(j, "worker"));
     heading("verdict");
-    printf("%lld rounds in turns, %s; time of B / time of A: %.4f, 95 %% interval %.4f to %.4f; sign test p = %.2g\n",
-           tc_cli_number(v, "rounds"), tc_cli_text(j, "mode"), tc_cli_real(v, "ratio"), low, high, tc_cli_real(v, "sign_p"));
+    printf("%lld rounds in turns%s%s, %s; time of B / time of A: %.4f, 95 %% interval %.4f to %.4f; sign test p = %.2g\n",
+           tc_cli_number(v, "rounds"), worker ? " on " : "", worker ? worker : "", tc_cli_text(j, "mode"),
+           tc_cli_real(v, "ratio"), low, high, tc_cli_real(v, "sign_p"));
     if (json_is_true(json_object_get(v, "same_program")))
         printf("not distinguishable: A and B become the same program\n");
     else if (json_is_string(faster))

@@ -1,4 +1,5 @@
 /* Two schedules of one kernel, or one and another library: what each becomes, where they differ, and which is faster. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -75,22 +76,35 @@ static json_t *verdict_json(const tc_report_comparison *c) {
     return j;
 }
 
+/* What a worker did not tell of its machine is 0. */
+static json_t *rate_or_null(double v) {
+    return v > 0 ? json_real(v) : json_null();
+}
+
+static json_t *roofline_json(const tc_tune_roof *r) {
+    json_t *j = json_pack("{s:f,s:f,s:f,s:s}", "flops", r->flops, "bytes", r->bytes, "intensity", r->intensity, "bound_by",
+                          r->memory_bound ? "bandwidth" : "arithmetic");
+    json_object_set_new(j, "peak_gflops", rate_or_null(r->peak_gflops));
+    json_object_set_new(j, "bandwidth_gbs", rate_or_null(r->bandwidth_gbs));
+    json_object_set_new(j, "roof_gflops", tc_report_real(r->roof_gflops));
+    json_object_set_new(j, "roof_ms", tc_report_real(r->seconds * 1e3));
+    if (isnan(r->seconds))
+        json_object_set_new(j, "bound_by", json_null());
+    if (r->unit)
+        json_object_set_new(j, "unit", json_string(r->unit->text));
+    return j;
+}
+
 json_t *tc_report_compared(const tc_report_comparison *c) {
     json_t *j = json_pack("{s:s,s:s,s:i,s:s}", "kernel", c->kernel, "hash", c->hash, "threads", c->threads, "mode",
                           tc_meas_mode_text(c->mode));
+    json_object_set_new(j, "worker", c->worker ? json_string(c->worker) : json_null());
     json_object_set_new(j, "a", side_json(c, 0));
     json_object_set_new(j, "b", side_json(c, 1));
     if (both(c))
         put_features(j, c);
-    const tc_tune_roof *r = &c->duel->roof;
-    json_object_set_new(j, "roofline",
-                        json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:s}", "flops", r->flops, "bytes", r->bytes, "intensity",
-                                  r->intensity, "peak_gflops", r->peak_gflops, "bandwidth_gbs", r->bandwidth_gbs, "roof_gflops",
-                                  r->roof_gflops, "bound_by", r->memory_bound ? "bandwidth" : "arithmetic"));
-    json_object_set_new(json_object_get(j, "roofline"), "roof_ms", tc_report_real(r->seconds * 1e3));
-    if (r->unit)
-        json_object_set_new(json_object_get(j, "roofline"), "unit", json_string(r->unit->text));
-    json_object_set_new(j, "caches", tc_report_caches(c->threads));
+    json_object_set_new(j, "roofline", roofline_json(&c->duel->roof));
+    json_object_set_new(j, "caches", c->worker ? json_null() : tc_report_caches(c->threads));
     json_object_set_new(j, "verdict", verdict_json(c));
     return j;
 }

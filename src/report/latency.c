@@ -1,12 +1,18 @@
 /* Latency: of a network and its kernels, of one kernel, and over a range of sizes. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "measure/machine/unit_peak.h"
 #include "report/report.h"
 
 static bool is_smaller(const tc_report_timed *r) {
     return r->rules && tc_report_sizes_smaller(r->rules, r->sizes);
+}
+
+/* What a worker did not tell of its machine is 0. */
+static double known(double rate) {
+    return rate > 0 ? rate : NAN;
 }
 
 static double rate(double flops, double seconds) {
@@ -20,7 +26,7 @@ static json_t *kernels_json(const tc_report_timed *r) {
     for (size_t i = 0; i < json_array_size(kernels); i++) {
         json_t *k = json_array_get(kernels, i);
         double g = json_number_value(json_object_get(k, "gflops"));
-        json_object_set_new(k, "of_peak", json_real(g / tc_meas_peak_of(r->peak, r->kernels[i].unit)));
+        json_object_set_new(k, "of_peak", tc_report_real(g / tc_meas_peak_of(r->peak, r->kernels[i].unit)));
         if (r->target) { /* so that it can be built again */
             json_object_set_new(k, "form_hash", json_string(r->kernels[i].form_hash.hex));
             json_object_set_new(k, "schedule", json_string(r->kernels[i].trace));
@@ -52,8 +58,8 @@ static int by_value(const void *a, const void *b) {
 static void tell_kernel(const tc_report_timed *r, json_t *j) {
     if (r->stream.bytes) {
         json_object_set_new(j, "footprint_bytes", json_integer(r->stream.bytes));
-        json_object_set_new(j, "footprint_read_gbs", json_real(r->stream.read_gbs));
-        json_object_set_new(j, "footprint_triad_gbs", json_real(r->stream.triad_gbs));
+        json_object_set_new(j, "footprint_read_gbs", tc_report_real(known(r->stream.read_gbs)));
+        json_object_set_new(j, "footprint_triad_gbs", tc_report_real(known(r->stream.triad_gbs)));
     }
     if (r->origin)
         json_object_set_new(j, "schedule", json_string(r->origin));
@@ -75,14 +81,15 @@ json_t *tc_report_latency(const tc_report_timed *r) {
     json_object_set_new(j, "repeats", json_integer(r->ntimes));
     json_object_set_new(j, "flops", json_real(flops));
     json_object_set_new(j, "gflops", tc_report_real(g));
-    json_object_set_new(j, "peak_gflops", json_real(r->peak->f32_gflops));
+    json_object_set_new(j, "peak_gflops", tc_report_real(known(r->peak->f32_gflops)));
     json_object_set_new(j, "unit", tc_report_unit(r->unit));
     json_object_set_new(j, "unit_peaks", tc_report_units(r->peak));
-    json_object_set_new(j, "caches", tc_report_caches(r->threads));
+    json_object_set_new(j, "caches", r->worker ? json_null() : tc_report_caches(r->threads));
     json_object_set_new(j, "of_peak", tc_report_real(g / tc_meas_peak_of(r->peak, r->unit)));
-    json_object_set_new(j, "triad_gbs", json_real(r->peak->triad_gbs));
+    json_object_set_new(j, "triad_gbs", tc_report_real(known(r->peak->triad_gbs)));
     json_object_set_new(j, "isa", json_string(r->peak->isa));
     json_object_set_new(j, "threads", json_integer(r->threads));
+    json_object_set_new(j, "worker", text_or_null(r->worker));
     json_object_set_new(j, "target", text_or_null(r->target));
     json_object_set_new(j, "accuracy", text_or_null(r->accuracy));
     json_object_set_new(j, "precision", text_or_null(r->precision));
@@ -92,6 +99,45 @@ json_t *tc_report_latency(const tc_report_timed *r) {
     json_object_set_new(j, "kernels", kernels_json(r));
     json_object_set_new(j, "others", others_json(r));
     return j;
+}
+
+/* ---- kernels, each by itself ---- */
+
+static void put_times(json_t *j, const tc_report_apart *k) {
+    const tc_record *r = &k->bench->record;
+    double *times = tc_xcalloc(r->ntimes + 1, sizeof *times), peak = known(tc_meas_peak_of(&k->bench->peak, k->kernel.unit));
+    memcpy(times, r->times, r->ntimes * sizeof *times);
+    qsort(times, r->ntimes, sizeof *times, by_value);
+    json_object_set_new(j, "repeats", json_integer((json_int_t)r->ntimes));
+    json_object_set_new(j, "min_ms", tc_report_real(times[0] * 1e3));
+    json_object_set_new(j, "max_ms", tc_report_real(times[r->ntimes - 1] * 1e3));
+    json_object_set_new(j, "peak_gflops", tc_report_real(peak));
+    json_object_set_new(j, "of_peak", tc_report_real(rate(k->kernel.flops, r->median) / peak));
+    free(times);
+}
+
+json_t *tc_report_kernels_apart(const char *name, const tc_target *t, tc_accuracy accuracy, const tc_report_apart *k, int n) {
+    json_t *all = json_array();
+    int failed = 0;
+    for (int i = 0; i < n; i++) {
+        const tc_record *r = &k[i].bench->record;
+        json_t *one = tc_report_kernels(&k[i].kernel, 1), *j = json_array_get(one, 0);
+        json_object_set_new(j, "form_hash", json_string(k[i].kernel.form_hash.hex));
+        json_object_set_new(j, "schedule", json_string(k[i].kernel.trace));
+        json_object_set_new(j, "origin", json_string(k[i].origin));
+        json_object_set_new(j, "mode", json_string(tc_meas_mode_text(r->mode)));
+        json_object_set_new(j, "worker", text_or_null(k[i].worker));
+        json_object_set_new(j, "error", tc_record_ok(r) ? json_null() : json_string(tc_meas_error_text(r->error)));
+        json_object_set_new(j, "message", text_or_null(tc_record_ok(r) ? NULL : r->message));
+        if (tc_record_ok(r))
+            put_times(j, &k[i]);
+        failed += !tc_record_ok(r);
+        json_array_append(all, j);
+        json_decref(one);
+    }
+    return json_pack("{s:s, s:s, s:i, s:s, s:s, s:i, s:o}", "name", name, "target", t->text, "threads", t->machine.cores,
+                     "accuracy", tc_accuracy_text(accuracy), "precision", tc_accuracy_precision_text(accuracy), "failed", failed,
+                     "kernels", all);
 }
 
 /* ---- over a range ---- */

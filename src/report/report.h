@@ -20,6 +20,7 @@
 #include "schedule_primitives/schedule.h"
 #include "tune/explain/explain.h"
 #include "tune/kernel/compare.h"
+#include "tune/kernel/kernel.h"
 #include "tune/kernel/variants.h"
 #include "tune/range.h"
 
@@ -138,6 +139,7 @@ typedef struct tc_report_timed {
     int nother;
     /* The conditions, which a base is compared under; NULL: a loaded library does not tell. */
     const char *target, *accuracy, *precision;
+    const char *worker; /* of a fleet, that ran it; NULL: this machine did */
     /* Of a model: */
     const tc_graph_size_rules *rules;
     const int64_t *sizes; /* those of its runs */
@@ -150,6 +152,14 @@ typedef struct tc_report_timed {
 } tc_report_timed;
 
 json_t *tc_report_latency(const tc_report_timed *r);
+/* One of the kernels of a work, each timed by itself. */
+typedef struct tc_report_apart {
+    tc_graph_kernel kernel; /* seconds 0: it failed, as the record says */
+    const char *origin, *worker;
+    const tc_tune_kernel_bench *bench;
+} tc_report_apart;
+/* name: of the work. */
+json_t *tc_report_kernels_apart(const char *name, const tc_target *t, tc_accuracy accuracy, const tc_report_apart *k, int n);
 /* repeats: how many runs of each point were asked for. */
 json_t *tc_report_curves(const char *name, int threads, int repeats, const tc_graph_curves *c);
 
@@ -169,6 +179,7 @@ typedef struct tc_report_comparison {
     const char *kernel, *hash;
     int threads;
     tc_meas_mode mode;
+    const char *worker; /* of a fleet, that ran both; NULL: this machine did */
     tc_report_side side[2];
     const tc_tune_duel *duel;
 } tc_report_comparison;

@@ -164,12 +164,32 @@ static void test_kernel(void **state) {
     tctune_work_free(w);
 }
 
+/* Each by itself, at the largest sizes. */
+static void test_kernels(void **state) {
+    (void)state;
+    tctune_work *w = open_text(varying);
+    tctune_bench_kernel_options o = {.struct_size = sizeof o, .threads = 1, .repeats = 3};
+    char *text;
+    int failed;
+    OK(tctune_bench_kernels(w, &o, &failed, &text, error, sizeof error));
+    json_t *j = document(text), *kernel = json_array_get(json_object_get(j, "kernels"), 0);
+    assert_int_equal(json_array_size(json_object_get(j, "kernels")), 1);
+    assert_non_null(strstr(text_of(kernel, "name"), "48"));
+    assert_true(failed == 0 && real(kernel, "time_ms") > 0 && number(kernel, "repeats") == 3);
+    assert_true(json_is_null(json_object_get(kernel, "worker")) && json_is_null(json_object_get(kernel, "error")));
+    json_decref(j);
+    o.require_complete = 1;
+    REFUSED(TCTUNE_BAD_INPUT, "has no record", tctune_bench_kernels(w, &o, NULL, &text, error, sizeof error));
+    assert_null(text);
+    o.at = at17;
+    REFUSED(TCTUNE_BAD_INPUT, "at and schedule are of one kernel", tctune_bench_kernels(w, &o, NULL, &text, error, sizeof error));
+    tctune_work_free(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_model),
-        cmocka_unit_test(test_against),
-        cmocka_unit_test(test_range),
-        cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_model),  cmocka_unit_test(test_against), cmocka_unit_test(test_range),
+        cmocka_unit_test(test_kernel), cmocka_unit_test(test_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

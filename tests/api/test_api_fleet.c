@@ -199,6 +199,44 @@ static void on_followed(void *user, const tctune_followed *so_far, const char *r
 }
 
 /* What the searches before have recorded. */
+/* Two in turns, and kernels, by a worker: who it was, and what its machine can do. */
+static void test_compared(void **state) {
+    (void)state;
+    worker a;
+    tctune_fleet f = fleet();
+    char *text;
+    int failed = -1;
+    start(&a, "judge");
+    tctune_work *work = open_text(gemm_text);
+    tctune_compare_options co = {
+        .struct_size = sizeof co, .a = "default", .b = "default", .threads = 1, .rounds = 11, .fleet = &f};
+    OK(tctune_compare_show(work, 0, &co, &text, error, sizeof error));
+    json_t *j = document(text), *roof = json_object_get(j, "roofline");
+    assert_memory_equal(text_of(j, "worker"), "judge@", 6);
+    assert_true(json_number_value(json_object_get(roof, "peak_gflops")) > 0);
+    assert_true(json_is_null(json_object_get(j, "caches")));
+    json_decref(j);
+    co.b = "openblas";
+    REFUSED(TCTUNE_BAD_INPUT, "with openblas without a fleet", tctune_compare_check(&co, NULL, error, sizeof error));
+    tctune_bench_kernel_options ko = {.struct_size = sizeof ko, .threads = 1, .repeats = 3, .fleet = &f};
+    OK(tctune_bench_kernel(work, 0, &ko, &text, error, sizeof error));
+    j = document(text);
+    assert_memory_equal(text_of(j, "worker"), "judge@", 6);
+    assert_true(number(j, "repeats") == 3 && json_number_value(json_object_get(j, "peak_gflops")) > 0);
+    json_decref(j);
+    OK(tctune_bench_kernels(work, &ko, &failed, &text, error, sizeof error));
+    j = document(text);
+    json_t *kernel = json_array_get(json_object_get(j, "kernels"), 0);
+    assert_memory_equal(text_of(kernel, "worker"), "judge@", 6);
+    assert_true(failed == 0 && number(j, "failed") == 0 && number(kernel, "repeats") == 3);
+    json_decref(j);
+    ko.threads = 3;
+    REFUSED(TCTUNE_BAD_INPUT, a.key, tctune_bench_kernel(work, 0, &ko, &text, error, sizeof error));
+    assert_null(text);
+    tctune_work_free(work);
+    finish(&a);
+}
+
 static void test_follow(void **state) {
     (void)state;
     static const char team[] = SCRATCH("api_team.db");
@@ -301,9 +339,9 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),          cmocka_unit_test(test_workers), cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_tuning),        cmocka_unit_test(test_follow),  cmocka_unit_test(test_nobody),
-        cmocka_unit_test(test_what_is_wrong),
+        cmocka_unit_test(test_keys),   cmocka_unit_test(test_workers),       cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_tuning), cmocka_unit_test(test_compared),      cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_nobody), cmocka_unit_test(test_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -38,9 +38,11 @@ until_it_says() { # FILE TEXT
         sleep 0.05
     done
 }
-serve() { # a port: -1 is any
+serve() { # a port: -1 is any; and options of the server
+    port=$1
+    shift
     rm -f nats-server_*.ports
-    "$NATS_SERVER" --addr 127.0.0.1 --port "$1" --jetstream --store_dir "$work/store" --ports_file_dir "$work" >nats.log 2>&1 &
+    "$NATS_SERVER" "$@" --addr 127.0.0.1 --port "$port" --jetstream --store_dir "$work/store" --ports_file_dir "$work" >nats.log 2>&1 &
     server=$!
     tries=0
     until url=$(sed -n 's/.*"nats":\["\([^"]*\)".*/\1/p' nats-server_$server.ports 2>/dev/null) && [ -n "$url" ]; do

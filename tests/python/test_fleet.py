@@ -53,6 +53,30 @@ def test_measured_by_a_fleet(gemm, nats, worker):
             assert record.verified and record.host.startswith("board@") and len(record.times) == 3
 
 
+def test_compared_by_a_fleet(gemm, nats, worker):
+    told = tctune.compare_show("default", "default", tctune.Work(gemm), fleet=Fleet(nats, key="*-1t-*"), rounds=11)
+    assert told["worker"].startswith("board@") and told["threads"] == 1 and told["verdict"]["same_program"]
+    assert told["roofline"]["peak_gflops"] > 0 and told["roofline"]["bandwidth_gbs"] > 0 and told["caches"] is None
+    with pytest.raises(BadInput, match="workers of a fleet have none"):
+        tctune.compare_show("default", "openblas", tctune.Work(gemm), fleet=nats, threads=1)
+    with pytest.raises(BadInput, match="served are: .*-1t-"):
+        tctune.compare_show("default", "default", tctune.Work(gemm), fleet=nats, threads=3)
+
+
+def test_kernels_timed_by_a_fleet(gemm, nats, worker):
+    with tctune.Work(gemm) as work:
+        one = work.bench(fleet=Fleet(nats), threads=1, repeats=3)
+        assert one["worker"].startswith("board@") and one["repeats"] == 3 and one["peak_gflops"] > 0
+        for fleet, by in ((nats, "board@"), (None, None)):
+            told = work.bench_kernels(fleet=fleet, threads=1, repeats=3)
+            kernel, = told["kernels"]
+            assert told["failed"] == 0 and kernel["error"] is None and kernel["repeats"] == 3 and kernel["time_ms"] > 0
+            assert kernel["worker"].startswith(by) if by else kernel["worker"] is None
+        for bench in (work.bench, work.bench_kernels):
+            with pytest.raises(BadInput, match="has no record"):
+                bench(fleet=nats, threads=1, require_complete=True)
+
+
 def test_status(nats, worker):
     name, key = worker
     told = Fleet(nats).status()

@@ -117,6 +117,48 @@ static void test_roofline(void **state) {
     tc_ctx_free(ctx);
 }
 
+/* Of a machine that is elsewhere: nothing is measured, and what it did not tell bounds nothing. */
+static void test_roof_as_told(void **state) {
+    (void)state;
+    tc_ctx *ctx = tc_ctx_new();
+    const tc_workload *w;
+    assert_int_equal(tc_te_parse(ctx, "dense", dense, &w, NULL), TC_OK);
+    tc_target m = {.machine = {.cores = 1}};
+    const double flops = 2.0 * 24 * 48 * 32, bytes = 4.0 * (24 * 32 + 32 * 48 + 24 * 48); /* 13824 */
+    tc_meas_rates told = {.peak = {.f32_gflops = 100}, .n = 3, .at = {{4 << 10, 400, 500}, {16 << 10, 10, 8}, {1 << 20, 1, 2}}};
+    tc_tune_roof r = tc_tune_roof_by(w, &m, TC_MEAS_HOT, &told);
+    assert_true(r.peak_gflops == 100 && r.bandwidth_gbs == 10 && r.memory_bound && r.seconds == bytes / 10e9);
+    r = tc_tune_roof_by(w, &m, TC_MEAS_COLD, &told);
+    assert_true(r.bandwidth_gbs == 2 && r.bytes == 4.0 * (32 * 48));
+    told.n = 0;
+    r = tc_tune_roof_by(w, &m, TC_MEAS_HOT, &told);
+    assert_true(r.bandwidth_gbs == 0 && !r.memory_bound && r.roof_gflops == 100 && r.seconds == flops / 100e9);
+    told.peak.f32_gflops = 0;
+    r = tc_tune_roof_by(w, &m, TC_MEAS_HOT, &told);
+    assert_true(isnan(r.roof_gflops) && isnan(r.seconds));
+    tc_ctx_free(ctx);
+}
+
+static void test_rates_of_this_machine(void **state) {
+    (void)state;
+    tc_target *t;
+    assert_int_equal(tc_target_parse("native", &t, NULL), TC_OK);
+    t->machine.cores = 1;
+    t->machine.l1 = 32 << 10;
+    t->machine.l2 = 1 << 19;
+    tc_meas_rates r = tc_meas_measure_rates(t, &(tc_meas_caches){.last = 1 << 20, .memory_gbs = 7});
+    assert_true(r.peak.threads == 1 && r.peak.f32_gflops > 0 && r.peak.triad_gbs > 0 && r.peak.isa && r.n == 5);
+    for (int i = 0; i < TC_NINTRINSICS; i++)
+        assert_int_equal(r.peak.unit_gops[i] > 0, tc_intrinsic_in(t->machine.intrinsics, tc_intrinsic_row((tc_intrinsic_id)i)));
+    for (int i = 0; i < r.n; i++)
+        assert_int_equal(tc_meas_rates_at(&r, (double)r.at[i].bytes).bytes, r.at[i].bytes);
+    for (int i = 0; i < 4; i++)
+        assert_true(r.at[i].bytes == (16 << 10) << 2 * i && r.at[i].read_gbs > 0 && r.at[i].triad_gbs > 0);
+    assert_true(r.at[4].bytes == 4 << 20 && r.at[4].read_gbs == 7 && r.at[4].triad_gbs == 0);
+    assert_int_equal(tc_meas_measure_rates(t, &(tc_meas_caches){.last = 1 << 20}).n, 4);
+    tc_target_free(t);
+}
+
 /* ---- in turns ---- */
 
 static tc_status turn(void *user, double *seconds, tc_error *err) {
@@ -208,9 +250,10 @@ static void test_no_peer(void **state) {
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "worker") == 0)
         return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_faster),     cmocka_unit_test(test_equal),
-                                       cmocka_unit_test(test_few_rounds), cmocka_unit_test(test_sides),
-                                       cmocka_unit_test(test_roofline),   cmocka_unit_test(test_turns),
-                                       cmocka_unit_test(test_gemm),       cmocka_unit_test(test_no_peer)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_faster),       cmocka_unit_test(test_equal),
+                                       cmocka_unit_test(test_few_rounds),   cmocka_unit_test(test_sides),
+                                       cmocka_unit_test(test_roofline),     cmocka_unit_test(test_turns),
+                                       cmocka_unit_test(test_roof_as_told), cmocka_unit_test(test_rates_of_this_machine),
+                                       cmocka_unit_test(test_gemm),         cmocka_unit_test(test_no_peer)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

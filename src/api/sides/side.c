@@ -53,6 +53,18 @@ const api_side *api_sides_record(const api_sides *c) {
 
 /* ---- records, and the kernel they are of ---- */
 
+tc_status api_sides_load(api_sides *c, tc_error *err) {
+    for (int i = 0; i < c->n; i++)
+        if (c->side[i].kind == API_SIDE_RECORD)
+            TC_TRY(tc_tune_record_load(c->side[i].db, c->side[i].id, c->arena, &c->side[i].record, err));
+    return TC_OK;
+}
+
+int api_sides_threads(const api_sides *c) {
+    const api_side *record = api_sides_record(c);
+    return c->threads || !record ? c->threads : record->record.threads;
+}
+
 /* The workload of the task, else that of a record. */
 static tc_status find_kernel(const tctune_work *w, int task, api_sides *c, tc_error *err) {
     const api_side *record = api_sides_record(c);
@@ -106,13 +118,6 @@ static tc_status from_record(const api_sides *c, api_side *s, tc_error *err) {
     return TC_OK;
 }
 
-/* Threads: those that are asked for, else those that the first record was measured with, else one per core. */
-static void set_threads(api_sides *c) {
-    const api_side *record = api_sides_record(c);
-    if (!c->threads && record)
-        c->target->machine.cores = record->record.threads;
-}
-
 /* As it is asked for; where that is left open, cold when a record was timed so, or tuning would do so. A library is timed hot. */
 static void set_mode(api_sides *c) {
     bool peer = false, cold = false;
@@ -131,12 +136,8 @@ static void set_mode(api_sides *c) {
 }
 
 tc_status api_sides_find(const tctune_work *w, int task, api_sides *c, tc_error *err) {
-    for (int i = 0; i < c->n; i++)
-        if (c->side[i].kind == API_SIDE_RECORD)
-            TC_TRY(tc_tune_record_load(c->side[i].db, c->side[i].id, c->arena, &c->side[i].record, err));
     TC_TRY(find_kernel(w, task, c, err));
     TC_TRY(find_sizes(c, err));
-    set_threads(c);
     set_mode(c);
     for (int i = 0; i < c->n; i++)
         if (c->side[i].kind == API_SIDE_RECORD)

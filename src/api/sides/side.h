@@ -44,8 +44,11 @@ typedef struct api_sides {
 TC_NODISCARD tc_status api_side_read(const api_sides *c, const char *spec, const char *what, api_side *out, tc_error *err);
 /* The first that is a record; NULL: none is. */
 const api_side *api_sides_record(const api_sides *c);
-/* Loads records, and finds the kernel (of the task, else of a record), its sizes, threads and mode. `here`: the target must run on this machine.
- * Needs arena, ctx and target. */
+/* Loads those that are records. Needs arena. */
+TC_NODISCARD tc_status api_sides_load(api_sides *c, tc_error *err);
+/* Threads: those that are asked for, else those that the first record was measured with; 0: one per core. */
+int api_sides_threads(const api_sides *c);
+/* Finds the kernel (of the task, else of a record), its sizes and mode. Needs records, arena, ctx and target. */
 TC_NODISCARD tc_status api_sides_find(const tctune_work *w, int task, api_sides *c, tc_error *err);
 /* What a side becomes: its schedule and program, or the library, which is opened. */
 TC_NODISCARD tc_status api_side_make(const api_sides *c, api_side *s, tc_error *err);

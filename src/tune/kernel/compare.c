@@ -92,22 +92,46 @@ static double traffic(const tc_workload *w, tc_meas_mode mode) {
     return cold ? tc_te_constant_bytes_read(w) : tc_te_bytes_moved(w);
 }
 
+static tc_tune_roof describe(const tc_workload *w, const tc_target *t, tc_meas_mode mode) {
+    tc_tune_roof r = {.flops = tc_te_flops(w), .bytes = traffic(w, mode), .unit = tc_te_unit(w, t->machine.intrinsics)};
+    r.intensity = r.flops / r.bytes;
+    return r;
+}
+
+/* Under the two rates. One that is 0 bounds nothing. */
+static void place(tc_tune_roof *r) {
+    double by_memory = r->bandwidth_gbs > 0 ? r->intensity * r->bandwidth_gbs : INFINITY,
+           by_units = r->peak_gflops > 0 ? r->peak_gflops : INFINITY;
+    r->memory_bound = by_memory < by_units;
+    r->roof_gflops = TC_MIN(by_memory, by_units);
+    r->seconds = r->memory_bound ? r->bytes / (r->bandwidth_gbs * 1e9) : r->flops / (r->peak_gflops * 1e9);
+    if (!isfinite(r->roof_gflops))
+        r->roof_gflops = r->seconds = NAN;
+}
+
+tc_tune_roof tc_tune_roof_by(const tc_workload *w, const tc_target *t, tc_meas_mode mode, const tc_meas_rates *told) {
+    tc_tune_roof r = describe(w, t, mode);
+    const tc_meas_stream *largest = told->n ? &told->at[told->n - 1] : NULL;
+    tc_meas_stream stream = tc_meas_rates_at(told, mode == TC_MEAS_COLD && largest ? (double)largest->bytes : r.bytes);
+    r.peak_gflops = tc_meas_peak_of(&told->peak, r.unit);
+    r.bandwidth_gbs = TC_MAX(stream.read_gbs, stream.triad_gbs);
+    place(&r);
+    return r;
+}
+
 tc_tune_roof tc_tune_roofline(const tc_workload *w, const tc_target *t, tc_meas_mode mode, const tc_tune_roof *earlier) {
     const tc_machine *m = &t->machine;
     int threads = m->cores;
-    tc_tune_roof r = {.flops = tc_te_flops(w), .bytes = traffic(w, mode), .unit = tc_te_unit(w, m->intrinsics)};
+    tc_tune_roof r = describe(w, t, mode);
     double footprint = mode == TC_MEAS_COLD ? fmax(r.bytes, beyond_caches(m)) : r.bytes;
     tc_meas_stream stream = tc_meas_measure_stream(threads, (int64_t)footprint, 0.4);
-    r.intensity = r.flops / r.bytes;
-    tc_meas_peak peak = {.f32_gflops = tc_meas_measure_fma(threads, 0.4)};
+    tc_meas_peak peak = {.threads = threads, .f32_gflops = tc_meas_measure_fma(threads, 0.4)};
     tc_meas_peak_raise_unit(&peak, t, r.unit, 0.3);
     r.peak_gflops = TC_MAX(tc_meas_peak_of(&peak, r.unit), earlier ? earlier->peak_gflops : 0);
     r.bandwidth_gbs = TC_MAX(stream.read_gbs, stream.triad_gbs);
     if (earlier)
         r.bandwidth_gbs = TC_MAX(r.bandwidth_gbs, earlier->bandwidth_gbs);
-    r.memory_bound = r.intensity * r.bandwidth_gbs < r.peak_gflops;
-    r.roof_gflops = TC_MIN(r.intensity * r.bandwidth_gbs, r.peak_gflops);
-    r.seconds = r.memory_bound ? r.bytes / (r.bandwidth_gbs * 1e9) : r.flops / (r.peak_gflops * 1e9);
+    place(&r);
     return r;
 }
 

@@ -10,7 +10,7 @@
 
 #include "codegen/assembly/asm_facts.h"
 #include "cost_model/cost.h"
-#include "measure/machine/peak.h"
+#include "measure/machine/rates.h"
 #include "measure/measure.h"
 #include "measure/peer.h"
 #include "tune/kernel/schedule.h"
@@ -51,6 +51,8 @@ typedef struct tc_tune_roof {
     bool memory_bound;
     double seconds; /* of a call at the roof */
 } tc_tune_roof;
+/* Of a machine that is elsewhere: by what it told of itself. What it did not is 0, and bounds nothing; where nothing is known seconds are NAN. */
+tc_tune_roof tc_tune_roof_by(const tc_workload *w, const tc_target *t, tc_meas_mode mode, const tc_meas_rates *told);
 /* Measures peak and bandwidth on the cores of t, which is this machine, in about a second: the peak of the unit that the sums of w
  * can take (te/unit_gain.h), else that of f32. The machine drifts: `earlier` (may be NULL) is the roofline
  * of the same workload before what is compared with it was measured, and the larger rates count. */
@@ -84,18 +86,22 @@ typedef struct tc_tune_duel_options {
     tc_meas_mode mode;
     int rounds; /* at least TC_TUNE_SURE_ROUNDS */
     uint64_t seed;
-    const volatile sig_atomic_t *stop; /* may be NULL */
+    const volatile sig_atomic_t *stop;     /* may be NULL */
+    const struct tc_meas_carrier *carrier; /* as in tc_meas_options; where one is given, both are schedules */
+    void *carried_by;
 } tc_tune_duel_options;
 
 typedef struct tc_tune_duel {
-    int failed;       /* the rival whose kernel failed, which ends it; -1: none */
-    tc_record record; /* how that one failed */
-    tc_tune_roof roof;
+    int failed;              /* the rival whose kernel failed, which ends it; -1: none */
+    tc_record record;        /* how that one failed */
+    tc_meas_mode mode;       /* as they were timed */
+    const char *host;        /* where, as records have it: all rounds are one machine's */
+    tc_tune_roof roof;       /* zero where a carrier measured: whoever knows its machine tells (tc_tune_roof_by) */
     tc_tune_verdict verdict; /* names a faster one only where the sign test is as sure as TC_TUNE_SURE */
 } tc_tune_duel;
 
-/* Runs two rivals, at most one of which is a library, in turns in the isolated process. TC_ENV when it was stopped too early for a
- * verdict. What it says of a failure is in `arena`. */
+/* Runs two rivals, at most one of which is a library, in turns in the isolated process, or as the carrier does. TC_ENV when it was stopped
+ * too early for a verdict, or nobody could measure it. Texts of what it says are in `arena`. */
 TC_NODISCARD tc_status tc_tune_duel_run(const tc_tune_duellist rival[2], const tc_tune_duel_options *o, tc_arena *arena,
                                         tc_tune_duel *out, tc_error *err);
 

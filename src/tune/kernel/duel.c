@@ -1,6 +1,7 @@
 /* Two rivals in turns: see compare.h. */
 #include "measure/measure.h"
 #include "support/clock/clock.h"
+#include "support/system/stop.h"
 #include "tune/kernel/compare.h"
 
 /* What takes part, as measuring knows it: a library is a guest, whose times come last. */
@@ -34,7 +35,9 @@ static tc_status take_turns(const tc_tune_duel_options *o, field *f, tc_arena *a
                           .samples = 5,
                           .budget = 0.15,
                           .seed = o->seed,
-                          .stop = o->stop};
+                          .stop = o->stop,
+                          .carrier = o->carrier,
+                          .carried_by = o->carried_by};
     tc_meas *m;
     TC_TRY(tc_meas_new(&mo, &m, err));
     f->seconds = TC_NEW_N(arena, double, 2 * o->rounds);
@@ -52,27 +55,46 @@ static int find_failure(const field *f) {
     return -1;
 }
 
+static tc_status too_few(const tc_tune_duel_options *o, const field *f, tc_error *err) {
+    if (o->carrier && f->done == 0 && !tc_is_raised(o->stop))
+        return tc_fail(err, TC_ENV,
+                       "nobody knows what became of the workers that ran the two, and no other one is put at risk: see what "
+                       "`tctune fleet log` says of them, and keep what ends machines away from the fleet");
+    return tc_fail(err, TC_ENV, "stopped after %d rounds: too few for a verdict", f->done);
+}
+
+static tc_tune_verdict judge(const tc_tune_duellist rival[2], const tc_tune_duel_options *o, const field *f) {
+    const double *first = f->seconds, *second = f->seconds + o->rounds;
+    bool guest_first = !rival[0].schedule;
+    tc_tune_verdict v = tc_tune_judge(guest_first ? second : first, guest_first ? first : second, f->done, o->seed);
+    if (v.sign_p >= TC_TUNE_SURE)
+        v.faster = 0;
+    return v;
+}
+
 tc_status tc_tune_duel_run(const tc_tune_duellist rival[2], const tc_tune_duel_options *o, tc_arena *arena, tc_tune_duel *out,
                            tc_error *err) {
     field f;
+    tc_tune_roof before = {0};
     *out = (tc_tune_duel){.failed = -1};
-    TC_TRY(tc_clock_check(TC_CLOCK_SAMPLES, err));
     line_up(rival, &f);
-    tc_tune_roof before = tc_tune_roofline(o->workload, o->target, o->mode, NULL);
+    if (!o->carrier) {
+        TC_TRY(tc_clock_check(TC_CLOCK_SAMPLES, err));
+        before = tc_tune_roofline(o->workload, o->target, o->mode, NULL);
+    }
     TC_TRY(take_turns(o, &f, arena, err));
     int failure = find_failure(&f);
+    out->mode = f.record[0].mode;
+    out->host = f.record[0].host;
     if (failure >= 0) {
         out->failed = f.rival[failure];
         out->record = f.record[failure];
         return TC_OK;
     }
     if (f.done < TC_TUNE_SURE_ROUNDS)
-        return tc_fail(err, TC_ENV, "stopped after %d rounds: too few for a verdict", f.done);
-    const double *first = f.seconds, *second = f.seconds + o->rounds;
-    bool guest_first = !rival[0].schedule;
-    out->verdict = tc_tune_judge(guest_first ? second : first, guest_first ? first : second, f.done, o->seed);
-    if (out->verdict.sign_p >= TC_TUNE_SURE)
-        out->verdict.faster = 0;
-    out->roof = tc_tune_roofline(o->workload, o->target, o->mode, &before);
+        return too_few(o, &f, err);
+    out->verdict = judge(rival, o, &f);
+    if (!o->carrier)
+        out->roof = tc_tune_roofline(o->workload, o->target, o->mode, &before);
     return TC_OK;
 }

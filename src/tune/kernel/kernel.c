@@ -9,10 +9,11 @@
 #include "measure/records/admission.h"
 #include "measure/records/maintain.h"
 #include "support/clock/clock.h"
+#include "support/system/stop.h"
 #include "te/text.h"
 #include "te/unit_gain.h"
 
-static const double peak_seconds = 0.5, unit_seconds = 0.3;
+static const double peak_seconds = 0.5, unit_seconds = 0.3, sampling_seconds = 2.5; /* as tc_meas_kernel_time has it */
 
 static tc_status time_kernel(const tc_tune_schedule *s, const tc_tune_kernel_options *o, tc_meas_mode mode, tc_arena *a,
                              tc_record *out, tc_error *err) {
@@ -34,7 +35,7 @@ static tc_status time_kernel(const tc_tune_schedule *s, const tc_tune_kernel_opt
 
 static tc_meas_mode tuning_mode(const tc_workload *w, const tc_tune_kernel_options *o) {
     tc_machine m = tc_tune_machine(o->target, o->target->machine.cores, tc_te_constant_bytes_read(w));
-    return tc_tune_mode(o->timing, w, 0, &m);
+    return tc_tune_mode(o->timing, w, o->network, &m);
 }
 
 static tc_meas_mode mode_of(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o) {
@@ -90,6 +91,59 @@ tc_status tc_tune_kernel_measure(const tc_workload *w, const tc_tune_schedule *s
     out->stream = tc_meas_measure_stream(machine->cores, footprint(w), 0);
     if (out->record.mode != TC_MEAS_COLD)
         out->constants = 0;
+    return TC_OK;
+}
+
+static bool is_cold(const tc_tune_timed *k, const tc_tune_kernel_options *o) {
+    return mode_of(k->workload, k->schedule, o) == TC_MEAS_COLD;
+}
+
+static bool all_ended(const tc_record *r, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (r[i].error == TC_MEAS_INTERRUPTED)
+            return false;
+    return true;
+}
+
+static tc_status time_all(const tc_tune_timed *k, size_t n, const tc_tune_kernel_options *o, tc_arena *a, tc_record *r,
+                          tc_error *err) {
+    tc_meas_options mo = {.target = o->target->text,
+                          .threads = o->target->machine.cores,
+                          .budget = sampling_seconds,
+                          .seed = o->seed,
+                          .stop = o->stop,
+                          .carrier = o->carrier,
+                          .carried_by = o->carried_by};
+    tc_meas_input *in = TC_NEW_N(a, tc_meas_input, n);
+    tc_meas *m;
+    for (size_t i = 0; i < n; i++) {
+        const tc_tune_schedule *s = k[i].schedule;
+        in[i] = (tc_meas_input){.workload = s->workload,
+                                .trace = s->trace,
+                                .workload_hash = s->hash,
+                                .sizes = s->sizes,
+                                .again = true,
+                                .cold = is_cold(&k[i], o),
+                                .samples = o->repeats ? o->repeats : TC_TUNE_REPEATS};
+    }
+    TC_TRY(tc_meas_new(&mo, &m, err));
+    tc_status st = tc_meas_batch(m, in, n, a, r, NULL, NULL, err);
+    tc_meas_free(m);
+    return st;
+}
+
+tc_status tc_tune_kernels_measure(const tc_tune_timed *k, size_t n, const tc_tune_kernel_options *o, tc_arena *a,
+                                  tc_tune_kernel_bench *out, tc_error *err) {
+    tc_record *r = TC_NEW_N(a, tc_record, n);
+    TC_TRY(time_all(k, n, o, a, r, err));
+    if (tc_is_raised(o->stop) && !all_ended(r, n))
+        return tc_fail(err, TC_ENV, "stopped before everything was measured");
+    for (size_t i = 0; i < n; i++) {
+        out[i] = (tc_tune_kernel_bench){.record = r[i], .stream = {.bytes = footprint(k[i].workload)}};
+        TC_TRY(describe_form(k[i].schedule, &o->target->machine, &out[i], err));
+        if (!is_cold(&k[i], o)) /* emulated ones have one mode */
+            out[i].constants = 0;
+    }
     return TC_OK;
 }
 

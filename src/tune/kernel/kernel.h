@@ -16,6 +16,7 @@ typedef struct tc_tune_kernel_options {
     const volatile sig_atomic_t *stop;     /* may be NULL */
     const struct tc_meas_carrier *carrier; /* as in tc_meas_options */
     void *carried_by;
+    double network; /* bytes of constants that a run of the network reads of which the kernel is; 0: it stands alone */
 } tc_tune_kernel_options;
 enum { TC_TUNE_REPEATS = 30 };
 
@@ -24,7 +25,7 @@ typedef struct tc_tune_kernel_bench {
     tc_record record;         /* how the timing ended; what follows is only known where that is without an error */
     tc_meas_peak peak;        /* the larger of before and after */
     const tc_intrinsic *unit; /* the fastest that its sums can take; NULL: none */
-    tc_meas_stream stream;    /* at the footprint of the kernel */
+    tc_meas_stream stream;    /* at the footprint of the kernel: what it reads and writes */
     double constants;         /* bytes that came from memory in each call, timed cold */
 } tc_tune_kernel_bench;
 
@@ -32,6 +33,17 @@ typedef struct tc_tune_kernel_bench {
  * as the record that s is of was timed if that was cold. An error: it could not be tried, or was stopped. Results are in `a`. */
 TC_NODISCARD tc_status tc_tune_kernel_measure(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o,
                                               tc_arena *a, tc_tune_kernel_bench *out, tc_error *err);
+
+/* A kernel at the sizes that it is timed at, and its schedule. */
+typedef struct tc_tune_timed {
+    const tc_workload *workload;
+    const tc_tune_schedule *schedule;
+} tc_tune_timed;
+
+/* The same of n of them, by the carrier, which may have several machines. What each machine can do is not measured: out[i].peak and the rates
+ * of out[i].stream stay 0. An error: nobody could try, or it was stopped before all were. */
+TC_NODISCARD tc_status tc_tune_kernels_measure(const tc_tune_timed *k, size_t n, const tc_tune_kernel_options *o, tc_arena *a,
+                                               tc_tune_kernel_bench *out, tc_error *err);
 
 /* The timing alone, in *out. */
 TC_NODISCARD tc_status tc_tune_kernel_time(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o,
