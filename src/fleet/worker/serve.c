@@ -260,6 +260,7 @@ static tc_status introduce(fleet_worker *w, tc_error *err) {
 
 static tc_status serve_alive(fleet_worker *w, tc_error *err) {
     pthread_t beat;
+    announce(w); /* whoever is told that it is there finds it there, also where the thread comes late to run */
     if (pthread_create(&beat, NULL, live, w) != 0)
         return tc_fail(err, TC_ENV, "a thread cannot be started");
     if (w->o->ready)
