@@ -115,7 +115,15 @@ static tc_status add_streams(tc_fleet_bus *b, tc_error *err) {
     c.SubjectsLen = 1;
     c.MaxAge = RESULT_KEPT * SECOND;
     c.Duplicates = SAME * SECOND;
-    return add_stream(b, &c, err);
+    TC_TRY(add_stream(b, &c, err));
+    jsStreamConfig_Init(&c);
+    c.Name = BUS_BUILD_STREAM;
+    c.Subjects = (const char *[]){"tctune.build.>"};
+    c.SubjectsLen = 1;
+    c.Retention = js_WorkQueuePolicy;
+    c.MaxAge = WORK_KEPT * SECOND;
+    TC_TRY(add_stream(b, &c, err));
+    return bus_prepare_objects(b, err);
 }
 
 static tc_status add_bucket(tc_fleet_bus *b, const char *name, int64_t seconds, kvStore **out, tc_error *err) {
@@ -138,6 +146,7 @@ static tc_status add_bucket(tc_fleet_bus *b, const char *name, int64_t seconds, 
 tc_status bus_prepare(tc_fleet_bus *b, tc_error *err) {
     TC_TRY(add_streams(b, err));
     TC_TRY(add_bucket(b, "tctune_workers", TC_FLEET_SILENCE, &b->workers, err));
+    TC_TRY(add_bucket(b, BUS_BUILDERS, TC_FLEET_SILENCE, &b->builders, err));
     TC_TRY(add_bucket(b, "tctune_tuners", TC_FLEET_TUNER_LEASE, &b->tuners, err));
     TC_TRY(add_bucket(b, "tctune_orders", 0, &b->orders, err));
     return add_bucket(b, BUS_BEGUN, WORK_KEPT, &b->begun, err);
@@ -329,6 +338,7 @@ void tc_fleet_bus_close(tc_fleet_bus *b) {
     natsSubscription_Destroy(b->results);
     natsSubscription_Destroy(b->jobs);
     kvStore_Destroy(b->workers);
+    kvStore_Destroy(b->builders);
     kvStore_Destroy(b->begun);
     kvStore_Destroy(b->tuners);
     kvStore_Destroy(b->orders);
@@ -352,6 +362,10 @@ const char *tc_fleet_bus_url(const tc_fleet_bus *b) {
 }
 
 tc_status bus_publish(tc_fleet_bus *b, const char *subject, const char *id, const char *text, tc_error *err) {
+    return bus_publish_bytes(b, subject, id, text, strlen(text), err);
+}
+
+tc_status bus_publish_bytes(tc_fleet_bus *b, const char *subject, const char *id, const void *data, size_t n, tc_error *err) {
     jsPubOptions o;
     natsStatus s = NATS_ERR;
     jsErrCode code = 0;
@@ -359,7 +373,7 @@ tc_status bus_publish(tc_fleet_bus *b, const char *subject, const char *id, cons
     o.MsgId = id;
     for (int i = 0; i < PUBLISH_TRIES; i++) {
         tc_error why;
-        s = js_Publish(NULL, b->js, subject, text, (int)strlen(text), &o, &code);
+        s = js_Publish(NULL, b->js, subject, data, (int)n, &o, &code);
         if (!bus_nothing_came(s) || b->barred)
             break;
         if (tc_fleet_bus_connected(b) && bus_prepare(b, &why) != TC_OK) /* somebody deleted the stream */

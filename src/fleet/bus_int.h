@@ -16,14 +16,18 @@ struct tc_fleet_bus {
     atomic_bool barred;      /* the server said that this user may not do something */
     natsConnection *connection;
     jsCtx *js;
-    kvStore *workers, *begun, *tuners, *orders;
+    kvStore *workers, *builders, *begun, *tuners, *orders;
     natsSubscription *results, *jobs;
+    const struct bus_queue *queue; /* whose jobs it fetches; NULL: nobody's yet */
 };
 
 #define BUS_WORK_STREAM "TCTUNE_WORK"
 #define BUS_RESULT_STREAM "TCTUNE_RESULT"
+#define BUS_BUILD_STREAM "TCTUNE_BUILD"
+#define BUS_OBJECT_STREAM "TCTUNE_OBJECT"
 #define BUS_RECORD_STREAM "TCTUNE_RECORD"
 #define BUS_BEGUN "tctune_begun"
+#define BUS_BUILDERS "tctune_builders"
 
 /* What was tried failed: TC_ENV, or TC_BAD_INPUT where the server does not let this user do it, or the message is too large for it. */
 tc_status bus_fail(tc_fleet_bus *b, tc_error *err, natsStatus s, const char *what);
@@ -31,6 +35,13 @@ tc_status bus_fail(tc_fleet_bus *b, tc_error *err, natsStatus s, const char *wha
 tc_status bus_prepare(tc_fleet_bus *b, tc_error *err);
 /* Publishes to a stream, once for each message id. A connection that was lost is waited for, for some seconds. */
 tc_status bus_publish(tc_fleet_bus *b, const char *subject, const char *id, const char *text, tc_error *err);
+/* The same of any bytes. id: NULL: each is a message of its own. */
+tc_status bus_publish_bytes(tc_fleet_bus *b, const char *subject, const char *id, const void *data, size_t n, tc_error *err);
+/* Makes the stream of objects where there is none. */
+tc_status bus_prepare_objects(tc_fleet_bus *b, tc_error *err);
+/* Whoever is there, in such a bucket. */
+tc_status bus_announce(tc_fleet_bus *b, kvStore *bucket, const char *key, const char *name, const char *text, tc_error *err);
+void bus_leave(kvStore *bucket, const char *key, const char *name);
 /* Nothing came, for a reason that passes. */
 bool bus_nothing_came(natsStatus s);
 /* The same before `until` (tc_now): it is to be asked again, and a short while has passed. */

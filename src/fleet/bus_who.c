@@ -1,22 +1,31 @@
 /* Who is there: workers, tuners, what they are told, and how long queues are. */
 #include <stdio.h>
 
+#include "fleet/bus_build.h"
 #include "fleet/bus_int.h"
 #include "support/strbuf.h"
 
 #define NANOSECONDS 1e9
 
-tc_status tc_fleet_bus_announce(tc_fleet_bus *b, const char *key, const char *name, const char *text, tc_error *err) {
+tc_status bus_announce(tc_fleet_bus *b, kvStore *bucket, const char *key, const char *name, const char *text, tc_error *err) {
     char entry[BUS_SUBJECT];
     snprintf(entry, sizeof entry, "%s.%s", key, name);
-    natsStatus s = kvStore_PutString(NULL, b->workers, entry, text);
+    natsStatus s = kvStore_PutString(NULL, bucket, entry, text);
     return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "a worker cannot announce itself");
 }
 
-void tc_fleet_bus_leave(tc_fleet_bus *b, const char *key, const char *name) {
+tc_status tc_fleet_bus_announce(tc_fleet_bus *b, const char *key, const char *name, const char *text, tc_error *err) {
+    return bus_announce(b, b->workers, key, name, text, err);
+}
+
+void bus_leave(kvStore *bucket, const char *key, const char *name) {
     char entry[BUS_SUBJECT];
     snprintf(entry, sizeof entry, "%s.%s", key, name);
-    (void)kvStore_Delete(b->workers, entry);
+    (void)kvStore_Delete(bucket, entry);
+}
+
+void tc_fleet_bus_leave(tc_fleet_bus *b, const char *key, const char *name) {
+    bus_leave(b->workers, key, name);
 }
 
 static void tell_of(kvStore *bucket, const char *entry, tc_fleet_seen *seen, void *user) {
@@ -46,6 +55,11 @@ static natsStatus each_of(kvStore *bucket, tc_fleet_seen *seen, void *user) {
 tc_status tc_fleet_bus_workers(tc_fleet_bus *b, tc_fleet_seen *seen, void *user, tc_error *err) {
     natsStatus s = each_of(b->workers, seen, user);
     return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "workers cannot be listed");
+}
+
+tc_status tc_fleet_bus_builders(tc_fleet_bus *b, tc_fleet_seen *seen, void *user, tc_error *err) {
+    natsStatus s = each_of(b->builders, seen, user);
+    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "builders cannot be listed");
 }
 
 tc_status tc_fleet_bus_tuners(tc_fleet_bus *b, tc_fleet_seen *seen, void *user, tc_error *err) {
@@ -85,15 +99,24 @@ tc_status tc_fleet_bus_tell(tc_fleet_bus *b, const char *key, const char *name, 
 
 /* ---- queues ---- */
 
-tc_status tc_fleet_bus_queue(tc_fleet_bus *b, const char *key, int64_t *waiting, int64_t *under_way, tc_error *err) {
+static tc_status look_at(tc_fleet_bus *b, const char *stream, const char *key, int64_t *waiting, int64_t *under_way,
+                         tc_error *err) {
     jsConsumerInfo *info = NULL;
     jsErrCode code = 0;
     *waiting = *under_way = 0;
-    natsStatus s = js_GetConsumerInfo(&info, b->js, BUS_WORK_STREAM, key, NULL, &code);
+    natsStatus s = js_GetConsumerInfo(&info, b->js, stream, key, NULL, &code);
     if (s == NATS_OK) {
         *waiting = (int64_t)info->NumPending;
         *under_way = info->NumAckPending;
     }
     jsConsumerInfo_Destroy(info);
     return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "a queue cannot be looked at");
+}
+
+tc_status tc_fleet_bus_queue(tc_fleet_bus *b, const char *key, int64_t *waiting, int64_t *under_way, tc_error *err) {
+    return look_at(b, BUS_WORK_STREAM, key, waiting, under_way, err);
+}
+
+tc_status tc_fleet_bus_build_queue(tc_fleet_bus *b, const char *key, int64_t *waiting, int64_t *under_way, tc_error *err) {
+    return look_at(b, BUS_BUILD_STREAM, key, waiting, under_way, err);
 }

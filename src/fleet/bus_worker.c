@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fleet/bus_build.h"
 #include "fleet/bus_int.h"
 #include "support/log.h"
 #include "support/vec.h"
@@ -11,13 +12,20 @@
 
 enum { MOST_DELIVERIES = 200 /* of one job: workers leave in the middle, servers restart, and somewhere it ends */ };
 
+/* Of jobs: their stream, and what their subjects have behind "tctune.". */
+typedef struct bus_queue {
+    const char *stream, *subject;
+} bus_queue;
+
+static const bus_queue work = {BUS_WORK_STREAM, "work"}, builds = {BUS_BUILD_STREAM, "build"};
+
 static tc_status add_consumer(tc_fleet_bus *b, const char *key, double lease, tc_error *err) {
     char filter[BUS_SUBJECT];
     jsConsumerConfig c;
     jsErrCode code = 0;
     jsConsumerInfo *info = NULL;
     int64_t wait = (int64_t)(lease * NANOSECONDS), waits[] = {wait, 2 * wait, 4 * wait, 8 * wait};
-    snprintf(filter, sizeof filter, "tctune.work.%s.>", key);
+    snprintf(filter, sizeof filter, "tctune.%s.%s.>", b->queue->subject, key);
     jsConsumerConfig_Init(&c);
     c.Name = c.Durable =
         key; /* with a name the filter is in the request's subject, so that a server can allow a worker just this one */
@@ -28,32 +36,41 @@ static tc_status add_consumer(tc_fleet_bus *b, const char *key, double lease, tc
     c.BackOffLen = TC_LEN(waits);
     c.MaxDeliver = MOST_DELIVERIES;
     c.MaxAckPending = 1 << 16;
-    natsStatus s = js_AddConsumer(&info, b->js, BUS_WORK_STREAM, &c, NULL, &code);
+    natsStatus s = js_AddConsumer(&info, b->js, b->queue->stream, &c, NULL, &code);
     jsConsumerInfo_Destroy(info);
     return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "the queue of jobs cannot be served");
 }
 
-tc_status tc_fleet_bus_serve(tc_fleet_bus *b, const char *key, double lease, tc_error *err) {
+static tc_status serve(tc_fleet_bus *b, const bus_queue *queue, const char *key, double lease, tc_error *err) {
     char filter[BUS_SUBJECT];
     jsSubOptions o;
     jsErrCode code = 0;
     if (b->jobs) /* once more */
         TC_TRY(bus_prepare(b, err));
+    b->queue = queue;
     TC_TRY(add_consumer(b, key, lease, err));
     natsSubscription_Destroy(b->jobs);
     b->jobs = NULL;
-    snprintf(filter, sizeof filter, "tctune.work.%s.>", key);
+    snprintf(filter, sizeof filter, "tctune.%s.%s.>", queue->subject, key);
     jsSubOptions_Init(&o);
-    o.Stream = BUS_WORK_STREAM;
+    o.Stream = queue->stream;
     o.Consumer = key;
     natsStatus s = js_PullSubscribe(&b->jobs, b->js, filter, key, NULL, &o, &code);
     return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "the queue of jobs cannot be served");
 }
 
+tc_status tc_fleet_bus_serve(tc_fleet_bus *b, const char *key, double lease, tc_error *err) {
+    return serve(b, &work, key, lease, err);
+}
+
+tc_status tc_fleet_bus_serve_builds(tc_fleet_bus *b, const char *key, double lease, tc_error *err) {
+    return serve(b, &builds, key, lease, err);
+}
+
 bool tc_fleet_bus_is_served(tc_fleet_bus *b, const char *key) {
     jsConsumerInfo *info = NULL;
     jsErrCode code = 0;
-    natsStatus s = js_GetConsumerInfo(&info, b->js, BUS_WORK_STREAM, key, NULL, &code);
+    natsStatus s = js_GetConsumerInfo(&info, b->js, b->queue ? b->queue->stream : BUS_WORK_STREAM, key, NULL, &code);
     jsConsumerInfo_Destroy(info);
     return s != NATS_NOT_FOUND;
 }

@@ -67,7 +67,8 @@ tc_status tc_meas_new(const tc_meas_options *o, tc_meas **out, tc_error *err) {
     gethostname(m->host, sizeof m->host - 1);
     m->carrier = carrier_of(o);
     see_emulation(m);
-    tc_status s = o->carrier || o->mode == TC_MEAS_SIMULATED ? TC_OK : tc_clock_check(TC_CLOCK_SAMPLES, err);
+    bool timed = !o->carrier && o->mode != TC_MEAS_SIMULATED && !o->only_build;
+    tc_status s = timed ? tc_clock_check(TC_CLOCK_SAMPLES, err) : TC_OK;
     if (s == TC_OK)
         s = m->carrier->open(m, &m->carries, err);
     if (s == TC_OK)
@@ -311,6 +312,52 @@ tc_status tc_meas_kernel_time(tc_meas *m, const tc_meas_input *input, int sample
     m->o.budget = TC_MAX(budget, m->o.run_limit / 4);
     tc_status s = tc_meas_batch(m, &one, 1, arena, out, NULL, NULL, err);
     m->o.budget = budget;
+    return s;
+}
+
+/* ---- building alone ---- */
+
+static tc_meas_made made_of(const tc_meas_job *j, tc_arena *a) {
+    const tc_record *r = j->r;
+    tc_meas_made made = {.error = j->ready ? TC_MEAS_NONE : r->error,
+                         .message = j->ready ? "" : r->message,
+                         .signal = r->signal,
+                         .program = r->program,
+                         .workspace = j->workspace,
+                         .seconds = r->build_seconds};
+    if (j->ready) {
+        made.object = tc_arena_dup(a, j->object, j->size);
+        made.size = j->size;
+    }
+    return made;
+}
+
+static tc_status build_group(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_meas_made *out, tc_error *err) {
+    tc_status s = b->m->carrier->build(b, jobs, n, err);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = made_of(&jobs[i], b->a);
+        free(jobs[i].object);
+    }
+    return s;
+}
+
+tc_status tc_meas_build(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_arena *arena, tc_meas_made *out, tc_error *err) {
+    tc_meas_jobs b = {m, arena, tc_xcalloc(n ? n : 1, sizeof(tc_meas_job)), NULL, NULL};
+    tc_meas_input *in = tc_arena_dup(arena, inputs, n * sizeof *inputs);
+    tc_record *made = TC_NEW_N(arena, tc_record, n);
+    for (size_t i = 0; i < n; i++) {
+        in[i].again = true;
+        b.job[i].in = &in[i];
+        b.job[i].r = &made[i];
+        begin_record(m, &b.job[i], arena);
+        out[i] = made_of(&b.job[i], arena);
+    }
+    tc_status s = check_inputs(m, inputs, n, err);
+    if (s == TC_OK && m->carrier != &tc_meas_processes)
+        s = tc_fail(err, TC_BAD_INPUT, "only processes of this machine build objects");
+    for (size_t i = 0; i < n && s == TC_OK && !tc_meas_stopped(m); i += GROUP)
+        s = build_group(&b, b.job + i, TC_MIN(n - i, (size_t)GROUP), out + i, err);
+    free(b.job);
     return s;
 }
 

@@ -37,6 +37,10 @@ typedef struct tc_meas_options {
      * outlive what is measured by them. */
     const struct tc_meas_carrier *carrier;
     void *carried_by;
+    /* Who builds for the runner of this machine; NULL: processes beside it. Both outlive what is measured by them. */
+    const struct tc_meas_supplier *supplier;
+    void *supplied_by;
+    bool only_build; /* nothing is measured (tc_meas_build): the target may be one that does not run here */
 } tc_meas_options;
 
 /* One candidate. `workload` is the canonical text; workload_hash its tc_te_hash. */
@@ -87,6 +91,30 @@ bool tc_meas_overlaps(const tc_meas *m);
 /* One candidate with many samples, never stopped early: for reports and for the last word on a winner. */
 TC_NODISCARD tc_status tc_meas_kernel_time(tc_meas *m, const tc_meas_input *input, int samples, tc_arena *arena, tc_record *out,
                                            tc_error *err);
+
+/* What building a candidate came to. */
+typedef struct tc_meas_made {
+    tc_meas_error error; /* NONE: there is an object; INTERRUPTED: it was not built */
+    const char *message;
+    int signal; /* as in records, as is `program` */
+    uint64_t program, workspace;
+    double seconds;
+    const void *object; /* which defines TC_MEAS_SYMBOL (process/protocol.h) */
+    size_t size;
+} tc_meas_made;
+
+/* Builds candidates, and runs none: out[i] becomes what came of inputs[i], in `arena`. Those that a stop left are INTERRUPTED. TC_ENV as of
+ * batches. Not of what is measured elsewhere. */
+TC_NODISCARD tc_status tc_meas_build(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_arena *arena, tc_meas_made *out,
+                                     tc_error *err);
+
+/* Who builds in place of this machine's processes, which then only run what comes. It is believed as little as they are. */
+typedef struct tc_meas_supplier {
+    /* Has n inputs built for the target and the threads of the options: out[i], in `a`, becomes what came of in[i]. A stop leaves some INTERRUPTED.
+     * An error: nothing can be had now, and nothing is recorded. */
+    tc_status (*supply)(void *user, const tc_meas_options *o, const tc_meas_input *const *in, size_t n, tc_arena *a,
+                        tc_meas_made *out, tc_error *err);
+} tc_meas_supplier;
 
 /* Something else that is timed in the same turns as candidates. `turn` runs it; *seconds: of one call. */
 typedef struct tc_meas_guest {

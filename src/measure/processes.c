@@ -36,12 +36,12 @@ typedef struct processes {
 
 /* ---- construction ---- */
 
-static tc_status check_target(const char *text, tc_error *err) {
+static tc_status check_target(const char *text, bool runs, tc_error *err) {
     tc_target *t;
     TC_TRY(tc_target_parse(text, &t, err));
     bool native = t->native;
     tc_target_free(t);
-    if (!native)
+    if (runs && !native)
         return tc_fail(
             err, TC_BAD_INPUT,
             "target `%s` does not run on this machine, so nothing can be measured for it. Tune on such a machine, or build from "
@@ -51,20 +51,22 @@ static tc_status check_target(const char *text, tc_error *err) {
 }
 
 /* Of the memory that all workers may have together, two thirds are the runner's, who holds tensors. The builders share the rest, and are
- * no more than it is enough for. */
+ * no more than it is enough for. Where there is only one of both kinds, it has all. */
 typedef struct share {
     uint64_t runner, builder;
     int builders;
 } share;
 
 static share share_of(const tc_meas *m) {
-    uint64_t rest = m->o.memory_limit / 3;
+    if (m->o.supplier)
+        return (share){.runner = m->o.memory_limit};
+    uint64_t rest = m->o.only_build ? m->o.memory_limit : m->o.memory_limit / 3;
     int builders = (int)TC_MIN((uint64_t)m->o.builders, TC_MAX(rest / BUILDER_MEMORY, 1));
     return (share){.runner = m->o.memory_limit - rest, .builder = rest / (uint64_t)builders, .builders = builders};
 }
 
 static tc_status open_processes(const tc_meas *m, void **state, tc_error *err) {
-    TC_TRY(check_target(m->o.target, err));
+    TC_TRY(check_target(m->o.target, !m->o.only_build, err));
     processes *x = tc_xcalloc(1, sizeof *x);
     snprintf(x->threads_env, sizeof x->threads_env, "OMP_NUM_THREADS=%d", m->o.threads);
     x->runner_env[0] = x->threads_env;
@@ -79,7 +81,7 @@ static tc_status open_processes(const tc_meas *m, void **state, tc_error *err) {
                               .memory_limit = of.builder,
                               .threads = 1};
     x->nbuilder = of.builders;
-    x->builders = tc_xcalloc((size_t)x->nbuilder, sizeof *x->builders);
+    x->builders = tc_xcalloc((size_t)TC_MAX(x->nbuilder, 1), sizeof *x->builders);
     for (int i = 0; i < x->nbuilder; i++)
         tc_meas_proc_init(&x->builders[i], &p);
     p.env = x->runner_env;
@@ -152,6 +154,27 @@ static void record_timeout(tc_meas_job *j, tc_arena *a, double limit, bool runni
 
 /* ---- building ---- */
 
+/* What a job is built to, by whomever. */
+static void take_made(tc_meas *m, tc_meas_job *j, tc_arena *a, const tc_meas_made *b) {
+    j->r->program = b->program;
+    j->r->build_seconds = b->seconds;
+    j->workspace = b->workspace;
+    if (b->error != TC_MEAS_NONE) {
+        tc_meas_end_with(j->r, a, b->error, b->message);
+        j->r->signal = b->signal;
+        return;
+    }
+    m->stats.built++;
+    if (!tc_meas_is_new(m, j, a))
+        return;
+    j->object = tc_try_malloc(b->size + 1);
+    if (!j->object) /* the call is ending */
+        return;
+    j->size = b->size;
+    memcpy(j->object, b->object, j->size);
+    j->ready = true;
+}
+
 static void take_built(tc_meas *m, tc_meas_job *j, tc_meas_proc *p, tc_arena *a) {
     tc_meas_built b;
     if (p->reply_type != TC_MEAS_MSG_BUILT || !tc_meas_get_built(p->reply, p->reply_size, a, &b)) {
@@ -159,22 +182,14 @@ static void take_built(tc_meas *m, tc_meas_job *j, tc_meas_proc *p, tc_arena *a)
         tc_meas_proc_kill(p);
         return;
     }
-    j->r->program = b.program;
-    j->r->build_seconds = b.seconds;
-    j->workspace = b.workspace;
-    if (b.error != TC_MEAS_NONE) {
-        tc_meas_end_with(j->r, a, b.error, b.message);
-        return;
-    }
-    m->stats.built++;
-    if (!tc_meas_is_new(m, j, a))
-        return;
-    j->object = tc_try_malloc(b.size + 1);
-    if (!j->object) /* the call is ending */
-        return;
-    j->size = b.size;
-    memcpy(j->object, b.object, j->size);
-    j->ready = true;
+    take_made(m, j, a,
+              &(tc_meas_made){.error = b.error,
+                              .message = b.message,
+                              .program = b.program,
+                              .workspace = b.workspace,
+                              .seconds = b.seconds,
+                              .object = b.object,
+                              .size = b.size});
 }
 
 static tc_status send_build(tc_meas *m, tc_meas_proc *p, const tc_meas_job *j, tc_error *err) {
@@ -223,9 +238,8 @@ static tc_status build_loop(const tc_meas_jobs *b, tc_meas_proc **procs, tc_meas
     }
 }
 
-static tc_status build(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err) {
+static tc_status build_here(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err) {
     const processes *x = carried(b->m);
-    double start = tc_now();
     tc_meas_proc **procs = tc_xcalloc((size_t)x->nbuilder, sizeof(tc_meas_proc *));
     tc_meas_job **at = tc_xcalloc((size_t)x->nbuilder, sizeof(tc_meas_job *));
     for (int i = 0; i < x->nbuilder; i++)
@@ -236,6 +250,29 @@ static tc_status build(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_er
             tc_meas_proc_kill(procs[i]); /* stopped in the middle: its answer would come at the wrong time */
     free(procs);
     free(at);
+    return s;
+}
+
+static tc_status have_built(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err) {
+    const tc_meas_options *o = &b->m->o;
+    tc_meas_made *made = TC_NEW_N(b->a, tc_meas_made, n);
+    const tc_meas_input **in = TC_NEW_N(b->a, const tc_meas_input *, n);
+    for (size_t i = 0; i < n; i++)
+        in[i] = jobs[i].in;
+    TC_TRY(o->supplier->supply(o->supplied_by, o, in, n, b->a, made, err));
+    for (size_t i = 0; i < n; i++) {
+        if (made[i].error == TC_MEAS_INTERRUPTED)
+            continue;
+        take_made(b->m, &jobs[i], b->a, &made[i]);
+        if (!jobs[i].ready)
+            tc_meas_report(b, &jobs[i]);
+    }
+    return TC_OK;
+}
+
+static tc_status build(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err) {
+    double start = tc_now();
+    tc_status s = b->m->o.supplier ? have_built(b, jobs, n, err) : build_here(b, jobs, n, err);
     b->m->stats.build_seconds += tc_now() - start;
     return s;
 }

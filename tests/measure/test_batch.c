@@ -2,6 +2,7 @@
 #include "sample.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -283,6 +284,73 @@ static void foreign_targets_cannot_be_measured(void **state) {
     assert_non_null(strstr(err.msg, "does not run on this machine"));
 }
 
+/* Who had them built before; one that it has not, and one that says the builder died. */
+typedef struct stock {
+    const tc_meas_made *made;
+    int asked;
+    tc_status s;
+} stock;
+
+static tc_status supply(void *user, const tc_meas_options *o, const tc_meas_input *const *in, size_t n, tc_arena *a,
+                        tc_meas_made *out, tc_error *err) {
+    stock *x = user;
+    (void)in, (void)a;
+    assert_int_equal(o->threads, 2);
+    memcpy(out, x->made, n * sizeof *out);
+    x->asked++;
+    return x->s == TC_OK ? TC_OK : tc_fail(err, x->s, "nobody builds");
+}
+
+/* The same records come of objects that were built before, elsewhere, as of those that are built here. */
+static void what_others_built_is_run(void **state) {
+    (void)state;
+    enum { N = 4 };
+    tc_meas_made made[N];
+    tc_meas_input in[N] = {input("w", "a"), input("w", "build-fail"), input("w", "build-crash"), input("w", "b")};
+    tc_record r[N];
+    tc_error err = {0};
+    stock x = {.made = made};
+    tc_meas *builder = make((tc_meas_options){.only_build = true}),
+            *m = make((tc_meas_options){.supplier = &(tc_meas_supplier){supply}, .supplied_by = &x});
+    assert_int_equal(tc_meas_build(builder, in, N, arena, made, &err), TC_OK);
+    assert_true(made[0].error == TC_MEAS_NONE && made[0].size > 0 && made[2].error == TC_MEAS_BUILD_CRASH);
+    assert_int_equal(made[2].signal, SIGSEGV);
+    made[3].error = TC_MEAS_INTERRUPTED;
+    assert_int_equal(tc_meas_batch(m, in, N, arena, r, NULL, NULL, &err), TC_OK);
+    assert_true(tc_record_ok(&r[0]) && r[0].verified && r[0].program == made[0].program);
+    for (int i = 1; i < N; i++)
+        assert_int_equal(r[i].error, made[i].error);
+    assert_true(strcmp(r[2].message, made[2].message) == 0 && r[2].signal == SIGSEGV);
+    x.s = TC_ENV;
+    assert_int_equal(tc_meas_batch(m, in, N, arena, r, NULL, NULL, &err), TC_ENV);
+    assert_string_equal(err.msg, "nobody builds");
+    for (int i = 0; i < N; i++)
+        assert_int_equal(r[i].error, TC_MEAS_INTERRUPTED);
+    assert_int_equal(x.asked, 2);
+    tc_meas_free(builder);
+    tc_meas_free(m);
+}
+
+static void what_is_only_built_need_not_run_here(void **state) {
+    (void)state;
+    tc_meas *m;
+    tc_meas_made made;
+    tc_meas_input in = input("w", "a");
+    tc_error err = {0};
+    tc_meas_options o = {.target = "llvm -mtriple=aarch64-linux-gnu -mcpu=generic",
+                         .worker_arg = "fake",
+                         .memory_limit = (uint64_t)3 << 30,
+                         .only_build = true};
+    assert_int_equal(tc_meas_new(&o, &m, &err), TC_OK);
+    assert_int_equal(tc_meas_build(m, &in, 1, arena, &made, &err), TC_OK);
+    assert_int_equal(made.error, TC_MEAS_NONE);
+    tc_meas_free(m);
+    o.mode = TC_MEAS_SIMULATED;
+    assert_int_equal(tc_meas_new(&o, &m, &err), TC_OK);
+    assert_int_equal(tc_meas_build(m, &in, 1, arena, &made, &err), TC_BAD_INPUT);
+    tc_meas_free(m);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "fake") == 0)
         return fake_worker_main();
@@ -298,6 +366,8 @@ int main(int argc, char **argv) {
         TEST(a_program_that_fails_at_a_size),
         TEST(no_worker_is_an_error),
         TEST(foreign_targets_cannot_be_measured),
+        TEST(what_others_built_is_run),
+        TEST(what_is_only_built_need_not_run_here),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,12 @@
-/* A kernel's names in a relocatable object, its own and those of its parts (func.c): the table of names is written again behind the
- * object's end, with the new names at its end.
+/* A kernel's names in a relocatable object, its own and those of its parts (func.c): whether they are there; and new ones: the table of names is
+ * written again behind the object's end, with the new names at its end.
  * All targets have 64-bit little-endian ELF. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "codegen/artefacts/artefacts_int.h"
+#include "codegen/artefacts/object.h"
 #include "support/strbuf.h"
 
 typedef struct object {
@@ -40,6 +41,33 @@ static bool find_symbols(const object *o, Elf64_Shdr *symbols, Elf64_Shdr *names
             return read_section(o, symbols->sh_link, names) && names->sh_type == SHT_STRTAB && names->sh_size > 0 &&
                    o->data[names->sh_offset + names->sh_size - 1] == 0;
     return false;
+}
+
+/* Of this program's. */
+#if defined(__x86_64__)
+enum { OWN_MACHINE = EM_X86_64 };
+#elif defined(__aarch64__)
+enum { OWN_MACHINE = EM_AARCH64 };
+#else
+#error "the kind of processor is not known here: add its number in ELF"
+#endif
+
+static bool defines(const object *o, const Elf64_Shdr *symbols, const Elf64_Shdr *names, const char *symbol) {
+    for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols->sh_size; at += sizeof(Elf64_Sym)) {
+        Elf64_Sym s;
+        memcpy(&s, o->data + symbols->sh_offset + at, sizeof s);
+        bool named = s.st_name < names->sh_size && strcmp(o->data + names->sh_offset + s.st_name, symbol) == 0;
+        if (named && s.st_shndx != SHN_UNDEF)
+            return true;
+    }
+    return false;
+}
+
+bool tc_cg_object_defines(const void *obj, size_t size, const char *symbol) {
+    object o = {.data = (char *)(uintptr_t)obj, .size = size};
+    Elf64_Shdr symbols, names;
+    return read_head(&o) && o.head.e_type == ET_REL && o.head.e_machine == OWN_MACHINE && find_symbols(&o, &symbols, &names) &&
+           defines(&o, &symbols, &names, symbol);
 }
 
 /* How the symbol's name goes on behind `symbol`: "" where it is that name, ".body" where it is one of its parts; NULL: another. */

@@ -19,6 +19,9 @@ enum {
     TC_MEAS_FRAME_MAGIC = 0x314d4354
 };
 
+/* The name of a candidate's code in its object. */
+#define TC_MEAS_SYMBOL "tctune_kernel"
+
 /* In the environment of a worker, with the value 1: it opens counters (measure/machine/counters.h), before its sandbox is closed. */
 #define TC_MEAS_WORKER_COUNTERS "TCTUNE_WORKER_COUNTERS"
 

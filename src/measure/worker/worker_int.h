@@ -87,6 +87,5 @@ typedef struct tc_meas_code {
     const tc_meas_counters *counters; /* NULL: the worker has none */
 } tc_meas_code;
 void tc_meas_run(tc_meas_data *d, const tc_meas_code *code, const tc_meas_timing *t, tc_arena *arena, tc_meas_result *out);
-#define TC_MEAS_SYMBOL "tctune_kernel"
 
 #endif
