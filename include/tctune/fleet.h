@@ -41,9 +41,15 @@ typedef struct tctune_worker_options {
     /* Jobs can come from now on; NULL: nobody is told. */
     void (*ready)(void *user, const char *name, const char *key);
     void *user;
+    /* What it does: "both" builds candidates and measures them; "measure" compiles nothing, and measures what others have built; "build"
+     * builds for those. NULL: both. */
+    const char *role;
+    /* Of one that builds: the key of those whom it does so for (tctune_fleet_key, there), whose processors may be of another kind; NULL: that of
+     * `target` and `threads`. */
+    const char *key;
 } tctune_worker_options;
 
-/* Measures what the fleet's tuners ask for, until it is stopped, or told to leave (tctune_fleet_tell). While the server is away it waits, also when it starts. TCTUNE_ENVIRONMENT: nothing can be
+/* Measures what the fleet's tuners ask for, or builds for those who do, until it is stopped, or told to leave (tctune_fleet_tell). While the server is away it waits, also when it starts. TCTUNE_ENVIRONMENT: nothing can be
  * measured here. */
 TC_API tctune_status tctune_fleet_serve(const tctune_worker_options *options, char *error, size_t error_size);
 

@@ -140,12 +140,14 @@ class Worker:
 
     fleet: a tctune.Fleet, or the address of its server. name: letters, digits, - and _, of no other worker; None: from the host's name and the
     process. target, threads: of the kernels; None, 0: this machine, every core. lease: seconds after which the job of a worker that says
-    nothing goes to another; 0: 30. ready: a function that gets the worker's name and key once jobs can come, in the thread that calls run(); when
+    nothing goes to another; 0: 30. role: "both" builds candidates and measures them, "measure" measures what others have built, "build" builds for
+    those; None: both. key: of one that builds, the key of those whom it does so for (fleet_key() there); None: that of target and threads. ready: a function that gets the worker's name and key once jobs can come, in the thread that calls run(); when
     it answers with something true, or raises, the worker leaves."""
 
     def __init__(self, fleet: Union[str, Fleet], *, name: Optional[str] = None, target: Optional[str] = None, threads: int = 0,
-                 lease: float = 0, ready: Callable[[str, str], Any] = nobody) -> None:
-        self._options = Struct("tctune_worker_options", fleet=fleet_struct(fleet), name=name, target=target, threads=threads, lease=lease)
+                 lease: float = 0, ready: Callable[[str, str], Any] = nobody, role: Optional[str] = None, key: Optional[str] = None) -> None:
+        self._options = Struct("tctune_worker_options", fleet=fleet_struct(fleet), name=name, target=target, threads=threads, lease=lease, role=role,
+                               key=key)
         self._background = Stoppable(self._options, ready)
         self._ready = ffi.callback("void(void *, char *, char *)", self._on_ready)
         self._options.set("ready", self._ready)

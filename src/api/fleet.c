@@ -95,6 +95,17 @@ const char *api_fleet_once(tc_arena *a, const char *what) {
 
 /* ---- workers ---- */
 
+static tc_status key_of(const char *target, int threads, char **key, tc_error *err) {
+    tc_target *t;
+    TC_TRY(api_target(target, threads, &t, err));
+    tc_arena *a = tc_arena_new();
+    const char *real = tc_fleet_key(a, t->text, t->machine.cores, tc_fleet_build(a));
+    *key = tc_xstrdup(tc_is_emulated() ? tc_fleet_emulated_key(a, real) : real);
+    tc_arena_free(a);
+    tc_target_free(t);
+    return TC_OK;
+}
+
 /* What tuners go by who are elsewhere. */
 static void measure_machine(const tc_target *t, tc_meas_rates *rates, tc_fleet_serve_options *o) {
     tc_meas_caches caches = tc_meas_known_caches(&t->machine);
@@ -102,6 +113,27 @@ static void measure_machine(const tc_target *t, tc_meas_rates *rates, tc_fleet_s
     o->rates = rates;
     o->gbytes = caches.memory_gbs;
     o->last_cache = caches.last;
+}
+
+/* Nothing is measured here, so nothing of this machine needs to be known. */
+static tc_status serve_boards(const tctune_worker_options *o, const tctune_fleet *fleet, tc_error *err) {
+    char *own = NULL;
+    volatile int never = 0;
+    if (o->key && (o->target || o->threads))
+        return tc_fail(err, TC_BAD_INPUT, "a key says target and threads: give it, or them");
+    if (!o->key)
+        TC_TRY(key_of(o->target, o->threads, &own, err));
+    tc_fleet_serve_options so = {.access = access_of(fleet),
+                                 .name = o->name,
+                                 .role = TC_FLEET_BUILD,
+                                 .key = o->key ? o->key : own,
+                                 .lease = o->lease,
+                                 .stop = o->stop ? o->stop : &never,
+                                 .ready = o->ready,
+                                 .user = o->user};
+    tc_status s = tc_fleet_serve(&so, err);
+    free(own);
+    return s;
 }
 
 static tc_status serve(const tctune_worker_options *options, tc_error *err) {
@@ -114,9 +146,17 @@ static tc_status serve(const tctune_worker_options *options, tc_error *err) {
     TC_TRY(check(o.fleet, &fleet, err));
     if (!(o.lease >= 0))
         return tc_fail(err, TC_BAD_INPUT, "lease is not negative");
+    tc_fleet_role role = TC_FLEET_BOTH;
+    if (o.role && !tc_fleet_role_parse(o.role, &role))
+        return tc_fail(err, TC_BAD_INPUT, "'%s' is no role of a worker: there are both, build and measure", o.role);
+    if (role == TC_FLEET_BUILD)
+        return serve_boards(&o, &fleet, err);
+    if (o.key)
+        return tc_fail(err, TC_BAD_INPUT, "a worker that measures has the key of its machine: key is for those that build");
     TC_TRY(api_target_here(o.target, o.threads, &t, err));
     tc_fleet_serve_options so = {.access = access_of(&fleet),
                                  .name = o.name,
+                                 .role = role,
                                  .target = t->text,
                                  .threads = t->machine.cores,
                                  .lease = o.lease,
@@ -133,17 +173,6 @@ static tc_status serve(const tctune_worker_options *options, tc_error *err) {
 tctune_status tctune_fleet_serve(const tctune_worker_options *options, char *error, size_t error_size) {
     api_find_worker();
     API_CALL(err, error, error_size, serve(options, &err), (void)0);
-}
-
-static tc_status key_of(const char *target, int threads, char **key, tc_error *err) {
-    tc_target *t;
-    TC_TRY(api_target(target, threads, &t, err));
-    tc_arena *a = tc_arena_new();
-    const char *real = tc_fleet_key(a, t->text, t->machine.cores, tc_fleet_build(a));
-    *key = tc_xstrdup(tc_is_emulated() ? tc_fleet_emulated_key(a, real) : real);
-    tc_arena_free(a);
-    tc_target_free(t);
-    return TC_OK;
 }
 
 tctune_status tctune_fleet_key(const char *target, int threads, char **key, char *error, size_t error_size) {

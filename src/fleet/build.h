@@ -6,7 +6,7 @@
 #include "fleet/message.h"
 
 enum {
-    TC_FLEET_BUILDS = 64,       /* candidates of a job: as many as are built before any of them runs */
+    TC_FLEET_BUILDS = 8,        /* candidates of a job at most: as many as tuners ask for at once */
     TC_FLEET_OBJECT = 64 << 20, /* bytes of an object: what a building process may answer at most */
     TC_FLEET_CHUNK = 512 << 10, /* of a chunk: half of what a server takes in one message unless it is told otherwise */
     TC_FLEET_CHUNKS = 4096,     /* of an object */

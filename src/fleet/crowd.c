@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "fleet/bus_build.h"
 #include "support/log.h"
 
 tc_fleet_crowd tc_fleet_crowd_new(void) {
@@ -26,7 +27,8 @@ static void note(void *user, const char *text, double age) {
 }
 
 tc_status tc_fleet_crowd_see(tc_fleet_crowd *c, tc_fleet_bus *b, tc_error *err) {
-    return tc_fleet_bus_workers(b, note, c, err);
+    TC_TRY(tc_fleet_bus_workers(b, note, c, err));
+    return tc_fleet_bus_builders(b, note, c, err);
 }
 
 bool tc_fleet_crowd_first(const tc_fleet_crowd *c, size_t i) {
@@ -36,10 +38,21 @@ bool tc_fleet_crowd_first(const tc_fleet_crowd *c, size_t i) {
     return true;
 }
 
+bool tc_fleet_measures(const tc_fleet_worker *w) {
+    return w->role != TC_FLEET_BUILD;
+}
+
 int tc_fleet_crowd_of(const tc_fleet_crowd *c, const char *key) {
     int n = 0;
     for (size_t i = 0; i < c->workers.len; i++)
-        n += strcmp(c->workers.data[i].key, key) == 0;
+        n += tc_fleet_measures(&c->workers.data[i]) && strcmp(c->workers.data[i].key, key) == 0;
+    return n;
+}
+
+int tc_fleet_crowd_builders(const tc_fleet_crowd *c, const char *key) {
+    int n = 0;
+    for (size_t i = 0; i < c->workers.len; i++)
+        n += !tc_fleet_measures(&c->workers.data[i]) && strcmp(c->workers.data[i].key, key) == 0;
     return n;
 }
 

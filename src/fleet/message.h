@@ -99,11 +99,25 @@ bool tc_fleet_same_measurement(const tc_record *x, const tc_record *y);
 
 #define TC_FLEET_SERVING "serving"
 
+/* What a worker does for its key. */
+typedef enum tc_fleet_role {
+    TC_FLEET_BOTH,    /* builds candidates and measures them */
+    TC_FLEET_MEASURE, /* measures what others have built */
+    TC_FLEET_BUILD,   /* builds for those */
+    TC_FLEET_NROLES
+} tc_fleet_role;
+
+const char *tc_fleet_role_text(tc_fleet_role role); /* "both", "measure", "build" */
+bool tc_fleet_role_parse(const char *word, tc_fleet_role *out);
+
 /* What a worker tells of itself. What it does not know of its machine is 0. */
 typedef struct tc_fleet_worker {
-    const char *name, *key, *host, *target, *build;
-    const char *state; /* a word: TC_FLEET_SERVING, or why it takes no jobs: "draining", "quarantined" */
-    const char *why;   /* it is not serving; "" */
+    const char *name, *key, *host, *build;
+    const char *target; /* "" of one that only builds: its jobs say */
+    tc_fleet_role role;
+    const char *
+        state; /* a word: TC_FLEET_SERVING, or why it takes no jobs: "draining", "quarantined", "waiting" (nobody builds for it) */
+    const char *why; /* it is not serving; "" */
     int threads;
     int64_t jobs;        /* that it has answered */
     int64_t l1, l2, l3;  /* bytes: data caches, as the target's machine has them */

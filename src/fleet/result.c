@@ -16,6 +16,22 @@ enum { MESSAGE = 4096 /* bytes of a message at most */ };
 /* Of operations or bytes a second, in thousands of millions. */
 #define MOST_RATE 1e9
 
+static const char *const roles[TC_FLEET_NROLES] = {
+    [TC_FLEET_BOTH] = "both", [TC_FLEET_MEASURE] = "measure", [TC_FLEET_BUILD] = "build"};
+
+const char *tc_fleet_role_text(tc_fleet_role role) {
+    return roles[role];
+}
+
+bool tc_fleet_role_parse(const char *word, tc_fleet_role *out) {
+    for (int i = 0; i < TC_FLEET_NROLES; i++)
+        if (strcmp(roles[i], word) == 0) {
+            *out = (tc_fleet_role)i;
+            return true;
+        }
+    return false;
+}
+
 /* ---- writing ---- */
 
 static json_t *record_of(const tc_record *r) {
@@ -83,6 +99,7 @@ void tc_fleet_worker_write(const tc_fleet_worker *w, tc_strbuf *out) {
     fleet_put_text(o, "host", w->host);
     fleet_put_text(o, "target", w->target);
     fleet_put_text(o, "build", w->build);
+    fleet_put_text(o, "role", tc_fleet_role_text(w->role));
     fleet_put_text(o, "state", w->state);
     fleet_put_text(o, "why", w->why);
     json_object_set_new(o, "threads", json_integer(w->threads));
@@ -246,6 +263,14 @@ static void read_machine(fleet_reader *r, const json_t *o, tc_fleet_worker *out)
     out->spread = fleet_real(r, o, "spread", 0, 1e6);
 }
 
+/* Those of before there were any do both. */
+static tc_fleet_role read_role(fleet_reader *r, const json_t *o) {
+    tc_fleet_role role = TC_FLEET_BOTH;
+    if (json_object_get(o, "role") && !tc_fleet_role_parse(fleet_word(r, o, "role"), &role))
+        spoil(r, "its role is none that a worker has");
+    return role;
+}
+
 tc_status tc_fleet_worker_read(const char *text, tc_arena *a, tc_fleet_worker *out, tc_error *err) {
     fleet_reader r = {.a = a, .err = err};
     *out = (tc_fleet_worker){0};
@@ -255,7 +280,9 @@ tc_status tc_fleet_worker_read(const char *text, tc_arena *a, tc_fleet_worker *o
     out->name = fleet_word(&r, o, "name");
     out->key = fleet_word(&r, o, "key");
     out->host = fleet_text(&r, o, "host", (fleet_text_limits){.most = 4 * TC_FLEET_NAME});
-    out->target = fleet_text(&r, o, "target", (fleet_text_limits){.most = TC_FLEET_TEXT});
+    out->role = read_role(&r, o);
+    out->target =
+        fleet_text(&r, o, "target", (fleet_text_limits){.most = TC_FLEET_TEXT, .may_be_empty = out->role == TC_FLEET_BUILD});
     out->build = fleet_text(&r, o, "build", (fleet_text_limits){.most = TC_FLEET_NAME});
     out->state = fleet_word(&r, o, "state");
     out->why = fleet_text(&r, o, "why", (fleet_text_limits){.most = MESSAGE, .may_be_empty = true});

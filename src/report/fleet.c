@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fleet/bus_build.h"
 #include "fleet/scale.h"
 #include "measure/records/json_text.h"
 #include "report/report.h"
@@ -13,7 +14,7 @@ static double ratio_of(const tc_fleet_crowd *c, const tc_fleet_worker *w) {
     double *all = tc_xcalloc(c->workers.len, sizeof *all);
     size_t n = 0;
     for (size_t i = 0; i < c->workers.len; i++)
-        if (strcmp(c->workers.data[i].key, w->key) == 0)
+        if (tc_fleet_measures(&c->workers.data[i]) && strcmp(c->workers.data[i].key, w->key) == 0)
             all[n++] = c->workers.data[i].reference;
     double ratio = tc_fleet_ratio_among(w->reference, all, n);
     free(all);
@@ -25,18 +26,22 @@ static json_t *number_or_null(double x) {
 }
 
 static json_t *worker(const tc_fleet_crowd *c, const tc_fleet_worker *w) {
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:I, s:b, s:b, s:s, s:s, s:o, s:o, s:o, s:f}", "name", w->name, "key",
-                     w->key, "host", w->host, "target", w->target, "threads", w->threads, "build", w->build, "jobs",
-                     (json_int_t)w->jobs, "busy", w->busy, "emulated", tc_fleet_key_is_emulated(w->key), "state", w->state, "why",
-                     w->why, "reference_seconds", number_or_null(w->reference), "reference_spread", number_or_null(w->spread),
-                     "scale", number_or_null(ratio_of(c, w)), "silent_seconds", w->age);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:I, s:b, s:b, s:s, s:s, s:o, s:o, s:o, s:f}", "name", w->name, "key",
+                     w->key, "host", w->host, "role", tc_fleet_role_text(w->role), "target", w->target, "threads", w->threads,
+                     "build", w->build, "jobs", (json_int_t)w->jobs, "busy", w->busy, "emulated",
+                     tc_fleet_key_is_emulated(w->key), "state", w->state, "why", w->why, "reference_seconds",
+                     number_or_null(w->reference), "reference_spread", number_or_null(w->spread), "scale",
+                     number_or_null(ratio_of(c, w)), "silent_seconds", w->age);
 }
 
 static tc_status add_key(const tc_fleet_crowd *c, const char *key, tc_fleet_bus *b, json_t *keys, tc_error *err) {
-    int64_t waiting, under_way;
+    int64_t waiting, under_way, builds, building;
     TC_TRY(tc_fleet_bus_queue(b, key, &waiting, &under_way, err));
-    json_array_append_new(keys, json_pack("{s:s, s:i, s:I, s:I}", "key", key, "workers", tc_fleet_crowd_of(c, key), "waiting",
-                                          (json_int_t)waiting, "under_way", (json_int_t)under_way));
+    TC_TRY(tc_fleet_bus_build_queue(b, key, &builds, &building, err));
+    json_array_append_new(keys, json_pack("{s:s, s:i, s:i, s:I, s:I, s:I, s:I}", "key", key, "workers", tc_fleet_crowd_of(c, key),
+                                          "builders", tc_fleet_crowd_builders(c, key), "waiting", (json_int_t)waiting,
+                                          "under_way", (json_int_t)under_way, "builds_waiting", (json_int_t)builds,
+                                          "builds_under_way", (json_int_t)building));
     return TC_OK;
 }
 

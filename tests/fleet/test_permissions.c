@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "fleet/bus_build.h"
 #include "fleet/orders.h"
 #include "server.h"
 #include "support/system/fs.h"
@@ -21,7 +22,8 @@ static void make_users(void) {
     char command[2048];
     snprintf(
         command, sizeof command,
-        "cd '%s' && user='%s/fleet-user' && $user tuner desk && $user member ann && $user worker w1 k1 && $user worker w2 k2",
+        "cd '%s' && user='%s/fleet-user' && $user tuner desk && $user member ann && $user worker w1 k1 && $user worker w2 k2 && "
+        "$user builder smith k1",
         server.folder, TEST_DEPLOY);
     assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a test's own command */
 }
@@ -178,6 +180,13 @@ static void no_jobs_of_its_own(void **state) {
     tc_fleet_bus_close(w);
 }
 
+static void count_one(void *user, const char *text, double age) {
+    int *n = user;
+    (void)age;
+    assert_string_equal(text, "here");
+    ++*n;
+}
+
 static tc_fleet_bus *connected(const char *user) {
     tc_fleet_bus *b;
     char nkey[600];
@@ -210,6 +219,51 @@ static void members_read_records(void **state) {
     tc_fleet_bus_close(tuner);
 }
 
+/* A worker may have candidates built for its key; a builder builds them, and does nothing else. */
+static void builders_build_for_their_key(void **state) {
+    (void)state;
+    static const tc_fleet_self self = {"k1", "smith", "b1"}, another = {"k1", "w1", "b1"}, elsewhere = {"k2", "smith", "b1"};
+    tc_fleet_bus *smith = joined("smith"), *w = joined("w1");
+    tc_fleet_built_mail mail;
+    tc_fleet_delivery *d;
+    const void *data;
+    bool has;
+    size_t n;
+    int builders = 0;
+    const char *text;
+    uint64_t number;
+    check(tc_fleet_bus_serve_builds(smith, "k1", 30, &err));
+    check(tc_fleet_bus_announce_builder(smith, "k1", "smith", "here", &err));
+    check(tc_fleet_bus_order(smith, "k1", "smith", arena, &text, &number, &err));
+    check(tc_fleet_bus_builders_of(w, "k1", count_one, &builders, &err));
+    assert_int_equal(builders, 1);
+    check(tc_fleet_bus_ask_build(w, "k1", "w1", "these", &err));
+    check(tc_fleet_bus_fetch(smith, 5, &d, &err));
+    assert_non_null(d);
+    assert_string_equal(tc_fleet_delivery_text(d), "these");
+    check(tc_fleet_bus_has_chunk(smith, &self, "c1", &has, &err));
+    assert_false(has);
+    check(tc_fleet_bus_put_chunk(smith, &self, "c1", "code", 4, &err));
+    check(tc_fleet_bus_put_built(smith, &self, "j1", "so", &err));
+    tc_fleet_delivery_done(d);
+    check(tc_fleet_bus_next_built(w, "k1", "j1", 0, arena, &mail, &err));
+    assert_string_equal(mail.text, "so");
+    assert_string_equal(mail.builder, "smith");
+    check(tc_fleet_bus_chunk(w, "k1", "smith", "c1", arena, &data, &n, &err));
+    assert_true(n == 4 && memcmp(data, "code", 4) == 0);
+    check(tc_fleet_bus_builds(w, "k1", "w1", &(int64_t){0}, &err));
+    /* What each may not. */
+    refused(tc_fleet_bus_put_chunk(smith, &another, "c1", "lie", 3, &err));
+    refused(tc_fleet_bus_put_built(smith, &elsewhere, "j1", "lie", &err));
+    refused(tc_fleet_bus_serve(smith, "k1", 30, &err));
+    refused(tc_fleet_bus_answer(smith, &self, "desk", "j1", "a time", &err));
+    refused(tc_fleet_bus_put_built(w, &another, "j1", "lie", &err));
+    refused(tc_fleet_bus_ask_build(w, "k1", "w2", "these", &err));
+    refused(tc_fleet_bus_serve_builds(w, "k1", 30, &err));
+    tc_fleet_bus_close(smith);
+    tc_fleet_bus_close(w);
+}
+
 static void nobody_unknown(void **state) {
     (void)state;
     tc_fleet_bus *b;
@@ -228,7 +282,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_worker_serves_its_key), cmocka_unit_test(nothing_but_its_key),
                                        cmocka_unit_test(nobody_elses_name),       cmocka_unit_test(lies_are_told_in_its_own_name),
                                        cmocka_unit_test(orders_are_tuners),       cmocka_unit_test(no_jobs_of_its_own),
-                                       cmocka_unit_test(members_read_records),    cmocka_unit_test(nobody_unknown),
-                                       cmocka_unit_test(every_connection)};
+                                       cmocka_unit_test(members_read_records),    cmocka_unit_test(builders_build_for_their_key),
+                                       cmocka_unit_test(nobody_unknown),          cmocka_unit_test(every_connection)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

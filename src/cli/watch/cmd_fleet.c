@@ -9,7 +9,7 @@
 typedef struct worker_args {
     tc_cli_common common;
     tc_cli_fleet_args fleet;
-    const char *name;
+    const char *name, *role, *key;
     tc_cli_target_args target;
     double lease;
     bool print_key;
@@ -19,6 +19,11 @@ static const tc_cli_option worker_options[] = {
     TC_CLI_NATS_OPTIONS(worker_args, fleet),
     TC_CLI_TEXT(worker_args, name, "name", "NAME",
                 "this worker's name, of no other one; default from the host's name and the process"),
+    TC_CLI_CHOICE(worker_args, role, "role", "both|build|measure",
+                  "what it does: build candidates and measure them (default); build for boards that do not compile; or measure "
+                  "what such a worker has built"),
+    TC_CLI_TEXT(worker_args, key, "key", "KEY",
+                "with --role build: of the boards to build for, as --print-key says there; default this machine's"),
     TC_CLI_TARGET_OPTION(worker_args, target.name),
     TC_CLI_THREADS_OPTION(worker_args, target.threads),
     TC_CLI_REAL(worker_args, lease, "lease", "SECONDS",
@@ -48,6 +53,8 @@ static int run_worker(const void *args, tc_error *err) {
         return print_key(a, err);
     if (!a->fleet.url)
         return tc_cli_usage(err, "--nats is missing: the address of the fleet's server");
+    if (a->key && (!a->role || strcmp(a->role, "build") != 0))
+        return tc_cli_usage(err, "--key goes with --role build: who measures has the key of its machine");
     tctune_fleet fleet = tc_cli_fleet(&a->fleet);
     tctune_worker_options o = {.struct_size = sizeof o,
                                .fleet = &fleet,
@@ -56,7 +63,9 @@ static int run_worker(const void *args, tc_error *err) {
                                .threads = a->target.threads,
                                .lease = a->lease,
                                .stop = tc_cli_stop_flag(),
-                               .ready = on_ready};
+                               .ready = on_ready,
+                               .role = a->role,
+                               .key = a->key};
     tc_cli_catch_signals();
     return tc_cli_status(tctune_fleet_serve(&o, TC_CLI_SAY(err)));
 }
@@ -64,11 +73,14 @@ static int run_worker(const void *args, tc_error *err) {
 const tc_cli_command tc_cli_worker = {
     .name = "worker",
     .summary = "measure for tuners elsewhere, until it is stopped",
-    .details = "Takes jobs of this machine's key from the queue of a NATS server with JetStream, one at a time, measures them in "
-               "processes of "
-               "their own as tune does, and sends the results. Ctrl-C and SIGTERM end it: a job under way goes back into the "
-               "queue. `tctune fleet drain`, kick and quarantine tell it what to do from elsewhere. While the "
-               "server is away, it waits.",
+    .details =
+        "Takes jobs of this machine's key from the queue of a NATS server with JetStream, one at a time, measures them in "
+        "processes of "
+        "their own as tune does, and sends the results. A machine without room for a compiler measures alone (--role measure): "
+        "objects come from workers that build for its key (--role build), whose processors may be of another kind. Ctrl-C and "
+        "SIGTERM end it: a job under way goes back into the "
+        "queue. `tctune fleet drain`, kick and quarantine tell it what to do from elsewhere. While the "
+        "server is away, it waits.",
     TC_CLI_ARGS(worker_args, worker_options),
     .run = run_worker,
 };
@@ -87,13 +99,14 @@ static const tc_cli_option status_options[] = {
 };
 
 static void print_keys(const json_t *keys) {
-    static const char *const headings[] = {"key", ">workers", ">waiting", ">under way"};
+    static const char *const headings[] = {"key", ">workers", ">builders", ">waiting", ">under way"};
     tc_cli_table t = tc_cli_table_new(TC_LEN(headings), headings);
     size_t i;
     const json_t *k;
     json_array_foreach(keys, i, k) {
         tc_cli_cell(&t, "%s", tc_cli_text(k, "key"));
         tc_cli_cell(&t, "%lld", tc_cli_number(k, "workers"));
+        tc_cli_cell(&t, "%lld", tc_cli_number(k, "builders"));
         tc_cli_cell(&t, "%lld", tc_cli_number(k, "waiting"));
         tc_cli_cell(&t, "%lld", tc_cli_number(k, "under_way"));
     }
@@ -108,7 +121,7 @@ static const char *state_of(const json_t *worker) {
 }
 
 static void print_workers(const json_t *workers) {
-    static const char *const headings[] = {"worker", "host", "key", ">jobs", "state", ">scale", ">heard of", "why"};
+    static const char *const headings[] = {"worker", "host", "key", "role", ">jobs", "state", ">scale", ">heard of", "why"};
     tc_cli_table t = tc_cli_table_new(TC_LEN(headings), headings);
     size_t i;
     const json_t *w;
@@ -116,6 +129,7 @@ static void print_workers(const json_t *workers) {
         tc_cli_cell(&t, "%s", tc_cli_text(w, "name"));
         tc_cli_cell(&t, "%s", tc_cli_text(w, "host"));
         tc_cli_cell(&t, "%s", tc_cli_text(w, "key"));
+        tc_cli_cell(&t, "%s", tc_cli_text(w, "role"));
         tc_cli_cell(&t, "%lld", tc_cli_number(w, "jobs"));
         tc_cli_cell(&t, "%s", state_of(w));
         if (json_is_number(json_object_get(w, "scale")))

@@ -18,7 +18,7 @@ static const double usual_patience = 60, attend_seconds = TC_FLEET_TUNER_LEASE /
 /* A pattern of which an emulated worker's key is an example need not mean it: it says so itself. */
 static bool fits(const tc_fleet_worker *w, const char *pattern, const char *build) {
     bool meant = !tc_fleet_key_is_emulated(w->key) || strncmp(pattern, TC_FLEET_EMULATED, strlen(TC_FLEET_EMULATED)) == 0;
-    return meant && fnmatch(pattern, w->key, 0) == 0 && strcmp(w->build, build) == 0;
+    return meant && tc_fleet_measures(w) && fnmatch(pattern, w->key, 0) == 0 && strcmp(w->build, build) == 0;
 }
 
 static bool any_fits(const tc_fleet_crowd *c, const char *pattern, const char *build) {
@@ -47,7 +47,7 @@ static const char *who_rests(const tc_fleet_crowd *c, const char *key) {
     tc_strbuf b = {0};
     for (size_t i = 0; i < c->workers.len; i++) {
         const tc_fleet_worker *w = &c->workers.data[i];
-        if (fnmatch(key, w->key, 0) == 0 && !tc_fleet_is_serving(w))
+        if (fnmatch(key, w->key, 0) == 0 && tc_fleet_measures(w) && !tc_fleet_is_serving(w))
             tc_sb_printf(&b, "%s%s is %s%s%s", b.len ? ", " : "; ", w->name, w->state, *w->why ? ": " : "", w->why);
     }
     return b.len ? tc_sb_keep(&b, c->arena) : "";
@@ -59,7 +59,7 @@ static const char *keys_there_are(const tc_fleet_crowd *c) {
     bool emulated = false;
     for (size_t i = 0; i < c->workers.len; i++) {
         emulated |= tc_fleet_key_is_emulated(c->workers.data[i].key);
-        if (tc_fleet_crowd_first(c, i))
+        if (tc_fleet_crowd_first(c, i) && tc_fleet_crowd_of(c, c->workers.data[i].key) > 0)
             tc_sb_printf(&b, "%s%s (tctune %s)", b.len ? ", " : "; served are: ", c->workers.data[i].key,
                          c->workers.data[i].build);
     }
@@ -99,7 +99,7 @@ static void count_workers(tc_fleet *f, const tc_fleet_crowd *c) {
     f->last_cache = 0;
     for (size_t i = 0; i < c->workers.len; i++) {
         const tc_fleet_worker *w = &c->workers.data[i];
-        if (strcmp(w->key, f->key) != 0)
+        if (strcmp(w->key, f->key) != 0 || !tc_fleet_measures(w))
             continue;
         remember(f, w);
         if (!tc_fleet_is_serving(w) || fleet_bars(f, w->name))

@@ -6,10 +6,9 @@
 #include "support/log.h"
 #include "support/system/stop.h"
 
-/* Under the lock. */
-static void show(fleet_worker *w, const char *why) {
+void fleet_show(fleet_worker *w, const char *why) {
     snprintf(w->why, sizeof w->why, "%s", why);
-    w->told.state = w->drained ? "draining" : w->quarantined ? "quarantined" : TC_FLEET_SERVING;
+    w->told.state = w->drained ? "draining" : w->quarantined ? "quarantined" : w->unbuilt ? "waiting" : TC_FLEET_SERVING;
     w->told.why = w->why;
     w->news = true;
 }
@@ -21,7 +20,7 @@ static void follow(fleet_worker *w, const tc_fleet_told *o, bool came) {
     w->drained |= leaves;
     w->quarantined = o->quarantined;
     if (leaves || other)
-        show(w, o->why);
+        fleet_show(w, o->why);
     pthread_mutex_unlock(&w->lock);
     const char *colon = *o->why ? ": " : "";
     if (leaves)

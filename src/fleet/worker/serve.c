@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "codegen/target/target.h"
+#include "fleet/bus_build.h"
 #include "support/log.h"
 #include "support/system/fs.h"
 #include "support/system/stop.h"
@@ -17,6 +18,16 @@ enum { HOPELESS = 3 /* jobs in a row that could not be measured here at all */ }
 static const double fetch_seconds = 0.5, usual_lease = 30, longest_beat = 5, wait_after_failure = 5, wait_when_barred = 1,
                     look_seconds = 2, heed_seconds = 1, tick = 0.1;
 
+/* It only does that. */
+static bool builds(const fleet_worker *w) {
+    return w->o->role == TC_FLEET_BUILD;
+}
+
+static tc_status serve_queue(fleet_worker *w, tc_error *err) {
+    return builds(w) ? tc_fleet_bus_serve_builds(w->bus, w->self.key, w->lease, err)
+                     : tc_fleet_bus_serve(w->bus, w->self.key, w->lease, err);
+}
+
 /* ---- signs of life ---- */
 
 static void announce(fleet_worker *w) {
@@ -26,7 +37,9 @@ static void announce(fleet_worker *w) {
     if (getloadavg(&load, 1) == 1)
         w->told.load = load;
     tc_fleet_worker_write(&w->told, &b);
-    if (tc_fleet_bus_announce(w->bus, w->told.key, w->told.name, tc_sb_str(&b), &why) != TC_OK)
+    tc_status s = builds(w) ? tc_fleet_bus_announce_builder(w->bus, w->told.key, w->told.name, tc_sb_str(&b), &why)
+                            : tc_fleet_bus_announce(w->bus, w->told.key, w->told.name, tc_sb_str(&b), &why);
+    if (s != TC_OK)
         tc_log(TC_LOG_DEBUG, "%s", why.msg); /* the server is away: it hears of this worker when it is back */
     tc_strbuf_free(&b);
 }
@@ -52,6 +65,12 @@ static void say_alive(fleet_worker *w) {
     w->news = false;
 }
 
+static void look_for_builders(fleet_worker *w) {
+    tc_error why = {0};
+    if (fleet_look_for_builders(w, &why) != TC_OK)
+        tc_log(TC_LOG_DEBUG, "%s", why.msg);
+}
+
 static void *live(void *user) {
     fleet_worker *w = user;
     double said = 0, heeded = 0;
@@ -63,6 +82,7 @@ static void *live(void *user) {
             heeded = now;
             pthread_mutex_unlock(&w->lock);
             fleet_heed(w);
+            look_for_builders(w);
             pthread_mutex_lock(&w->lock);
         }
         if ((w->news || now - said >= w->beat) && tc_fleet_bus_connected(w->bus)) {
@@ -88,53 +108,104 @@ static void set_now(fleet_worker *w, tc_fleet_delivery *d) {
 
 /* ---- jobs ---- */
 
-static tc_status measure(fleet_worker *w, tc_fleet_delivery *d, const tc_fleet_job *j, tc_arena *a, tc_error *err) {
-    tc_error why = {0};
-    set_now(w, d);
-    tc_status s = fleet_serve_job(w, j, tc_fleet_delivery_times(d), a, &why);
-    set_now(w, NULL);
-    bool own = s != TC_OK && !tc_is_raised(w->o->stop);
+static bool takes_jobs(fleet_worker *w) {
+    pthread_mutex_lock(&w->lock);
+    bool takes = !w->drained && !w->quarantined && !w->unbuilt;
+    pthread_mutex_unlock(&w->lock);
+    return takes;
+}
+
+/* What this worker could not do goes to another one. That nobody builds for it is not its own failure. */
+static tc_status end_delivery(fleet_worker *w, tc_fleet_delivery *d, const char *job, tc_status s, const tc_error *why,
+                              tc_error *err) {
+    bool own = s != TC_OK && !tc_is_raised(w->o->stop) && takes_jobs(w);
     w->failures = own ? w->failures + 1 : 0;
     if (own)
-        tc_log(TC_LOG_WARN, "job %s goes to another worker: %s", j->id, why.msg);
+        tc_log(TC_LOG_WARN, "job %s goes to another worker: %s", job, why->msg);
     if (s == TC_OK)
         tc_fleet_delivery_done(d);
     else
         tc_fleet_delivery_back(d, own ? wait_after_failure : 0);
     return w->failures < HOPELESS ? TC_OK
-                                  : tc_fail(err, TC_ENV, "%d jobs in a row could not be measured here: %s", HOPELESS, why.msg);
+                                  : tc_fail(err, TC_ENV, "%d jobs in a row could not be %s here: %s", HOPELESS,
+                                            builds(w) ? "built" : "measured", why->msg);
 }
 
-static bool takes_jobs(fleet_worker *w) {
-    pthread_mutex_lock(&w->lock);
-    bool takes = !w->drained && !w->quarantined;
-    pthread_mutex_unlock(&w->lock);
-    return takes;
+static tc_status measure(fleet_worker *w, tc_fleet_delivery *d, const tc_fleet_job *j, tc_arena *a, tc_error *err) {
+    tc_error why = {0};
+    set_now(w, d);
+    tc_status s = fleet_serve_job(w, j, tc_fleet_delivery_times(d), a, &why);
+    set_now(w, NULL);
+    return end_delivery(w, d, j->id, s, &why, err);
+}
+
+static tc_status build(fleet_worker *w, tc_fleet_delivery *d, const tc_fleet_build_job *j, tc_arena *a, tc_error *err) {
+    tc_error why = {0};
+    set_now(w, d);
+    tc_status s = fleet_serve_build(w, j, a, &why);
+    set_now(w, NULL);
+    return end_delivery(w, d, tc_arena_printf(a, "of %s", j->board), s, &why, err);
+}
+
+static void wait_for(double seconds) {
+    nanosleep(&(struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)}, NULL);
+}
+
+/* Waited for here: the server adds to a delay what it waits for those that are lost again. */
+static void leave_to_others(const fleet_worker *w, tc_fleet_delivery *d) {
+    wait_for(TC_MIN(wait_when_barred, w->lease / 2));
+    tc_fleet_delivery_back(d, 0);
+}
+
+/* It was told to take no jobs while it waited for one. */
+static void give_back(fleet_worker *w, tc_fleet_delivery *d) {
+    tc_fleet_bus_rest(w->bus, d);
+    w->rested = true;
 }
 
 /* Ends the delivery in one way or the other. */
-static tc_status serve_delivery(fleet_worker *w, tc_fleet_delivery *d, tc_error *err) {
+static tc_status serve_measuring(fleet_worker *w, tc_fleet_delivery *d, tc_arena *a, tc_error *err) {
     tc_fleet_job j;
     tc_error why = {0};
-    tc_status s = TC_OK;
-    tc_arena *a = tc_arena_new();
     if (tc_fleet_job_read(tc_fleet_delivery_text(d), a, &j, &why) != TC_OK) {
         tc_log(TC_LOG_WARN, "a job is damaged and nobody's: %s", why.msg);
         tc_fleet_delivery_refuse(d);
     } else if (!tc_fleet_bus_is_awaited(w->bus, j.tuner, d, j.wanted)) {
         tc_log(TC_LOG_DEBUG, "nobody waits for job %s any more", j.id);
         tc_fleet_delivery_refuse(d);
-    } else if (!takes_jobs(w)) { /* it was told so while it waited for one */
-        tc_fleet_bus_rest(w->bus, d);
-        w->rested = true;
+    } else if (!takes_jobs(w)) {
+        give_back(w, d);
     } else if (fleet_is_barred(w, &j)) {
-        /* Waited for here: the server adds to a delay what it waits for those that are lost again. */
-        double pause = TC_MIN(wait_when_barred, w->lease / 2);
-        nanosleep(&(struct timespec){.tv_sec = (time_t)pause, .tv_nsec = (long)((pause - (double)(time_t)pause) * 1e9)}, NULL);
-        tc_fleet_delivery_back(d, 0);
+        leave_to_others(w, d);
     } else {
-        s = measure(w, d, &j, a, err);
+        return measure(w, d, &j, a, err);
     }
+    return TC_OK;
+}
+
+/* The same. */
+static tc_status serve_building(fleet_worker *w, tc_fleet_delivery *d, tc_arena *a, tc_error *err) {
+    tc_fleet_build_job j;
+    tc_error why = {0};
+    if (tc_fleet_build_job_read(tc_fleet_delivery_text(d), a, &j, &why) != TC_OK) {
+        tc_log(TC_LOG_WARN, "a build job is damaged and nobody's: %s", why.msg);
+        tc_fleet_delivery_refuse(d);
+    } else if (!fleet_is_of_key(w, &j, a)) {
+        tc_log(TC_LOG_WARN, "the board %s asks for what is not of its key, %s: nobody builds it", j.board, w->self.key);
+        tc_fleet_delivery_refuse(d);
+    } else if (!takes_jobs(w)) {
+        give_back(w, d);
+    } else if (fleet_is_named(w, j.barred, j.nbarred)) {
+        leave_to_others(w, d);
+    } else {
+        return build(w, d, &j, a, err);
+    }
+    return TC_OK;
+}
+
+static tc_status serve_delivery(fleet_worker *w, tc_fleet_delivery *d, tc_error *err) {
+    tc_arena *a = tc_arena_new();
+    tc_status s = builds(w) ? serve_building(w, d, a, err) : serve_measuring(w, d, a, err);
     tc_arena_free(a);
     return s;
 }
@@ -147,7 +218,7 @@ static void look_for_queue(fleet_worker *w) {
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     else if (now - w->looked > look_seconds) {
         w->looked = now;
-        if (!tc_fleet_bus_is_served(w->bus, w->self.key) && tc_fleet_bus_serve(w->bus, w->self.key, w->lease, &why) != TC_OK)
+        if (!tc_fleet_bus_is_served(w->bus, w->self.key) && serve_queue(w, &why) != TC_OK)
             tc_log(TC_LOG_DEBUG, "the queue is gone: %s", why.msg);
     }
 }
@@ -169,7 +240,7 @@ static void rest(const fleet_worker *w) {
 /* After a rest. */
 static bool serves_again(fleet_worker *w) {
     tc_error why = {0};
-    if (w->rested && tc_fleet_bus_serve(w->bus, w->self.key, w->lease, &why) != TC_OK) {
+    if (w->rested && serve_queue(w, &why) != TC_OK) {
         tc_log(TC_LOG_DEBUG, "%s", why.msg);
         return false;
     }
@@ -226,7 +297,7 @@ static const char *this_boot(tc_arena *a) {
 
 static void describe_machine(fleet_worker *w) {
     tc_target *t;
-    if (tc_target_parse(w->o->target, &t, NULL) != TC_OK)
+    if (builds(w) || tc_target_parse(w->o->target, &t, NULL) != TC_OK)
         return;
     w->told.l1 = t->machine.l1;
     w->told.l2 = t->machine.l2;
@@ -234,24 +305,35 @@ static void describe_machine(fleet_worker *w) {
     tc_target_free(t);
 }
 
+static const char *key_of(const fleet_worker *w, const char *build) {
+    const tc_fleet_serve_options *o = w->o;
+    if (builds(w))
+        return o->key;
+    const char *key = tc_fleet_key(w->arena, o->target, o->threads, build);
+    return o->emulated ? tc_fleet_emulated_key(w->arena, key) : key;
+}
+
 static tc_status introduce(fleet_worker *w, tc_error *err) {
     char host[128] = "";
     const tc_fleet_serve_options *o = w->o;
     gethostname(host, sizeof host - 1);
-    const char *build = tc_fleet_build(w->arena), *key = tc_fleet_key(w->arena, o->target, o->threads, build);
+    const char *build = tc_fleet_build(w->arena);
     w->told = (tc_fleet_worker){.name = o->name ? o->name : own_name(w->arena, host),
-                                .key = o->emulated ? tc_fleet_emulated_key(w->arena, key) : key,
+                                .key = key_of(w, build),
                                 .host = tc_arena_strdup(w->arena, *host ? host : "unknown"),
-                                .target = o->target,
+                                .target = builds(w) ? "" : o->target,
                                 .build = build,
+                                .role = o->role,
                                 .state = TC_FLEET_SERVING,
                                 .why = "",
-                                .threads = o->threads,
+                                .threads = builds(w) ? 1 : o->threads, /* jobs say */
                                 .gbytes = o->gbytes};
     w->self = (tc_fleet_self){.key = w->told.key, .name = w->told.name, .boot = o->boot ? o->boot : this_boot(w->arena)};
     if (o->rates)
         w->told.rates = *o->rates;
     describe_machine(w);
+    if (!tc_fleet_is_word(w->told.key))
+        return tc_fail(err, TC_BAD_INPUT, "'%s' is no key: `tctune worker --print-key` on a board says what its is", w->told.key);
     if (!tc_fleet_is_word(w->told.name))
         return tc_fail(err, TC_BAD_INPUT, "'%s' is no name of a worker: it is letters, digits, - and _, %d at most", w->told.name,
                        TC_FLEET_NAME);
@@ -272,15 +354,20 @@ static tc_status serve_alive(fleet_worker *w, tc_error *err) {
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
     pthread_join(beat, NULL);
-    tc_fleet_bus_leave(w->bus, w->told.key, w->told.name);
+    if (builds(w))
+        tc_fleet_bus_leave_builder(w->bus, w->told.key, w->told.name);
+    else
+        tc_fleet_bus_leave(w->bus, w->told.key, w->told.name);
     return s;
 }
 
 static tc_status meet_server(fleet_worker *w, tc_error *err) {
     TC_TRY(tc_fleet_bus_open(&w->o->access, w->told.name, &w->bus, err));
-    TC_TRY(tc_fleet_bus_come_back(w->bus, &w->self, err));
-    TC_TRY(tc_fleet_bus_serve(w->bus, w->told.key, w->lease, err));
-    return fleet_find_orders(w, err);
+    if (!builds(w))
+        TC_TRY(tc_fleet_bus_come_back(w->bus, &w->self, err));
+    TC_TRY(serve_queue(w, err));
+    TC_TRY(fleet_find_orders(w, err));
+    return fleet_look_for_builders(w, err);
 }
 
 /* A server that is away is waited for: boards start before it, or while it is mended. TC_OK also where the worker is to leave. */

@@ -1,19 +1,23 @@
-/* A worker of a fleet: takes jobs of its key, one at a time, measures them here and sends the results. */
+/* A worker of a fleet: takes jobs of its key, one at a time, measures them here and sends the results; or builds, for those who measure and do
+ * not compile (tc_fleet_role). */
 #ifndef TC_FLEET_SERVE_H
 #define TC_FLEET_SERVE_H
 
 #include <signal.h>
 
 #include "fleet/bus.h"
+#include "fleet/message.h"
 #include "measure/carrier.h"
 #include "measure/machine/rates.h"
 
 typedef struct tc_fleet_serve_options {
     tc_fleet_access access;
-    const char *name;   /* a word, of no other worker; NULL: from the host's name and this process */
-    const char *boot;   /* what tells this run of the machine from others; NULL: the kernel's */
-    const char *target; /* text of a target that runs here */
-    int threads;
+    const char *name; /* a word, of no other worker; NULL: from the host's name and this process */
+    const char *boot; /* what tells this run of the machine from others; NULL: the kernel's */
+    tc_fleet_role role;
+    const char *key;            /* of one that only builds: of the boards that it does so for */
+    const char *target;         /* of others: text of one that runs here */
+    int threads;                /* of others */
     const tc_meas_rates *rates; /* what this machine was measured to do; NULL: not known */
     double gbytes;              /* a second: reading memory; 0: not known */
     int64_t last_cache;         /* bytes that it was measured to get; 0: what the target says */

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "fleet/build.h"
 #include "fleet/message.h"
 #include "fleet/orders.h"
 #include "fleet/scale.h"
@@ -17,6 +18,8 @@ typedef struct fleet_reference {
     double due;    /* when it is timed next */
     bool computed; /* by jobs whose times are */
 } fleet_reference;
+
+enum { FLEET_WRONG = 16 };
 
 typedef struct fleet_worker {
     const tc_fleet_serve_options *o;    /* whose stop flag is `stop` */
@@ -37,18 +40,41 @@ typedef struct fleet_worker {
     tc_fleet_worker told;   /* what it tells of itself, under `lock`, as all below is */
     tc_fleet_delivery *now; /* under way */
     bool leaving;
-    bool drained, quarantined; /* by orders: it takes no jobs */
-    bool news;                 /* of itself, that were not told yet */
+    bool drained, quarantined;                  /* by orders: it takes no jobs */
+    bool unbuilt;                               /* nobody builds for it: it takes none either */
+    char wrong[FLEET_WRONG][TC_FLEET_NAME + 1]; /* builders that sent what was none of the objects that it asked for */
+    size_t nwrong;
+    bool news; /* of itself, that were not told yet */
     char why[TC_FLEET_REASON + 1];
     uint64_t order; /* the one that was seen last; of the thread that looks for them */
 } fleet_worker;
 
 /* Answers a job, `times` being how often it was given to a worker. An error: this worker cannot, and another one may. */
 tc_status fleet_serve_job(fleet_worker *w, const tc_fleet_job *j, int times, tc_arena *a, tc_error *err);
+/* The same of a build job: what its candidates came to is put on the server. */
+tc_status fleet_serve_build(fleet_worker *w, const tc_fleet_build_job *j, tc_arena *a, tc_error *err);
+/* The job is for workers of its key. */
+bool fleet_is_of_key(const fleet_worker *w, const tc_fleet_build_job *j, tc_arena *a);
+/* Has objects for this machine's runner built; `supplied_by`: a fleet_worker. */
+extern const tc_meas_supplier fleet_supplier;
+/* Sees whether somebody builds for this worker, if it is a board that needs that. Not under the lock. */
+tc_status fleet_look_for_builders(fleet_worker *w, tc_error *err);
+/* The builder is one of those that are not believed here. Not under the lock, as what is below. */
+bool fleet_is_wrong(fleet_worker *w, const char *builder);
+/* It sent what is none of the objects that were asked for. */
+void fleet_disbelieve(fleet_worker *w, const char *builder, const char *why);
+/* The names of those; *n: how many. */
+const char *const *fleet_wrong_builders(fleet_worker *w, tc_arena *a, size_t *n);
+/* Whether nobody builds for it, and if so the error that says so. */
+bool fleet_is_unbuilt(fleet_worker *w, tc_error *err);
 /* Before it is there: what stands is known, and what was to be done by an earlier worker of its name is not followed. */
 tc_status fleet_find_orders(fleet_worker *w, tc_error *err);
 /* Follows what came since. Not under the lock. */
 void fleet_heed(fleet_worker *w);
+/* Has others see why it takes no jobs, or that it does. Under the lock. */
+void fleet_show(fleet_worker *w, const char *why);
+/* It is one of them. */
+bool fleet_is_named(const fleet_worker *w, const char *const *names, size_t n);
 /* The worker is one of those that are not to measure the job. */
 bool fleet_is_barred(const fleet_worker *w, const tc_fleet_job *j);
 

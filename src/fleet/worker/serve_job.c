@@ -123,6 +123,10 @@ static tc_status prepare(fleet_worker *w, const tc_fleet_job *j, tc_arena *a, tc
     o.stop = w->o->stop;
     o.carrier = w->o->carrier;
     o.carried_by = w->o->carried_by;
+    if (w->o->role == TC_FLEET_MEASURE) {
+        o.supplier = &fleet_supplier;
+        o.supplied_by = w;
+    }
     tc_meas_free(w->meas);
     w->meas = NULL;
     TC_TRY(tc_meas_new(&o, &w->meas, err));
@@ -258,11 +262,15 @@ static tc_status serve_each(fleet_worker *w, const tc_fleet_job *j, const tc_fle
 
 /* ---- jobs ---- */
 
-static bool is_named(const fleet_worker *w, const tc_fleet_job *j) {
-    for (size_t i = 0; i < j->nbarred; i++)
-        if (strcmp(j->barred[i], w->self.name) == 0)
+bool fleet_is_named(const fleet_worker *w, const char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], w->self.name) == 0)
             return true;
     return false;
+}
+
+static bool is_named(const fleet_worker *w, const tc_fleet_job *j) {
+    return fleet_is_named(w, j->barred, j->nbarred);
 }
 
 bool fleet_is_barred(const fleet_worker *w, const tc_fleet_job *j) {

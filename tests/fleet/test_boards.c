@@ -1,0 +1,478 @@
+/* Boards that do not compile, and those who build for them, on a real server. Workers are processes of their own: this program, started as one. What
+ * such a board makes of candidates must be what a worker makes of them that builds for itself; and what goes wrong with builders is no candidate's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <nats/nats.h>
+
+#include "codegen/target/target.h"
+#include "fleet/crowd.h"
+#include "fleet/objects/objects.h"
+#include "fleet/tuner/tuner.h"
+#include "fleet/worker/serve.h"
+#include "measure/worker/worker.h"
+#include "server.h"
+#include "support/log.h"
+#include "support/vec.h"
+
+#define GEMM                                                                                                                     \
+    "tensor p0[64, 64] f32\ntensor p1[64, 64] f32\ncompute t0[i0:64, i1:64] = sum(k0:64) p0[i0, k0] * p1[k0, i1]\noutput t0\n"
+#define LEASE 0.6
+
+static const char *this_program;
+static test_server server;
+static tc_arena *arena;
+static tc_error err;
+static char *target;
+static volatile sig_atomic_t stop;
+static sem_t over; /* a thread that started processes stays until then: they end with it */
+static pid_t workers[8];
+static int nworker;
+
+/* ---- workers ---- */
+
+static void on_term(int number) {
+    stop = number;
+}
+
+static const char *own_key(tc_arena *a) {
+    return tc_fleet_key(a, target, 1, tc_fleet_build(a));
+}
+
+/* One that is there as a builder, and what becomes of its jobs is below. */
+static tc_fleet_bus *pose_as_builder(const char *url, const tc_fleet_self *self) {
+    tc_fleet_bus *b;
+    tc_strbuf text = {0};
+    tc_fleet_worker told = {.name = self->name,
+                            .key = self->key,
+                            .host = "h",
+                            .target = "",
+                            .build = tc_fleet_build(tc_arena_new()),
+                            .role = TC_FLEET_BUILD,
+                            .state = TC_FLEET_SERVING,
+                            .why = "",
+                            .threads = 1};
+    tc_fleet_worker_write(&told, &text);
+    if (tc_fleet_bus_open(&(tc_fleet_access){.url = url}, self->name, &b, NULL) != TC_OK ||
+        tc_fleet_bus_serve_builds(b, self->key, LEASE, NULL) != TC_OK ||
+        tc_fleet_bus_announce_builder(b, self->key, self->name, tc_sb_str(&text), NULL) != TC_OK)
+        _exit(1);
+    return b;
+}
+
+static tc_fleet_delivery *next_job(tc_fleet_bus *b, tc_fleet_build_job *j) {
+    tc_fleet_delivery *d = NULL;
+    while (!d)
+        if (tc_fleet_bus_fetch(b, 1, &d, NULL) != TC_OK)
+            _exit(1);
+    if (tc_fleet_build_job_read(tc_fleet_delivery_text(d), tc_arena_new(), j, NULL) != TC_OK)
+        _exit(1);
+    return d;
+}
+
+/* Lies of the kind `what` about a candidate. */
+static tc_status lie(tc_fleet_bus *b, const tc_fleet_self *self, const char *what, const char *id) {
+    static const char digest[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", *const one[] = {digest};
+    tc_fleet_built built = {
+        .id = id, .builder = self->name, .made = {.message = "", .size = 7}, .whole = digest, .chunk = one, .nchunk = 1};
+    tc_strbuf text = {0};
+    if (strcmp(what, "words") == 0)
+        return tc_fleet_bus_put_built(b, self, id, "no document", NULL);
+    if (strcmp(what, "garbage") == 0)
+        return tc_fleet_object_put(b, self, id, &(tc_meas_made){.message = "", .object = "garbage", .size = 7}, true, NULL);
+    if (strcmp(what, "error") == 0) { /* one that building cannot end with */
+        built.made.error = TC_MEAS_WRONG_RESULT;
+        built.nchunk = 0;
+    }
+    tc_fleet_built_write(&built, &text);
+    tc_status s = tc_fleet_bus_put_chunk(b, self, digest, "garbage", 7, NULL);
+    return s == TC_OK ? tc_fleet_bus_put_built(b, self, id, tc_sb_str(&text), NULL) : s;
+}
+
+/* What it sends is none of what it was asked for, until it is ended. */
+static void be_liar(const char *url, const char *what) {
+    tc_fleet_self self = {.key = own_key(tc_arena_new()), .name = "liar", .boot = "b"};
+    tc_fleet_bus *b = pose_as_builder(url, &self);
+    for (;;) {
+        tc_fleet_build_job j;
+        tc_fleet_delivery *d = next_job(b, &j);
+        if (j.nbarred) { /* it was found out */
+            nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+            tc_fleet_delivery_back(d, 0);
+            continue;
+        }
+        for (size_t i = 0; i < j.n; i++)
+            if (lie(b, &self, what, tc_fleet_build_id(tc_arena_new(), &j, i)) != TC_OK)
+                _exit(1);
+        tc_fleet_delivery_done(d);
+    }
+}
+
+/* One that is lost with its first job. */
+static void be_lost(const char *url) {
+    tc_fleet_build_job j;
+    tc_fleet_self self = {.key = own_key(tc_arena_new()), .name = "lost", .boot = "b"};
+    (void)next_job(pose_as_builder(url, &self), &j);
+    _exit(42);
+}
+
+/* What a worker does: URL NAME ROLE, URL lost -, or URL liar LIE. */
+static int be_worker(char **argv) {
+    tc_error why = {0};
+    if (strcmp(argv[1], "lost") == 0)
+        be_lost(argv[0]);
+    if (strcmp(argv[1], "liar") == 0)
+        be_liar(argv[0], argv[2]);
+    signal(SIGTERM, on_term);
+    tc_fleet_serve_options o = {.access.url = argv[0],
+                                .name = argv[1],
+                                .key = own_key(tc_arena_new()),
+                                .target = target,
+                                .threads = 1,
+                                .lease = LEASE,
+                                .stop = &stop};
+    if (!tc_fleet_role_parse(argv[2], &o.role))
+        return 1;
+    tc_status s = tc_fleet_serve(&o, &why);
+    if (s != TC_OK)
+        fprintf(stderr, "%s\n", why.msg);
+    return s == TC_OK ? 0 : 1;
+}
+
+static pid_t start(const char *name, const char *what) {
+    pid_t p = fork();
+    assert_true(p >= 0);
+    if (p == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execl(this_program, this_program, "worker", server.url, name, what, (char *)NULL);
+        _exit(127);
+    }
+    return workers[nworker++] = p;
+}
+
+static int finish(pid_t p, int sig) {
+    int status;
+    if (sig)
+        kill(p, sig);
+    assert_int_equal(waitpid(p, &status, 0), p);
+    for (int i = 0; i < nworker; i++)
+        if (workers[i] == p)
+            workers[i] = workers[--nworker];
+    return status;
+}
+
+static void check(tc_status s) {
+    if (s != TC_OK)
+        fail_msg("%s", err.msg);
+}
+
+/* Until the worker is there, in such a state, for a reason that says so. */
+static void await(const char *name, const char *state, const char *why) {
+    tc_fleet_bus *b;
+    tc_error e = {0};
+    assert_int_equal(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "test", &b, &e), TC_OK);
+    for (bool found = false; !found;) {
+        tc_fleet_crowd c = tc_fleet_crowd_new();
+        assert_int_equal(tc_fleet_crowd_see(&c, b, &e), TC_OK);
+        for (size_t i = 0; i < c.workers.len; i++)
+            found |= strcmp(c.workers.data[i].name, name) == 0 && strcmp(c.workers.data[i].state, state) == 0 &&
+                     strstr(c.workers.data[i].why, why);
+        tc_fleet_crowd_free(&c);
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    tc_fleet_bus_close(b);
+}
+
+/* ---- tuners ---- */
+
+enum { N = 5 };
+
+static const char *const traces[N] = {"parallel t0.nowhere\n", "io, ii = split t0.i0 [_, 4]\n", "io, ii = split t0.i0 [_, 8]\n",
+                                      /* of some size */
+                                      "io, ii = split t0.i0 [_, 16]\njo, ji = split t0.i1 [_, 16]\nreorder t0.io t0.jo t0.k0 "
+                                      "t0.ii t0.ji\nunroll t0.ii\nunroll t0.ji\n",
+                                      "reorder t0.k0 t0.i1\n"};
+
+static tc_fleet *join(double patience) {
+    tc_fleet *f;
+    tc_fleet_options o = {.access.url = server.url, .tuner = "desk", .target = target, .threads = 1, .patience = patience};
+    check(tc_fleet_join(&o, &f, &err));
+    return f;
+}
+
+/* What the fleet says of the candidates, each time asked anew. */
+static tc_status measure(double patience, uint64_t seed, tc_record *r) {
+    tc_meas *m;
+    tc_meas_input in[N];
+    tc_fleet *f = join(patience);
+    tc_meas_options o = {.target = target,
+                         .threads = 1,
+                         .samples = 2,
+                         .min_sample = 1e-4,
+                         .early_stop = -1,
+                         .seed = seed,
+                         .carrier = &tc_meas_fleet,
+                         .carried_by = f};
+    for (int i = 0; i < N; i++)
+        in[i] = (tc_meas_input){.workload = GEMM, .workload_hash = tc_meas_text_hash(GEMM), .trace = traces[i], .again = true};
+    check(tc_meas_new(&o, &m, &err));
+    tc_status s = tc_meas_batch(m, in, N, arena, r, NULL, NULL, &err);
+    tc_meas_free(m);
+    tc_fleet_leave(f);
+    return s;
+}
+
+static void compare(const tc_record *got, const tc_record *want) {
+    for (int i = 0; i < N; i++) {
+        if (got[i].error != want[i].error)
+            fail_msg("%s: %s, not %s", traces[i], tc_meas_error_text(got[i].error), tc_meas_error_text(want[i].error));
+        assert_string_equal(got[i].message, want[i].message);
+        assert_true(got[i].program == want[i].program && got[i].verified == want[i].verified);
+        assert_true(got[i].verified == (i > 0) && (got[i].ntimes > 0) == (i > 0));
+        assert_true(strncmp(got[i].host, "board@", 6) == 0);
+    }
+}
+
+static tc_record want[N];
+
+/* By a worker that builds for itself. */
+static void make_reference(void) {
+    pid_t w = start("both", "both");
+    await("both", TC_FLEET_SERVING, "");
+    check(measure(0, 1, want));
+    assert_int_equal(want[0].error, TC_MEAS_ILLEGAL);
+    assert_int_equal(finish(w, SIGTERM), 0);
+}
+
+static void begin(const char *configuration) {
+    arena = tc_arena_new();
+    stop = 0;
+    sem_init(&over, 0, 0);
+    test_server_start(&server, configuration);
+    make_reference();
+}
+
+static int setup(void **state) {
+    (void)state;
+    begin("");
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    while (nworker)
+        finish(workers[0], SIGKILL);
+    test_server_stop(&server);
+    tc_arena_free(arena);
+    return 0;
+}
+
+/* ---- tests ---- */
+
+/* Messages of the stream of objects under such subjects. */
+static int64_t count(const char *subjects) {
+    natsConnection *connection = NULL;
+    jsCtx *js = NULL;
+    jsStreamInfo *info = NULL;
+    jsOptions o;
+    int64_t n = 0;
+    jsOptions_Init(&o);
+    o.Stream.Info.SubjectsFilter = subjects;
+    assert_int_equal(natsConnection_ConnectTo(&connection, server.url), NATS_OK);
+    assert_int_equal(natsConnection_JetStream(&js, connection, NULL), NATS_OK);
+    assert_int_equal(js_GetStreamInfo(&info, js, "TCTUNE_OBJECT", &o, NULL), NATS_OK);
+    for (int i = 0; info->State.Subjects && i < info->State.Subjects->Count; i++)
+        n += (int64_t)info->State.Subjects->List[i].Msgs;
+    jsStreamInfo_Destroy(info);
+    jsCtx_Destroy(js);
+    natsConnection_Destroy(connection);
+    return n;
+}
+
+static void a_board_makes_of_candidates_what_others_make_of_them(void **state) {
+    (void)state;
+    tc_record got[N];
+    pid_t smith = start("smith", "build"), board = start("board", "measure");
+    await("smith", TC_FLEET_SERVING, "");
+    await("board", TC_FLEET_SERVING, "");
+    check(measure(0, 2, got));
+    compare(got, want);
+    int64_t built = count("tctune.built.>");
+    assert_int_equal(built, N + 1); /* and the reference kernel */
+    check(measure(0, 3, got));      /* of other data: what was built is there */
+    compare(got, want);
+    assert_int_equal(count("tctune.built.>"), built);
+    assert_int_equal(finish(smith, SIGTERM), 0);
+    assert_int_equal(finish(board, SIGTERM), 0);
+}
+
+/* Objects that no message is large enough for. */
+static void objects_are_larger_than_messages(void **state) {
+    tc_record got[N];
+    teardown(state);
+    begin("max_payload: 6KB");
+    start("smith", "build");
+    start("board", "measure");
+    await("smith", TC_FLEET_SERVING, "");
+    await("board", TC_FLEET_SERVING, "");
+    check(measure(0, 2, got));
+    compare(got, want);
+    assert_true(count("tctune.chunk.>") > count("tctune.built.>"));
+}
+
+/* ---- losses ---- */
+
+/* When this has happened there is somebody who builds. */
+typedef void event(void);
+
+static void *build_then(void *user) {
+    event *const *happened = user;
+    (*happened)();
+    start("smith", "build");
+    sem_wait(&over);
+    return NULL;
+}
+
+static void with_builder_after(event *happened) {
+    pthread_t t;
+    tc_record got[N];
+    assert_int_equal(pthread_create(&t, NULL, build_then, &happened), 0);
+    check(measure(0, 2, got));
+    sem_post(&over);
+    pthread_join(t, NULL);
+    compare(got, want);
+}
+
+static void it_is_said_that_nobody_builds(void) {
+    await("board", "waiting", "no builder for key");
+}
+
+static void a_board_waits_for_a_builder(void **state) {
+    (void)state;
+    start("board", "measure");
+    await("board", "waiting", "start `tctune worker --role build`");
+    with_builder_after(it_is_said_that_nobody_builds);
+}
+
+static void without_a_builder_tuners_say_so(void **state) {
+    (void)state;
+    tc_record got[N];
+    start("board", "measure");
+    await("board", "waiting", "no builder for key");
+    assert_int_equal(measure(0.5, 2, got), TC_BAD_INPUT);
+    if (!strstr(err.msg, "board is waiting: no builder for key") || !strstr(err.msg, "start `tctune worker --role build`"))
+        fail_msg("%s", err.msg);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(got[i].error, TC_MEAS_INTERRUPTED);
+}
+
+static pid_t lost;
+
+static void it_is_lost(void) {
+    int status = finish(lost, 0);
+    assert_int_equal(WEXITSTATUS(status), 42);
+}
+
+static void what_a_lost_builder_had_is_built_by_another(void **state) {
+    (void)state;
+    lost = start("lost", "-");
+    start("board", "measure");
+    await("lost", TC_FLEET_SERVING, "");
+    await("board", TC_FLEET_SERVING, "");
+    with_builder_after(it_is_lost);
+}
+
+static void it_is_found(void) {
+    await("board", "waiting", "but such as sent wrong objects");
+}
+
+static void after_lies(const char *what) {
+    start("liar", what);
+    start("board", "measure");
+    await("liar", TC_FLEET_SERVING, "");
+    await("board", TC_FLEET_SERVING, "");
+    with_builder_after(it_is_found);
+}
+
+static void words_that_are_none_are_the_builders_fault(void **state) {
+    (void)state;
+    after_lies("words");
+}
+
+static void chunks_that_are_others_are_the_builders_fault(void **state) {
+    (void)state;
+    after_lies("chunk");
+}
+
+static void garbage_is_the_builders_fault(void **state) {
+    (void)state;
+    after_lies("garbage");
+}
+
+static void failures_that_are_none_of_building_are_the_builders_fault(void **state) {
+    (void)state;
+    after_lies("error");
+}
+
+static void delete_streams(void) {
+    static const char *const streams[] = {"TCTUNE_BUILD", "TCTUNE_OBJECT"};
+    natsConnection *connection = NULL;
+    jsCtx *js = NULL;
+    assert_int_equal(natsConnection_ConnectTo(&connection, server.url), NATS_OK);
+    assert_int_equal(natsConnection_JetStream(&js, connection, NULL), NATS_OK);
+    for (size_t i = 0; i < TC_LEN(streams); i++)
+        assert_int_equal(js_DeleteStream(js, streams[i], NULL, NULL), NATS_OK);
+    jsCtx_Destroy(js);
+    natsConnection_Destroy(connection);
+}
+
+static void deleted_streams_are_made_again(void **state) {
+    (void)state;
+    tc_record got[N];
+    start("smith", "build");
+    start("board", "measure");
+    await("smith", TC_FLEET_SERVING, "");
+    await("board", TC_FLEET_SERVING, "");
+    check(measure(0, 2, got));
+    delete_streams();
+    check(measure(0, 3, got));
+    compare(got, want);
+}
+
+int main(int argc, char **argv) {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {TEST(a_board_makes_of_candidates_what_others_make_of_them),
+                                       TEST(objects_are_larger_than_messages),
+                                       TEST(a_board_waits_for_a_builder),
+                                       TEST(without_a_builder_tuners_say_so),
+                                       TEST(what_a_lost_builder_had_is_built_by_another),
+                                       TEST(words_that_are_none_are_the_builders_fault),
+                                       TEST(chunks_that_are_others_are_the_builders_fault),
+                                       TEST(garbage_is_the_builders_fault),
+                                       TEST(failures_that_are_none_of_building_are_the_builders_fault),
+                                       TEST(deleted_streams_are_made_again)};
+    tc_target *t;
+    this_program = argv[0];
+    if (argc == 2 && strcmp(argv[1], "worker") == 0) /* of one of those */
+        return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
+    if (tc_target_parse("native", &t, NULL) != TC_OK)
+        return 1;
+    target = t->text;
+    int failed = argc == 5 && strcmp(argv[1], "worker") == 0 ? be_worker(argv + 2) : cmocka_run_group_tests(tests, NULL, NULL);
+    tc_target_free(t);
+    return failed;
+}
