@@ -1,4 +1,4 @@
-/* A NATS server with JetStream, as a fleet uses it:
+/* A NATS server with JetStream, as a fleet uses it (boards that do not compile: bus_build.h):
  *
  *   tctune.work.KEY.TUNER      jobs, a work queue: each is given to one of the workers that serve the key, and again to another one
  *                              where it is neither answered nor said to be under way for a lease

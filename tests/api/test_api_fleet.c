@@ -322,7 +322,21 @@ static void test_what_is_wrong(void **state) {
     o.name = "two words";
     REFUSED(TCTUNE_BAD_INPUT, "two words", tctune_fleet_serve(&o, error, sizeof error));
     o.name = NULL;
+    o.role = "cook";
+    REFUSED(TCTUNE_BAD_INPUT, "there are both, build and measure", tctune_fleet_serve(&o, error, sizeof error));
+    o.role = "measure";
+    o.key = "k1";
+    REFUSED(TCTUNE_BAD_INPUT, "key is for those that build", tctune_fleet_serve(&o, error, sizeof error));
+    o.role = "build"; /* with a number of threads */
+    REFUSED(TCTUNE_BAD_INPUT, "a key says target and threads", tctune_fleet_serve(&o, error, sizeof error));
+    o.threads = 0;
+    o.key = "a.b";
+    REFUSED(TCTUNE_BAD_INPUT, "'a.b' is no key", tctune_fleet_serve(&o, error, sizeof error));
+    o.key = "k1";
     OK(tctune_fleet_serve(&o, error, sizeof error)); /* asked to stop before it began */
+    o.key = o.role = NULL;
+    o.threads = 1;
+    OK(tctune_fleet_serve(&o, error, sizeof error)); /* so is this one */
 }
 
 static int setup(void **state) {

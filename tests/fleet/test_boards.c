@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <elf.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -31,6 +32,7 @@
 
 #define GEMM                                                                                                                     \
     "tensor p0[64, 64] f32\ntensor p1[64, 64] f32\ncompute t0[i0:64, i1:64] = sum(k0:64) p0[i0, k0] * p1[k0, i1]\noutput t0\n"
+#define OTHER "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1"
 #define LEASE 0.6
 
 static const char *this_program;
@@ -130,26 +132,35 @@ static void be_lost(const char *url) {
     _exit(42);
 }
 
-/* What a worker does: URL NAME ROLE, URL lost -, or URL liar LIE. */
+static const char *key_abroad(tc_arena *a) {
+    tc_target *t;
+    if (tc_target_parse(OTHER, &t, NULL) != TC_OK)
+        _exit(1);
+    const char *key = tc_fleet_key(a, t->text, 1, tc_fleet_build(a));
+    tc_target_free(t);
+    return key;
+}
+
+/* What a worker does: URL NAME ROLE, URL NAME abroad (it builds for OTHER), URL lost -, or URL liar LIE. */
 static int be_worker(char **argv) {
     tc_error why = {0};
+    tc_arena *a = tc_arena_new();
     if (strcmp(argv[1], "lost") == 0)
         be_lost(argv[0]);
     if (strcmp(argv[1], "liar") == 0)
         be_liar(argv[0], argv[2]);
     signal(SIGTERM, on_term);
-    tc_fleet_serve_options o = {.access.url = argv[0],
-                                .name = argv[1],
-                                .key = own_key(tc_arena_new()),
-                                .target = target,
-                                .threads = 1,
-                                .lease = LEASE,
-                                .stop = &stop};
-    if (!tc_fleet_role_parse(argv[2], &o.role))
-        return 1;
+    tc_fleet_serve_options o = {
+        .access.url = argv[0], .name = argv[1], .key = own_key(a), .target = target, .threads = 1, .lease = LEASE, .stop = &stop};
+    bool abroad = strcmp(argv[2], "abroad") == 0;
+    if (!tc_fleet_role_parse(abroad ? "build" : argv[2], &o.role))
+        _exit(1);
+    if (abroad)
+        o.key = key_abroad(a);
     tc_status s = tc_fleet_serve(&o, &why);
     if (s != TC_OK)
         fprintf(stderr, "%s\n", why.msg);
+    tc_arena_free(a);
     return s == TC_OK ? 0 : 1;
 }
 
@@ -247,15 +258,21 @@ static void compare(const tc_record *got, const tc_record *want) {
     }
 }
 
+/* By a worker that builds for itself; made once, and its texts stay. */
 static tc_record want[N];
+static tc_arena *kept;
 
-/* By a worker that builds for itself. */
 static void make_reference(void) {
+    tc_arena *own = arena;
+    if (kept)
+        return;
+    arena = kept = tc_arena_new();
     pid_t w = start("both", "both");
     await("both", TC_FLEET_SERVING, "");
     check(measure(0, 1, want));
     assert_int_equal(want[0].error, TC_MEAS_ILLEGAL);
     assert_int_equal(finish(w, SIGTERM), 0);
+    arena = own;
 }
 
 static void begin(const char *configuration) {
@@ -332,6 +349,53 @@ static void objects_are_larger_than_messages(void **state) {
     check(measure(0, 2, got));
     compare(got, want);
     assert_true(count("tctune.chunk.>") > count("tctune.built.>"));
+}
+
+/* ---- builders of another kind ---- */
+
+static void ask(tc_fleet_bus *b, const char *key, const tc_fleet_build_job *j) {
+    tc_strbuf text = {0};
+    int64_t n = 1;
+    tc_fleet_build_job_write(j, &text);
+    check(tc_fleet_bus_ask_build(b, key, "board", tc_sb_str(&text), &err));
+    tc_strbuf_free(&text);
+    while (n > 0) { /* until it was taken out of the queue */
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        check(tc_fleet_bus_builds(b, key, "board", &n, &err));
+    }
+}
+
+static void a_builder_builds_for_other_processors(void **state) {
+    (void)state;
+    tc_target *t;
+    tc_fleet_bus *b;
+    tc_fleet_built built;
+    tc_fleet_built_mail mail;
+    const void *data;
+    size_t n;
+    Elf64_Ehdr head;
+    tc_meas_input in = {.workload = GEMM, .trace = traces[1]};
+    check(tc_target_parse(OTHER, &t, &err));
+    const char *key = tc_fleet_key(arena, t->text, 1, tc_fleet_build(arena));
+    tc_fleet_build_job j = {.board = "board", .asked = 1, .target = t->text, .threads = 1, .limit = 60, .in = &in, .n = 1};
+    start("smith", "abroad");
+    await("smith", TC_FLEET_SERVING, "");
+    check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "test", &b, &err));
+    ask(b, key, &j);
+    check(tc_fleet_bus_next_built(b, key, tc_fleet_build_id(arena, &j, 0), 0, arena, &mail, &err));
+    assert_non_null(mail.text);
+    check(tc_fleet_built_read(mail.text, arena, &built, &err));
+    assert_int_equal(built.made.error, TC_MEAS_NONE);
+    check(tc_fleet_bus_chunk(b, key, "smith", built.chunk[0], arena, &data, &n, &err));
+    assert_true(data && n > sizeof head);
+    memcpy(&head, data, sizeof head);
+    assert_int_equal(head.e_machine, EM_AARCH64);
+    j.target = target; /* what is not of its key nobody gets under it */
+    ask(b, key, &j);
+    check(tc_fleet_bus_next_built(b, key, tc_fleet_build_id(arena, &j, 0), 0, arena, &mail, &err));
+    assert_null(mail.text);
+    tc_fleet_bus_close(b);
+    tc_target_free(t);
 }
 
 /* ---- losses ---- */
@@ -457,6 +521,7 @@ int main(int argc, char **argv) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {TEST(a_board_makes_of_candidates_what_others_make_of_them),
                                        TEST(objects_are_larger_than_messages),
+                                       TEST(a_builder_builds_for_other_processors),
                                        TEST(a_board_waits_for_a_builder),
                                        TEST(without_a_builder_tuners_say_so),
                                        TEST(what_a_lost_builder_had_is_built_by_another),
@@ -473,6 +538,8 @@ int main(int argc, char **argv) {
         return 1;
     target = t->text;
     int failed = argc == 5 && strcmp(argv[1], "worker") == 0 ? be_worker(argv + 2) : cmocka_run_group_tests(tests, NULL, NULL);
+    if (kept)
+        tc_arena_free(kept);
     tc_target_free(t);
     return failed;
 }
