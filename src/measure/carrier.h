@@ -51,8 +51,11 @@ typedef struct tc_meas_carrier {
     tc_status (*open)(const tc_meas *m, void **state, tc_error *err);
     void (*close)(void *state); /* NULL is fine */
     /* Makes each of n jobs ready; the record of one that cannot be says why, and it is reported. A stop leaves some as they
-     * were. */
-    tc_status (*build)(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err);
+     * were. in_order: they are run once each, in their order, and awaited first, so that the later ones may be built meanwhile. */
+    tc_status (*build)(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, bool in_order, tc_error *err);
+    /* Of a carrier that leaves some for later: waits until this one is built, or there is a stop. NULL: all are. */
+    tc_status (*await)(const tc_meas_jobs *b, const tc_meas_job *j, tc_error *err);
+    void (*settle)(const tc_meas_jobs *b); /* no more of them are awaited; NULL where await is */
     /* Runs a job that is ready: its record gets the times, or says why there are none. A job may be run again. */
     tc_status (*run)(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err);
     /* In place of both, of a carrier that has candidates measured elsewhere: a whole call, which goes on while others are begun and ended. b

@@ -203,25 +203,34 @@ double tc_meas_best_so_far(const tc_meas_job *jobs, size_t i) {
     return isfinite(best) ? best : 0;
 }
 
+static tc_status run_one(const tc_meas_jobs *b, tc_meas_job *jobs, size_t i, tc_error *err) {
+    const tc_meas_carrier *carrier = b->m->carrier;
+    tc_meas_job *j = &jobs[i];
+    if (carrier->await)
+        TC_TRY(carrier->await(b, j, err));
+    if (!j->ready)
+        return TC_OK;
+    j->best = tc_meas_best_so_far(jobs, i);
+    TC_TRY(carrier->run(b, j, err));
+    j->r->when_ms = tc_meas_now_ms();
+    tc_meas_report(b, j);
+    return TC_OK;
+}
+
 static tc_status run_all(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err) {
     tc_meas *m = b->m;
     double start = tc_now();
     tc_status s = TC_OK;
-    for (size_t i = 0; i < n && s == TC_OK && !tc_meas_stopped(m); i++) {
-        if (!jobs[i].ready)
-            continue;
-        jobs[i].best = tc_meas_best_so_far(jobs, i);
-        s = m->carrier->run(b, &jobs[i], err);
-        jobs[i].r->when_ms = tc_meas_now_ms();
-        if (s == TC_OK)
-            tc_meas_report(b, &jobs[i]);
-    }
+    for (size_t i = 0; i < n && s == TC_OK && !tc_meas_stopped(m); i++)
+        s = run_one(b, jobs, i, err);
+    if (m->carrier->settle)
+        m->carrier->settle(b);
     m->stats.run_seconds += tc_now() - start;
     return s;
 }
 
 static tc_status measure_group(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err) {
-    tc_status s = b->m->carrier->build(b, jobs, n, err);
+    tc_status s = b->m->carrier->build(b, jobs, n, true, err);
     if (s == TC_OK)
         s = run_all(b, jobs, n, err);
     for (size_t i = 0; i < n; i++)
@@ -333,7 +342,7 @@ static tc_meas_made made_of(const tc_meas_job *j, tc_arena *a) {
 }
 
 static tc_status build_group(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_meas_made *out, tc_error *err) {
-    tc_status s = b->m->carrier->build(b, jobs, n, err);
+    tc_status s = b->m->carrier->build(b, jobs, n, false, err);
     for (size_t i = 0; i < n; i++) {
         out[i] = made_of(&jobs[i], b->a);
         free(jobs[i].object);
@@ -414,7 +423,7 @@ static void sum_up(tc_record *r, const double *seconds, int done, tc_arena *aren
 /* Builds all, then runs them. */
 static tc_status take_turns(const turns *t, int *done, tc_error *err) {
     bool ready = true;
-    tc_status s = t->b->m->carrier->build(t->b, t->b->job, t->n, err);
+    tc_status s = t->b->m->carrier->build(t->b, t->b->job, t->n, false, err);
     for (size_t i = 0; i < t->n; i++)
         ready &= t->b->job[i].ready;
     if (s == TC_OK && ready)
@@ -542,7 +551,7 @@ static tc_status run_point(const field *f, size_t point, tc_error *err) {
 /* Builds all, then runs them at one size after the other. */
 static tc_status run_field(const field *f, const tc_meas_jobs *built, tc_error *err) {
     tc_meas *m = f->b->m;
-    tc_status s = f->n ? m->carrier->build(built, built->job, f->n, err) : TC_OK;
+    tc_status s = f->n ? m->carrier->build(built, built->job, f->n, false, err) : TC_OK;
     double start = tc_now();
     for (size_t p = 0; p < f->npoint && s == TC_OK; p++)
         s = run_point(f, p, err);

@@ -1,5 +1,5 @@
-/* Measuring candidates: the interface that tuning uses. Builders (one process per core) turn texts into code; then one runner
- * process, alone on the machine, loads and times it. Whatever a candidate does ends as a record with an error kind; a call
+/* Measuring candidates: the interface that tuning uses. Builders (one process per core) turn texts into code; one runner
+ * process loads and times it, alone on the machine, or beside builders on other cores where these disturb nothing. Whatever a candidate does ends as a record with an error kind; a call
  * returns an error only when measuring itself is impossible. Every wait is bounded, and all stop within about 0.1 s of the stop
  * flag. A limit counts the time in which a process could run (process.h): candidates are not late because somebody suspended them or
  * the tuner. */
@@ -14,24 +14,26 @@
 
 /* Zero means the default for every field but `target`. Strings are copied. */
 typedef struct tc_meas_options {
-    const char *target;                /* text of the target; must be able to run here */
-    int threads;                       /* of the measured kernels; 0: one per core */
-    tc_meas_mode mode;                 /* how candidates are timed, unless they say cold themselves */
-    int builders;                      /* processes; 0: one per core */
-    const char *exe;                   /* executable that has tc_meas_worker_main; NULL: as tc_meas_worker_use says */
-    const char *worker_arg;            /* its hidden subcommand; NULL: "worker" */
-    double build_limit;                /* seconds per candidate; 15 */
-    double run_limit;                  /* seconds per candidate, all calls; 10 */
-    double prepare_limit;              /* seconds for inputs and reference of a workload; 120 */
-    uint64_t memory_limit;             /* bytes of all processes together; three quarters of the machine's */
-    int samples;                       /* timings of a good candidate; 7 */
-    double min_sample;                 /* seconds each lasts at least; 0.002 */
-    double budget;                     /* seconds of sampling per candidate; 0.5 */
-    double early_stop;                 /* times the best so far at which a candidate is given up; 2. Negative: never */
-    bool counters;                     /* processes that run candidates can count, for inputs with `counts` */
-    bool no_verify;                    /* measures only: such records are never verified */
-    uint64_t seed;                     /* of the inputs */
-    double deadline;                   /* tc_now() after which no further candidate is begun; 0: none */
+    const char *target;     /* text of the target; must be able to run here */
+    int threads;            /* of the measured kernels; 0: one per core */
+    tc_meas_mode mode;      /* how candidates are timed, unless they say cold themselves */
+    int builders;           /* processes; 0: one per core */
+    int beside;             /* of them that work while a candidate of a batch runs: 0: those that have a core of their own, where
+                                        * that is measured to disturb nothing; negative: none */
+    const char *exe;        /* executable that has tc_meas_worker_main; NULL: as tc_meas_worker_use says */
+    const char *worker_arg; /* its hidden subcommand; NULL: "worker" */
+    double build_limit;     /* seconds per candidate; 15 */
+    double run_limit;       /* seconds per candidate, all calls; 10 */
+    double prepare_limit;   /* seconds for inputs and reference of a workload; 120 */
+    uint64_t memory_limit;  /* bytes of all processes together; three quarters of the machine's */
+    int samples;            /* timings of a good candidate; 7 */
+    double min_sample;      /* seconds each lasts at least; 0.002 */
+    double budget;          /* seconds of sampling per candidate; 0.5 */
+    double early_stop;      /* times the best so far at which a candidate is given up; 2. Negative: never */
+    bool counters;          /* processes that run candidates can count, for inputs with `counts` */
+    bool no_verify;         /* measures only: such records are never verified */
+    uint64_t seed;          /* of the inputs */
+    double deadline;        /* tc_now() after which no further candidate is begun; 0: none */
     const volatile sig_atomic_t *stop; /* may be NULL */
     /* Who carries jobs (carrier.h), with what it is given; NULL: processes of this machine, or the computation of times, by `mode`. Both
      * outlive what is measured by them. */

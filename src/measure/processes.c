@@ -1,4 +1,4 @@
-/* Jobs carried by processes of this machine: builders on all cores, then one runner, so that no compiler disturbs a timing. */
+/* Jobs carried by processes of this machine: builders (builders.c), and one runner, which no compiler disturbs. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,8 +6,7 @@
 
 #include "codegen/target/target.h"
 #include "measure/machine/peak.h"
-#include "measure/measure_int.h"
-#include "measure/process/process.h"
+#include "measure/processes_int.h"
 #include "support/log.h"
 #include "support/system/emulation.h"
 #include "support/system/user_folder.h"
@@ -24,22 +23,15 @@ static const uint64_t BUILDER_MEMORY = 512 << 20;
 /* A best is expected to run slower than it did by no more: beyond that it is not the clock, and racing would be given up. */
 #define MOST_SLOWDOWN 1.5
 
-typedef struct processes {
-    char threads_env[32];
-    const char *runner_env[3], *builder_env[2];
-    char *folder; /* of compiled objects, which builders may use; NULL: none */
-    int nbuilder;
-    tc_meas_proc *builders;
-    tc_meas_proc runner;
-    size_t runs; /* of the current runner process */
-} processes;
+typedef tc_meas_processes_state processes;
 
 /* ---- construction ---- */
 
-static tc_status check_target(const char *text, bool runs, tc_error *err) {
+static tc_status check_target(const char *text, bool runs, tc_machine *machine, tc_error *err) {
     tc_target *t;
     TC_TRY(tc_target_parse(text, &t, err));
     bool native = t->native;
+    *machine = t->machine;
     tc_target_free(t);
     if (runs && !native)
         return tc_fail(
@@ -66,13 +58,17 @@ static share share_of(const tc_meas *m) {
 }
 
 static tc_status open_processes(const tc_meas *m, void **state, tc_error *err) {
-    TC_TRY(check_target(m->o.target, !m->o.only_build, err));
+    tc_machine machine;
+    TC_TRY(check_target(m->o.target, !m->o.only_build, &machine, err));
     processes *x = tc_xcalloc(1, sizeof *x);
+    x->m = m;
+    x->machine = machine;
     snprintf(x->threads_env, sizeof x->threads_env, "OMP_NUM_THREADS=%d", m->o.threads);
     x->runner_env[0] = x->threads_env;
     x->runner_env[1] = m->o.counters ? TC_MEAS_WORKER_COUNTERS "=1" : NULL;
     x->builder_env[0] = "OMP_NUM_THREADS=1"; /* there is a builder per core already */
     x->folder = tc_user_folder();
+    x->beside = m->o.beside ? TC_MAX(m->o.beside, 0) : TC_MEAS_BESIDE_UNKNOWN;
     share of = share_of(m);
     tc_meas_proc_options p = {.exe = m->o.exe,
                               .arg = m->o.worker_arg,
@@ -81,14 +77,18 @@ static tc_status open_processes(const tc_meas *m, void **state, tc_error *err) {
                               .memory_limit = of.builder,
                               .threads = 1};
     x->nbuilder = of.builders;
-    x->builders = tc_xcalloc((size_t)TC_MAX(x->nbuilder, 1), sizeof *x->builders);
+    x->process = tc_xcalloc((size_t)x->nbuilder + 1, sizeof *x->process);
+    x->all = tc_xcalloc((size_t)x->nbuilder + 1, sizeof(tc_meas_proc *));
+    x->at = tc_xcalloc((size_t)TC_MAX(x->nbuilder, 1), sizeof(tc_meas_job *));
     for (int i = 0; i < x->nbuilder; i++)
-        tc_meas_proc_init(&x->builders[i], &p);
+        tc_meas_proc_init(&x->process[i], &p);
     p.env = x->runner_env;
     p.folder = NULL;
     p.memory_limit = of.runner;
     p.threads = m->o.threads;
-    tc_meas_proc_init(&x->runner, &p);
+    tc_meas_proc_init(tc_meas_runner(x), &p);
+    for (int i = 0; i <= x->nbuilder; i++)
+        x->all[i] = &x->process[i];
     *state = x;
     return TC_OK;
 }
@@ -97,23 +97,20 @@ static void close_processes(void *state) {
     processes *x = state;
     if (!x)
         return;
-    for (int i = 0; i < x->nbuilder; i++)
-        tc_meas_proc_close(&x->builders[i]);
-    tc_meas_proc_close(&x->runner);
-    free(x->builders);
+    for (int i = 0; i <= x->nbuilder; i++)
+        tc_meas_proc_close(&x->process[i]);
+    free(x->process);
+    free(x->all);
+    free(x->at);
     free(x->folder);
     free(x);
 }
 
-static size_t restarts_of(const tc_meas_proc *p) {
-    return p->starts > 1 ? p->starts - 1 : 0;
-}
-
 static size_t restarts(const void *state) {
     const processes *x = state;
-    size_t n = restarts_of(&x->runner);
-    for (int i = 0; i < x->nbuilder; i++)
-        n += restarts_of(&x->builders[i]);
+    size_t n = 0;
+    for (int i = 0; i <= x->nbuilder; i++)
+        n += TC_MAX(x->process[i].starts, 1) - 1;
     return n;
 }
 
@@ -121,12 +118,7 @@ static double peak(const tc_meas *m, double seconds) {
     return tc_meas_measure_fma(m->o.threads, seconds);
 }
 
-static processes *carried(const tc_meas *m) {
-    return m->carries;
-}
-
-/* What a worker that was just sent to says of its sandbox: once in the life of this process, whose kernel stays the same. */
-static void tell_lacks(const tc_meas_proc *p) {
+void tc_meas_tell_lacks(const tc_meas_proc *p) {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (p->lacks[0] && !atomic_flag_test_and_set(&told))
         tc_log(TC_LOG_WARN, "the sandbox of workers is not whole here. %s", p->lacks);
@@ -134,7 +126,7 @@ static void tell_lacks(const tc_meas_proc *p) {
 
 /* ---- failures ---- */
 
-static void record_death(tc_meas_job *j, tc_arena *a, const tc_meas_proc *p, bool running) {
+void tc_meas_record_death(tc_meas_job *j, tc_arena *a, const tc_meas_proc *p, bool running) {
     tc_strbuf b = {0};
     tc_meas_death_text(&p->death, &b);
     tc_meas_error crash = running ? TC_MEAS_RUN_CRASH : TC_MEAS_BUILD_CRASH,
@@ -146,135 +138,10 @@ static void record_death(tc_meas_job *j, tc_arena *a, const tc_meas_proc *p, boo
     tc_strbuf_free(&b);
 }
 
-static void record_timeout(tc_meas_job *j, tc_arena *a, double limit, bool running) {
+void tc_meas_record_timeout(tc_meas_job *j, tc_arena *a, double limit, bool running) {
     tc_meas_end_with(j->r, a, running ? TC_MEAS_RUN_TIMEOUT : TC_MEAS_BUILD_TIMEOUT,
                      tc_arena_printf(a, "killed after %g s: %s", limit,
                                      tc_meas_error_meaning(running ? TC_MEAS_RUN_TIMEOUT : TC_MEAS_BUILD_TIMEOUT)));
-}
-
-/* ---- building ---- */
-
-/* What a job is built to, by whomever. */
-static void take_made(tc_meas *m, tc_meas_job *j, tc_arena *a, const tc_meas_made *b) {
-    j->r->program = b->program;
-    j->r->build_seconds = b->seconds;
-    j->workspace = b->workspace;
-    if (b->error != TC_MEAS_NONE) {
-        tc_meas_end_with(j->r, a, b->error, b->message);
-        j->r->signal = b->signal;
-        return;
-    }
-    m->stats.built++;
-    if (!tc_meas_is_new(m, j, a))
-        return;
-    j->object = tc_try_malloc(b->size + 1);
-    if (!j->object) /* the call is ending */
-        return;
-    j->size = b->size;
-    memcpy(j->object, b->object, j->size);
-    j->ready = true;
-}
-
-static void take_built(tc_meas *m, tc_meas_job *j, tc_meas_proc *p, tc_arena *a) {
-    tc_meas_built b;
-    if (p->reply_type != TC_MEAS_MSG_BUILT || !tc_meas_get_built(p->reply, p->reply_size, a, &b)) {
-        tc_meas_end_with(j->r, a, TC_MEAS_BUILD_CRASH, "the builder's answer is malformed");
-        tc_meas_proc_kill(p);
-        return;
-    }
-    take_made(m, j, a,
-              &(tc_meas_made){.error = b.error,
-                              .message = b.message,
-                              .program = b.program,
-                              .workspace = b.workspace,
-                              .seconds = b.seconds,
-                              .object = b.object,
-                              .size = b.size});
-}
-
-static tc_status send_build(tc_meas *m, tc_meas_proc *p, const tc_meas_job *j, tc_error *err) {
-    tc_strbuf b = {0};
-    tc_meas_put_text(&b, j->in->workload);
-    tc_meas_put_text(&b, j->in->trace);
-    tc_meas_put_text(&b, m->o.target);
-    tc_meas_put_u64(&b, (uint64_t)m->o.threads);
-    tc_meas_put_u64(&b, j->in->without);
-    tc_status s = tc_meas_proc_send(p, TC_MEAS_MSG_BUILD, b.data, b.len, m->o.build_limit, err);
-    tell_lacks(p);
-    tc_strbuf_free(&b);
-    return s;
-}
-
-static void finish_build(const tc_meas_jobs *b, tc_meas_job *j, tc_meas_proc *p, tc_meas_event ev) {
-    if (ev == TC_MEAS_EV_REPLY)
-        take_built(b->m, j, p, b->a);
-    else if (ev == TC_MEAS_EV_TIMEOUT)
-        record_timeout(j, b->a, b->m->o.build_limit, false);
-    else
-        record_death(j, b->a, p, false);
-    if (!j->ready)
-        tc_meas_report(b, j);
-}
-
-/* Keeps every builder busy until all jobs are built or the stop flag is up. at[i]: what builder i works on, NULL when idle. */
-static tc_status build_loop(const tc_meas_jobs *b, tc_meas_proc **procs, tc_meas_job **at, tc_meas_job *jobs, size_t n,
-                            tc_error *err) {
-    const processes *x = carried(b->m);
-    size_t next = 0;
-    for (;;) {
-        for (int i = 0; i < x->nbuilder && next < n && !tc_meas_stopped(b->m); i++) {
-            if (at[i])
-                continue;
-            TC_TRY(send_build(b->m, procs[i], &jobs[next], err));
-            at[i] = &jobs[next++];
-        }
-        tc_meas_event ev;
-        int i = tc_meas_proc_wait(procs, (size_t)x->nbuilder, b->m->o.stop, &ev);
-        if (i < 0)
-            return TC_OK;
-        tc_meas_job *j = at[i];
-        at[i] = NULL;
-        finish_build(b, j, procs[i], ev);
-    }
-}
-
-static tc_status build_here(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err) {
-    const processes *x = carried(b->m);
-    tc_meas_proc **procs = tc_xcalloc((size_t)x->nbuilder, sizeof(tc_meas_proc *));
-    tc_meas_job **at = tc_xcalloc((size_t)x->nbuilder, sizeof(tc_meas_job *));
-    for (int i = 0; i < x->nbuilder; i++)
-        procs[i] = &x->builders[i];
-    tc_status s = build_loop(b, procs, at, jobs, n, err);
-    for (int i = 0; i < x->nbuilder; i++)
-        if (at[i])
-            tc_meas_proc_kill(procs[i]); /* stopped in the middle: its answer would come at the wrong time */
-    free(procs);
-    free(at);
-    return s;
-}
-
-static tc_status have_built(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err) {
-    const tc_meas_options *o = &b->m->o;
-    tc_meas_made *made = TC_NEW_N(b->a, tc_meas_made, n);
-    const tc_meas_input **in = TC_NEW_N(b->a, const tc_meas_input *, n);
-    for (size_t i = 0; i < n; i++)
-        in[i] = jobs[i].in;
-    TC_TRY(o->supplier->supply(o->supplied_by, o, in, n, b->a, made, err));
-    for (size_t i = 0; i < n; i++) {
-        if (made[i].error == TC_MEAS_INTERRUPTED)
-            continue;
-        take_made(b->m, &jobs[i], b->a, &made[i]);
-        if (!jobs[i].ready)
-            tc_meas_report(b, &jobs[i]);
-    }
-    return TC_OK;
-}
-
-static tc_status build(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err) {
-    double start = tc_now();
-    tc_status s = b->m->o.supplier ? have_built(b, jobs, n, err) : build_here(b, jobs, n, err);
-    b->m->stats.build_seconds += tc_now() - start;
-    return s;
 }
 
 /* ---- running ---- */
@@ -285,23 +152,37 @@ typedef struct request {
     double limit;
 } request;
 
+/* Until the runner has answered; builders that may work beside it are kept busy. */
+static tc_status wait_for_runner(processes *x, tc_meas_event *ev, tc_error *err) {
+    for (bool runner = false, any = true; any && !runner;) {
+        tc_status s = tc_meas_feed_builders(x, err);
+        if (s != TC_OK) {
+            tc_meas_proc_kill(tc_meas_runner(x));
+            return s;
+        }
+        any = tc_meas_next_answer(x, &runner, ev);
+    }
+    return TC_OK;
+}
+
 /* One request to the runner and its answer. *answered false: j->r has become a failure, or stays INTERRUPTED. */
 static tc_status ask_runner(const tc_meas_jobs *b, tc_meas_job *j, const request *q, bool *answered, tc_error *err) {
-    tc_meas_proc *p = &carried(b->m)->runner;
-    tc_meas_event ev;
+    processes *x = tc_meas_processes_of(b->m);
+    tc_meas_proc *p = tc_meas_runner(x);
+    tc_meas_event ev = TC_MEAS_EV_NONE;
     *answered = false;
     TC_TRY(tc_meas_proc_send(p, q->type, q->payload->data, q->payload->len, q->limit, err));
-    tell_lacks(p);
-    tc_meas_proc_wait(&p, 1, b->m->o.stop, &ev);
+    tc_meas_tell_lacks(p);
+    TC_TRY(wait_for_runner(x, &ev, err));
     switch (ev) {
     case TC_MEAS_EV_NONE:
         tc_meas_proc_kill(p);
         break;
     case TC_MEAS_EV_TIMEOUT:
-        record_timeout(j, b->a, q->limit, true);
+        tc_meas_record_timeout(j, b->a, q->limit, true);
         break;
     case TC_MEAS_EV_DIED:
-        record_death(j, b->a, p, true);
+        tc_meas_record_death(j, b->a, p, true);
         break;
     case TC_MEAS_EV_REPLY:
         *answered = p->reply_type == q->answer;
@@ -331,7 +212,7 @@ static tc_status prepare(const tc_meas_jobs *b, tc_meas_job *j, bool *ready, tc_
     tc_strbuf_free(&payload);
     if (s != TC_OK || !*ready)
         return s;
-    const tc_meas_proc *p = &carried(b->m)->runner;
+    const tc_meas_proc *p = tc_meas_runner(tc_meas_processes_of(b->m));
     tc_meas_error e;
     const char *message;
     *ready = tc_meas_get_prepared(p->reply, p->reply_size, b->a, &e, &message) && e == TC_MEAS_NONE;
@@ -341,7 +222,7 @@ static tc_status prepare(const tc_meas_jobs *b, tc_meas_job *j, bool *ready, tc_
 }
 
 static void take_ran(tc_meas *m, tc_meas_job *j, tc_arena *a) {
-    tc_meas_proc *p = &carried(m)->runner;
+    tc_meas_proc *p = tc_meas_runner(tc_meas_processes_of(m));
     tc_meas_ran ran;
     if (!tc_meas_get_ran(p->reply, p->reply_size, a, &ran)) {
         tc_meas_end_with(j->r, a, TC_MEAS_RUN_FORBIDDEN, "the runner's answer is malformed");
@@ -394,20 +275,22 @@ static void put_run(const tc_meas *m, const tc_meas_job *j, tc_strbuf *b) {
 
 static tc_status run(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err) {
     tc_meas *m = b->m;
-    processes *x = carried(m);
+    processes *x = tc_meas_processes_of(m);
     bool ready, ran;
     tc_strbuf payload = {0};
     if (x->runs++ >= RUNNER_LIFE) {
-        tc_meas_proc_kill(&x->runner);
+        tc_meas_proc_kill(tc_meas_runner(x));
         x->runs = 0;
     }
     TC_TRY(prepare(b, j, &ready, err));
     if (!ready)
         return TC_OK;
     put_run(m, j, &payload);
+    double start = tc_now();
     tc_status s = ask_runner(b, j, &(request){TC_MEAS_MSG_RUN, TC_MEAS_MSG_RAN, &payload, run_limit(m, j)}, &ran, err);
     if (s == TC_OK && ran)
         take_ran(m, j, b->a);
+    tc_meas_pace(&x->pace.run, tc_now() - start);
     tc_strbuf_free(&payload);
     m->stats.ran++;
     return s;
@@ -420,7 +303,9 @@ static bool emulated(const tc_meas_options *o) {
 
 const tc_meas_carrier tc_meas_processes = {.open = open_processes,
                                            .close = close_processes,
-                                           .build = build,
+                                           .build = tc_meas_processes_build,
+                                           .await = tc_meas_processes_await,
+                                           .settle = tc_meas_processes_settle,
                                            .run = run,
                                            .peak = peak,
                                            .restarts = restarts,

@@ -100,8 +100,8 @@ static void repeats_of(uint64_t program, double seconds, uint64_t first, double 
 
 /* ---- the carrier ---- */
 
-static tc_status build(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err) {
-    (void)err;
+static tc_status build(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, bool in_order, tc_error *err) {
+    (void)err, (void)in_order;
     for (tc_meas_job *j = jobs; j < jobs + n && !tc_meas_stopped(b->m); j++) {
         tc_error why = {0};
         if (program_of(b->m->carries, j->in->workload, j->in->trace, &j->r->program, &j->simulated, &why) != TC_OK)

@@ -70,8 +70,15 @@ static void check_batch(tc_meas *m, const expectation *e, size_t n) {
     }
 }
 
-static void every_misfortune_is_a_record(void **state) {
-    (void)state;
+/* Whose builders work beside the runner, which is known to take longer. */
+static tc_meas *make_overlapping(tc_meas_options o) {
+    o.beside = 1;
+    tc_meas *m = make(o);
+    check_batch(m, &(expectation){"w", "quick 1", TC_MEAS_NONE, ""}, 1);
+    return m;
+}
+
+static void check_misfortunes(tc_meas *m) {
     const expectation e[] = {
         {"w", "good 1 time=0.5", TC_MEAS_NONE, ""},
         {"w", "build-crash", TC_MEAS_BUILD_CRASH, "signal 11"},
@@ -96,11 +103,16 @@ static void every_misfortune_is_a_record(void **state) {
         {"prepare-crash", "good 4", TC_MEAS_RUN_CRASH, "signal 11"},
         {"w", "good 1 time=0.5 ", TC_MEAS_NONE, ""},
     };
-    tc_meas *m = make((tc_meas_options){.build_limit = 1, .run_limit = 1});
     check_batch(m, e, TC_LEN(e));
     check_batch(m, &(expectation){"w", "good 5 time=1", TC_MEAS_NONE, ""}, 1);
     assert_true(tc_meas_get_stats(m).restarts >= 10);
     tc_meas_free(m);
+}
+
+static void every_misfortune_is_a_record(void **state) {
+    (void)state;
+    check_misfortunes(make((tc_meas_options){.build_limit = 1, .run_limit = 1, .beside = -1}));
+    check_misfortunes(make_overlapping((tc_meas_options){.build_limit = 1, .run_limit = 1}));
 }
 
 static void memory_limits(void **state) {
@@ -136,19 +148,25 @@ static void equal_programs_are_measured_once(void **state) {
     tc_meas_free(m);
 }
 
-static void many_candidates(void **state) {
-    (void)state;
+static void measure_many(tc_meas *m, const char *what) {
     enum { N = 300 };
     tc_meas_input in[N];
     tc_record out[N];
-    tc_meas *m = make((tc_meas_options){.build_limit = 5});
     for (int i = 0; i < N; i++)
-        in[i] = input("w", tc_arena_printf(arena, "good time=%d", i + 1));
+        in[i] = input("w", tc_arena_printf(arena, "%s time=%d", what, i + 1));
     assert_int_equal(tc_meas_batch(m, in, N, arena, out, NULL, NULL, NULL), TC_OK);
     for (int i = 0; i < N; i++)
         assert_true(out[i].median == i + 1);
     assert_int_equal(tc_meas_get_stats(m).restarts, 0);
     tc_meas_free(m);
+}
+
+static void many_candidates(void **state) {
+    (void)state;
+    measure_many(make((tc_meas_options){.build_limit = 5, .beside = -1}), "good");
+    measure_many(make((tc_meas_options){.build_limit = 5, .beside = 2}), "good quick");
+    measure_many(make_overlapping((tc_meas_options){.build_limit = 5}), "good");
+    measure_many(make_overlapping((tc_meas_options){.build_limit = 5}), "quick");
 }
 
 /* Measures n candidates on a machine so much slower than at its best; the last one tells how it was to be timed. */
@@ -204,6 +222,30 @@ static void a_stop_leaves_valid_records(void **state) {
     assert_int_equal(out[3].error, TC_MEAS_INTERRUPTED);
     stop = 0;
     check_batch(m, &(expectation){"w", "d", TC_MEAS_NONE, ""}, 1); /* and it still works */
+    tc_meas_free(m);
+}
+
+static void stop_at_once(void *user, size_t index, const tc_record *r) {
+    (void)user, (void)index, (void)r;
+    stop = 1;
+}
+
+/* What is built while others run was not built before: after a stop at the first run some never was. */
+static void builds_beside_runs(void **state) {
+    (void)state;
+    enum { N = 64 };
+    tc_meas_input in[N];
+    tc_record out[N];
+    stop = 0;
+    tc_meas *m = make_overlapping((tc_meas_options){.stop = &stop});
+    for (int i = 0; i < N; i++)
+        in[i] = input("w", tc_arena_printf(arena, "quick build-sleep0.02 %d", i));
+    assert_int_equal(tc_meas_batch(m, in, N, arena, out, stop_at_once, NULL, NULL), TC_OK);
+    assert_int_equal(out[0].error, TC_MEAS_NONE);
+    assert_int_equal(out[N - 1].error, TC_MEAS_INTERRUPTED);
+    assert_true(tc_meas_get_stats(m).built < N);
+    stop = 0;
+    check_batch(m, &(expectation){"w", "d", TC_MEAS_NONE, ""}, 1);
     tc_meas_free(m);
 }
 
@@ -362,6 +404,7 @@ int main(int argc, char **argv) {
         TEST(many_candidates),
         TEST(a_busy_machine_widens),
         TEST(a_stop_leaves_valid_records),
+        TEST(builds_beside_runs),
         TEST(a_stop_ends_a_hanging_candidate),
         TEST(a_program_that_fails_at_a_size),
         TEST(no_worker_is_an_error),
