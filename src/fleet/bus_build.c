@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fleet/bus_int.h"
+#include "support/log.h"
 #include "support/strbuf.h"
 #include "support/vec.h"
 
@@ -17,11 +18,15 @@ enum {
 #define SECOND ((int64_t)1000000000)
 
 /* Bytes of the stream of objects: the first that the server has room for. An object has some 10 KB. */
-static const int64_t most_bytes = (int64_t)1 << 30, least_bytes = (int64_t)16 << 20;
+static const int64_t most_bytes = (int64_t)1 << 30, least_bytes = (int64_t)1 << 20;
 
 /* ---- the stream ---- */
 
-static natsStatus add_objects(tc_fleet_bus *b) {
+static bool is_full(jsErrCode code) {
+    return code == JSStorageResourcesExceededErr || code == JSInsufficientResourcesErr;
+}
+
+static natsStatus add_objects(tc_fleet_bus *b, jsErrCode *why) {
     jsStreamConfig c;
     natsStatus s = NATS_ERR;
     jsErrCode code = JSStorageResourcesExceededErr;
@@ -33,11 +38,12 @@ static natsStatus add_objects(tc_fleet_bus *b) {
     c.MaxMsgsPerSubject = 1;
     c.AllowDirect = true;
     for (c.MaxBytes = most_bytes; c.MaxBytes >= least_bytes && s != NATS_OK; c.MaxBytes /= 2) {
-        if (code != JSStorageResourcesExceededErr && code != JSInsufficientResourcesErr)
+        if (!is_full(code))
             break;
         code = 0;
         s = js_AddStream(NULL, b->js, &c, NULL, &code);
     }
+    *why = code;
     return s;
 }
 
@@ -47,7 +53,12 @@ tc_status bus_prepare_objects(tc_fleet_bus *b, tc_error *err) {
     natsStatus s = js_GetStreamInfo(&info, b->js, BUS_OBJECT_STREAM, NULL, &code);
     jsStreamInfo_Destroy(info);
     if (s == NATS_NOT_FOUND)
-        s = add_objects(b);
+        s = add_objects(b, &code);
+    if (s != NATS_OK && is_full(code)) { /* who puts none there does without it */
+        tc_log(TC_LOG_WARN,
+               "%s: it has no room for objects of boards that do not compile: raise max_file_store in its configuration", b->url);
+        return TC_OK;
+    }
     return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "the stream of objects cannot be had");
 }
 

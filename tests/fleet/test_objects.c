@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <nats/nats.h>
 
@@ -17,6 +18,7 @@
 #include "server.h"
 #include "support/rng.h"
 #include "support/seal.h"
+#include "support/system/fs.h"
 
 #define ID "5eed"
 
@@ -261,6 +263,25 @@ static void too_small_messages_are_said(void **state) {
     assert_non_null(strstr(err.msg, "max_payload"));
 }
 
+/* A server without room for objects is one for a fleet without boards all the same. */
+static void without_room_others_go_on(void **state) {
+    char conf[600], text[1200];
+    tc_meas_made x = made();
+    (void)state;
+    tc_fleet_bus_close(bus);
+    test_server_kill(&server);
+    snprintf(conf, sizeof conf, "%s/nats.conf", server.folder);
+    int n =
+        snprintf(text, sizeof text, "host: 127.0.0.1\nport: %d\njetstream { store_dir: \"%s/small\", max_file_store: 512KB }\n",
+                 server.port, server.folder);
+    unlink(conf);
+    check(tc_fs_write_scratch(conf, text, (size_t)n, &err));
+    test_server_restart(&server);
+    check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "test", &bus, &err));
+    check(tc_fleet_bus_ask(bus, "k1", "desk", "j1", 1, "what", &err));
+    assert_int_equal(tc_fleet_object_put(bus, &self, ID, &x, true, &err), TC_ENV);
+}
+
 /* ---- documents ---- */
 
 static tc_fleet_build_job sample(tc_meas_input in[2]) {
@@ -374,6 +395,7 @@ int main(void) {
                                        ON_SERVER(garbage_with_a_right_digest_is_no_object),
                                        ON_SERVER(any_bytes_are_looked_through),
                                        ON_SERVER(too_small_messages_are_said),
+                                       ON_SERVER(without_room_others_go_on),
                                        ON_SERVER(a_build_job_is_read_as_it_was_written),
                                        ON_SERVER(ids_follow_from_what_is_built),
                                        ON_SERVER(words_have_limits)};
