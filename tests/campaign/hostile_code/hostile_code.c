@@ -1,5 +1,5 @@
 /* Hostile machine code in workers: each attack must end as a record of its kind, and nothing outside of the worker may show a trace
- * of it. The object that attacks.c was compiled to stands in for what a builder makes: the test's own builder hands it out, and the
+ * of it. The object that attacks.c was compiled to stands in for what a builder makes: the test's own builder (worker.c) hands it out, and the
  * real worker runs it.
  *   hostile_code [--cases N] [--seed S]    every attack once, then so many of random calls and random writes */
 #include <arpa/inet.h>
@@ -21,16 +21,15 @@
 
 #include "attacks.h"
 #include "measure/measure.h"
-#include "measure/process/protocol.h"
+#include "measure/process/process.h"
 #include "measure/worker/worker.h"
 #include "support/log.h"
 #include "support/rng.h"
 #include "support/system/fs.h"
 #include "support/vec.h"
+#include "worker.h"
 
 #define KERNEL "tensor X[100] f32\ncompute Y[i:100] = X[i] + 1.0\noutput Y\n"
-
-static const char OBJECT_ENV[] = "TCTUNE_HOSTILE_OBJECT";
 
 typedef enum ending { MEASURED, KILLED, REFUSED_, CRASHED, LATE, WRONG, FAILED, SPENT, ANYHOW } ending;
 
@@ -49,48 +48,6 @@ enum { BOUNDLESS = 1 }; /* a sanitizer's shadow is larger than any limit of memo
 enum { BOUNDLESS = 0 };
 #endif
 static const uint64_t MEMORY = 768 << 20; /* of all workers: the runner has two thirds */
-
-/* ---- the builder: hands out what the test left in a file ---- */
-
-static tc_status answer(tc_meas_msg type, const tc_strbuf *b) {
-    return tc_meas_write_frame(TC_MEAS_WORKER_FD, type, b->data, b->len, NULL);
-}
-
-static void put_built(tc_strbuf *b) {
-    char *object = NULL;
-    size_t size = 0;
-    if (tc_fs_read(getenv(OBJECT_ENV), &object, &size, NULL) != TC_OK)
-        _exit(9);
-    tc_meas_put_u64(b, TC_MEAS_NONE);
-    tc_meas_put_text(b, "");
-    tc_meas_put_u64(b, 1); /* hash of the program */
-    tc_meas_put_f64(b, 0);
-    tc_meas_put_u64(b, 0);
-    tc_meas_put_bytes(b, object, size);
-    free(object);
-}
-
-static int builder_main(void) {
-    tc_strbuf b = {0};
-    tc_meas_msg type;
-    char *payload;
-    size_t n;
-    bool eof;
-    tc_meas_put_u64(&b, TC_MEAS_PROTOCOL);
-    tc_meas_put_text(&b, "");
-    tc_meas_put_text(&b, "");
-    if (answer(TC_MEAS_MSG_READY, &b) != TC_OK)
-        return 1;
-    while (tc_meas_read_frame(TC_MEAS_WORKER_FD, &type, &payload, &n, &eof, NULL) == TC_OK && !eof) {
-        free(payload);
-        tc_sb_clear(&b);
-        put_built(&b);
-        if (answer(TC_MEAS_MSG_BUILT, &b) != TC_OK)
-            return 1;
-    }
-    tc_strbuf_free(&b);
-    return 0;
-}
 
 /* ---- what must not change ---- */
 
@@ -347,10 +304,9 @@ int main(int argc, char **argv) {
     static const int dice[] = {ATTACK_any_call, ATTACK_many_calls, ATTACK_write_anywhere, ATTACK_garbage};
     unsigned long long cases = 20, seed = 1;
     scene s;
-    if (argc == 2 && strcmp(argv[1], "worker") == 0) {
-        const char *cache = getenv("TCTUNE_CACHE");
-        return cache && strcmp(cache, "off") ? builder_main() : tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
-    }
+    if (argc == 2 && strcmp(argv[1], "worker") == 0)
+        return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
+    tc_meas_worker_use(HOSTILE_WORKER);
     for (int i = 1; i < argc; i += 2) {
         unsigned long long *to = strcmp(argv[i], "--cases") == 0 ? &cases : strcmp(argv[i], "--seed") == 0 ? &seed : NULL;
         if (!to || i + 1 == argc || !read_number(argv[i + 1], to))
