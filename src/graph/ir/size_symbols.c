@@ -367,20 +367,29 @@ static bool has_equated(const tc_graph_sizes *s) {
 static tc_graph_meeting meet_equal(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
     if (tc_te_bounds(a, s->sure).hi == tc_te_bounds(b, s->sure).hi)
         return TC_GRAPH_SIZES_EQUAL;
-    s->again = fit_each_other(s, a, b);
-    return s->again ? TC_GRAPH_SIZES_RELATED : TC_GRAPH_SIZES_DIFFER;
+    bool fewer = fit_each_other(s, a, b);
+    s->again |= fewer;
+    return fewer ? TC_GRAPH_SIZES_RELATED : TC_GRAPH_SIZES_DIFFER;
+}
+
+static bool depend_on_data(const tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
+    return tc_expr_any(a, tc_graph_sizes_is_other_variable, s) || tc_expr_any(b, tc_graph_sizes_is_other_variable, s);
+}
+
+bool tc_graph_sizes_may_differ(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
+    if (depend_on_data(s, a, b) || are_equated(s, a, b))
+        return false;
+    return !tc_is_int(tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_SUB, a, b)), 0);
 }
 
 tc_graph_meeting tc_graph_sizes_meet(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
-    if (tc_expr_any(a, tc_graph_sizes_is_other_variable, s) || tc_expr_any(b, tc_graph_sizes_is_other_variable, s))
+    if (depend_on_data(s, a, b))
         return TC_GRAPH_SIZES_EQUAL;
-    const tc_expr *apart = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_SUB, a, b));
-    if (are_equated(s, a, b))
-        return meet_equal(s, a, b);
-    if (apart->op == TC_OP_INT && apart->u.i == 0)
+    if (!tc_graph_sizes_may_differ(s, a, b))
         return has_equated(s) ? meet_equal(s, a, b) : TC_GRAPH_SIZES_EQUAL;
-    s->again = bound(s, a, b) || bound(s, b, a) || define(s, a, b) || define(s, b, a) || solve(s, a, b) || solve(s, b, a);
-    return s->again ? TC_GRAPH_SIZES_RELATED : TC_GRAPH_SIZES_DIFFER;
+    bool learnt = bound(s, a, b) || bound(s, b, a) || define(s, a, b) || define(s, b, a) || solve(s, a, b) || solve(s, b, a);
+    s->again |= learnt;
+    return learnt ? TC_GRAPH_SIZES_RELATED : TC_GRAPH_SIZES_DIFFER;
 }
 
 /* ---- text ---- */

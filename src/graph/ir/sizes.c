@@ -17,6 +17,7 @@ void tc_graph_sizes_free(tc_graph_sizes *s) {
         return;
     tc_map_free(&s->numbers);
     tc_map_free(&s->values);
+    tc_map_free(&s->outer);
     tc_vec_free(&s->symbols);
     tc_vec_free(&s->limits);
     tc_env_free(s->sure);
@@ -24,6 +25,37 @@ void tc_graph_sizes_free(tc_graph_sizes *s) {
     tc_ctx_free(s->ctx);
     free(s);
 }
+
+/* ---- bodies ---- */
+
+void tc_graph_sizes_enter(tc_graph *body, tc_graph *around, bool is_branch) {
+    tc_graph_sizes *s = tc_graph_sizes_of(body);
+    s->around = around;
+    s->is_branch = is_branch;
+}
+
+void tc_graph_sizes_leave(tc_graph *body) {
+    tc_map_free(&body->sizes->outer);
+    body->sizes->outer = (tc_map){0};
+    body->sizes->around = NULL;
+}
+
+void tc_graph_sizes_capture(tc_graph *body, const tc_graph_value *in, tc_graph_value *outer) {
+    tc_map_put(&body->sizes->outer, in->id, (uintptr_t)outer);
+}
+
+tc_graph_value *tc_graph_sizes_captured(const tc_graph_sizes *s, const tc_expr *var, int64_t *i) {
+    for (size_t k = 0; k < s->numbers.len; k++) {
+        const tc_map_entry *e = &s->numbers.entries[k];
+        uintptr_t *outer = e->value == (uintptr_t)var ? tc_map_get(&s->outer, e->key >> 32) : NULL;
+        *i = (int64_t)(uint32_t)e->key;
+        if (outer)
+            return (tc_graph_value *)*outer;
+    }
+    return NULL;
+}
+
+/* ---- numbers ---- */
 
 static uint64_t key_of(const tc_graph_value *v, int64_t i) {
     return (uint64_t)v->id << 32 | (uint64_t)(uint32_t)i;

@@ -37,6 +37,10 @@ typedef struct tc_graph_sizes {
     tc_env *sure, *likely;
     tc_map numbers; /* value and element -> its expression */
     tc_map values;  /* expression -> i64 scalar of the graph that is it */
+    /* Of a body, while import adds to it: */
+    tc_graph *around; /* NULL: it is none, or import is done with it */
+    bool is_branch;   /* runs may compute without it */
+    tc_map outer;     /* id of an input -> the value around it that it is */
 } tc_graph_sizes;
 
 tc_graph_sizes *tc_graph_sizes_of(tc_graph *g); /* made when first asked for */
@@ -44,6 +48,15 @@ tc_graph_sizes *tc_graph_sizes_of(tc_graph *g); /* made when first asked for */
  * NULL: it has none. */
 tc_graph_sizes *tc_graph_sizes_take(tc_graph *g);
 void tc_graph_sizes_free(tc_graph_sizes *s); /* NULL is fine */
+
+/* ---- bodies ---- */
+/* Import adds to the body from now on, or is done with it. */
+void tc_graph_sizes_enter(tc_graph *body, tc_graph *around, bool is_branch);
+void tc_graph_sizes_leave(tc_graph *body);
+/* The body's input `in` is that value of the graph around it. */
+void tc_graph_sizes_capture(tc_graph *body, const tc_graph_value *in, tc_graph_value *outer);
+/* The value around the body of which a variable of its sizes is element *i; NULL: it is no element of such. */
+tc_graph_value *tc_graph_sizes_captured(const tc_graph_sizes *s, const tc_expr *var, int64_t *i);
 
 /* Element i of the integer value v, which is what the graph says of it so far; NULL: nothing yet. */
 const tc_expr *tc_graph_sizes_number(const tc_graph_sizes *s, const tc_graph_value *v, int64_t i);
@@ -87,6 +100,8 @@ typedef enum tc_graph_meeting {
     TC_GRAPH_SIZES_RELATED, /* a symbol is made of others from now on, or there are fewer sizes: begin again */
     TC_GRAPH_SIZES_DIFFER   /* there are runs for which they are not */
 } tc_graph_meeting;
+/* Nothing that is known makes them equal. */
+bool tc_graph_sizes_may_differ(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b);
 tc_graph_meeting tc_graph_sizes_meet(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b);
 /* Of two that differ: from now on they are the same, which runs check, and have the same largest value: begin again. `what` says of
  * which node both are. False: nearly all sizes contradict that, or runs cannot compute one of them. Then give the graph up. */

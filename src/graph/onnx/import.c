@@ -247,11 +247,12 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     free(im.used_shapes);
     free(dir);
     onnx__model_proto__free_unpacked(im.model, NULL);
-    if (s == TC_OK) {
+    bool again = im.root->sizes && im.root->sizes->again; /* also where there was another way than what failed then */
+    if (s == TC_OK && !again) {
         *out = im.root;
         return TC_OK;
     }
-    if (im.root->sizes && im.root->sizes->again)
+    if (again)
         *known = tc_graph_sizes_take(im.root);
     else
         explain_failure(path, im.root->sizes, err);

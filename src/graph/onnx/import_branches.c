@@ -124,7 +124,7 @@ static tc_status give_results(branches *b, tc_graph_node *n, tc_error *err) {
 static tc_status add_branches(branches *b, size_t index, tc_error *err) {
     static const char *const names[] = {"then_branch", "else_branch"};
     for (int k = 0; k < 2; k++) {
-        tc_graph_import_open_frame(b->im, &b->in[k], b->p, err);
+        tc_graph_import_open_frame(b->im, &b->in[k], b->p, true, err);
         tc_status s = tc_graph_import_branch(b->im, b->p, names[k], index, &b->out[k], err);
         tc_graph_import_leave_frame(b->im, &b->in[k]);
         TC_TRY(s);

@@ -1,6 +1,7 @@
 /* Graphs of bodies: what is read of the graphs around one becomes its inputs (import_branches.c, import_run_time.c). */
 #include <string.h>
 
+#include "graph/ir/sizes.h"
 #include "graph/onnx/import_int.h"
 
 typedef tc_graph_import_frame frame;
@@ -15,6 +16,7 @@ static tc_graph_value *capture(frame *f, tc_graph_value *v, tc_graph_value *oute
         in = tc_graph_add_input(f->g, name, outer->dtype, &outer->shape);
         in->most = outer->most;
         tc_push(&f->around, outer);
+        tc_graph_sizes_capture(f->g, in, outer);
     }
     tc_map_put(&f->inside, (uint64_t)(uintptr_t)v, (uintptr_t)in);
     return in;
@@ -64,12 +66,14 @@ tc_graph_value *tc_graph_import_outside(const tc_graph_import_inside *x, const t
     return NULL;
 }
 
-void tc_graph_import_open_frame(tc_graph_importer *im, tc_graph_import_inside *x, const Onnx__NodeProto *p, tc_error *err) {
+void tc_graph_import_open_frame(tc_graph_importer *im, tc_graph_import_inside *x, const Onnx__NodeProto *p, bool is_branch,
+                                tc_error *err) {
     *x = (tc_graph_import_inside){.f = {.up = im->frame, .g = tc_graph_new(im->path)}};
     x->f.g->name = tc_arena_strdup(x->f.g->arena, p->name && *p->name ? p->name : p->op_type);
     x->c = (tc_graph_infer_ctx){.g = x->f.g, .opset = TC_GRAPH_OPSET_MAX, .err = err};
     x->c.n = tc_graph_new_node(x->f.g, TC_GRAPH_OP_IDENTITY, x->f.g->name, NULL, 0);
     x->e = (tc_graph_emitter){&x->c, TC_OK};
+    tc_graph_sizes_enter(x->f.g, im->g, is_branch);
     im->frame = &x->f;
     im->g = x->f.g;
 }
@@ -88,6 +92,7 @@ void tc_graph_import_drop_frame(tc_graph_import_inside *x) {
 
 size_t tc_graph_import_close_body(tc_graph *around, tc_graph_import_inside *x, tc_graph_value **captured) {
     tc_graph *g = x->f.g;
+    tc_graph_sizes_leave(g);
     tc_graph_simplify(g);
     uint32_t *uses = tc_graph_count_uses(g);
     size_t first = g->inputs.len - x->f.around.len, n = 0;

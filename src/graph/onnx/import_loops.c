@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "graph/ir/sizes.h"
 #include "graph/onnx/import_int.h"
 
 /* Written out, small bodies gain from each other, and from constants: up to so many trips, and nodes of all trips before anything
@@ -446,6 +447,8 @@ tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__NodeProto *p, 
     if (!open)
         return TC_OK;
     tc_status status = tc_graph_import_trips_at_run_time(&l, err);
+    if (im->root->sizes && im->root->sizes->again)
+        return status; /* import begins again */
     if (status == TC_BAD_INPUT && l.limit.most >= 0 && l.limit.most <= MAX_TRIPS) {
         tc_error again = {0};
         if (attempt(&l, true, &open, &again) == TC_OK)

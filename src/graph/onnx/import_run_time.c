@@ -275,7 +275,7 @@ static tc_status make_body(run *r, tc_error *err) {
     bool again = true;
     tc_status s = TC_OK;
     for (int round = 0; again && s == TC_OK; round++) {
-        tc_graph_import_open_frame(r->l->im, &r->x, r->l->p, err);
+        tc_graph_import_open_frame(r->l->im, &r->x, r->l->p, false, err);
         s = fill(r, err);
         tc_graph_import_leave_frame(r->l->im, &r->x);
         if (s == TC_OK)

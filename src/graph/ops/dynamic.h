@@ -61,6 +61,8 @@ typedef struct tc_graph_number {
     int64_t most;          /* its largest; -1: not known */
     bool constant;         /* it is `most` */
 } tc_graph_number;
+/* Element i of the integer vector or scalar v as an expression of g's sizes. */
+const tc_expr *tc_graph_number_of(tc_graph *g, tc_graph_value *v, int64_t i);
 /* The integer scalar v; its value is that of the first scalar that is the same number. */
 tc_graph_number tc_graph_em_known(tc_graph_emitter *e, tc_graph_value *v);
 /* Elements of the integer vector or scalar v: as many as its shape says, at most TC_GRAPH_MAX_NUMBERS. */
@@ -71,6 +73,17 @@ bool tc_graph_never_negative(const tc_graph_emitter *e, const tc_graph_number *v
 bool tc_graph_has_bounds(const tc_graph_number *v, int64_t n);
 
 /* ---- meet.c ---- */
+/* Two sizes of a body's graph as the graph around all bodies has them, where what is learnt of them is kept. */
+typedef struct tc_graph_sizes_outside {
+    struct tc_graph_sizes *s;
+    const tc_expr *x, *y;
+    bool certain; /* no branch, which a run may do without, is what needs them */
+} tc_graph_sizes_outside;
+/* Of a graph that is no body, the same. False: one depends on data, or on what a trip of a loop carries. */
+bool tc_graph_find_outside(tc_graph *g, const tc_expr *x, const tc_expr *y, tc_graph_sizes_outside *out);
+/* In a branch, which runs may do without, runs check no sizes: they must be known to be equal. Fails where they are not. */
+TC_NODISCARD tc_status tc_graph_meet_certainly(tc_graph_emitter *e, const char *a, const char *b,
+                                               const tc_graph_sizes_outside *both);
 /* Dimension d of a and dimension m of b are one size, whatever a run's sizes are; one that is 1 stands for any where they broadcast. Fails
  * where there are runs in which they are not, and also where import has to begin again with what is learnt of them. */
 TC_NODISCARD tc_status tc_graph_meet(tc_graph_emitter *e, const tc_graph_value *a, int d, const tc_graph_value *b, int m,
@@ -82,9 +95,12 @@ TC_NODISCARD tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a,
  * none would be left. */
 TC_NODISCARD tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,
                                         int64_t multiple);
-/* Of dimension d of v. */
+/* The same of sizes of a graph around the node's. */
+TC_NODISCARD tc_status tc_graph_require_outside(tc_graph_emitter *e, struct tc_graph_sizes *s, const char *what, const tc_expr *x,
+                                                int64_t least, int64_t most);
 /* The same of a multiple of `by`, which varies, and is above 0 then. */
 TC_NODISCARD tc_status tc_graph_require_multiple(tc_graph_emitter *e, const char *what, const tc_expr *x, const tc_expr *by);
+/* Of dimension d of v. */
 TC_NODISCARD tc_status tc_graph_require_size(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t least);
 /* Of dimension d of the node's first operand: it has what the constants among `index`, one of every `of` from `at` on, name. */
 TC_NODISCARD tc_status tc_graph_require_indices(tc_graph_emitter *e, const tc_graph_value *index, int64_t at, int64_t of, int d);

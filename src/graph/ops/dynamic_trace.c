@@ -53,10 +53,8 @@ static bool is_arithmetic(tc_graph_op op, tc_op *out) {
     return false;
 }
 
-static const tc_expr *number(tc_graph *g, tc_graph_value *v, int64_t i);
-
 static const tc_expr *operand(tc_graph *g, const tc_graph_node *n, int k, int64_t i) {
-    return number(g, n->in[k], tc_graph_shape_count(&n->in[k]->shape) == 1 ? 0 : i);
+    return tc_graph_number_of(g, n->in[k], tc_graph_shape_count(&n->in[k]->shape) == 1 ? 0 : i);
 }
 
 static const tc_expr *made_of(tc_graph *g, tc_graph_value *v, int64_t i) {
@@ -76,8 +74,7 @@ static const tc_expr *made_of(tc_graph *g, tc_graph_value *v, int64_t i) {
     return tc_graph_sizes_unknown(s, v->name, (tc_ival){v->most > 0 ? 0 : TC_NINF, v->most > 0 ? v->most : TC_INF});
 }
 
-/* Element i of v. */
-static const tc_expr *number(tc_graph *g, tc_graph_value *v, int64_t i) {
+const tc_expr *tc_graph_number_of(tc_graph *g, tc_graph_value *v, int64_t i) {
     look_through(&v, &i);
     tc_graph_sizes *s = tc_graph_sizes_of(g);
     const tc_expr *x = tc_graph_sizes_number(s, v, i);
@@ -111,7 +108,7 @@ static tc_graph_value *value_of(tc_graph_emitter *e, const tc_expr *x, tc_graph_
 
 static tc_graph_number number_of(tc_graph_emitter *e, tc_graph_value *v, int64_t i) {
     tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
-    const tc_expr *x = number(e->c->g, v, i);
+    const tc_expr *x = tc_graph_number_of(e->c->g, v, i);
     tc_graph_number r = {
         .value = value_of(e, x, v, i), .x = x, .most = tc_graph_sizes_most(s, x), .constant = x->op == TC_OP_INT};
     if (r.constant)

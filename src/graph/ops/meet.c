@@ -3,26 +3,73 @@
 
 #include "graph/ir/sizes.h"
 
-static void print_size(tc_strbuf *b, const tc_graph_emitter *e, const char *what, const tc_expr *x) {
+/* ---- in bodies ---- */
+
+/* x, of the body g, in sizes of the graph around it; NULL: it depends on what only the body knows. */
+static const tc_expr *around(tc_graph *g, const tc_expr *x) {
+    tc_graph_sizes *from = g->sizes, *to = tc_graph_sizes_of(from->around);
+    const tc_expr *arg[3];
+    if (x->op == TC_OP_INT)
+        return tc_i64(to->ctx, x->u.i);
+    if (x->op == TC_OP_VAR) {
+        int64_t i;
+        tc_graph_value *outer = tc_graph_sizes_captured(from, x, &i);
+        return outer ? tc_graph_number_of(from->around, outer, i) : NULL;
+    }
+    for (int k = 0; k < x->nargs && x->nargs <= 3; k++) {
+        arg[k] = around(g, x->args[k]);
+        if (!arg[k])
+            return NULL;
+    }
+    if (x->op == TC_OP_SELECT)
+        return tc_select(to->ctx, arg[0], arg[1], arg[2]);
+    return x->nargs == 2 ? tc_bin(to->ctx, x->op, arg[0], arg[1]) : NULL;
+}
+
+bool tc_graph_find_outside(tc_graph *g, const tc_expr *x, const tc_expr *y, tc_graph_sizes_outside *out) {
+    *out = (tc_graph_sizes_outside){tc_graph_sizes_of(g), x, y, true};
+    while (out->s->around) {
+        tc_graph *up = out->s->around;
+        out->certain &= !out->s->is_branch;
+        out->x = around(g, out->x);
+        out->y = around(g, out->y);
+        if (!out->x || !out->y)
+            return false;
+        g = up;
+        out->s = tc_graph_sizes_of(g);
+        out->x = tc_graph_sizes_simplify(out->s, out->x);
+        out->y = tc_graph_sizes_simplify(out->s, out->y);
+    }
+    return true;
+}
+
+/* ---- meeting ---- */
+
+static void print_size(tc_strbuf *b, const tc_graph_sizes *s, const char *what, const tc_expr *x) {
     tc_sb_printf(b, "%s (", what);
     tc_graph_sizes_print(b, x);
     if (x->op != TC_OP_INT)
-        tc_sb_printf(b, ", at most %lld", (long long)tc_graph_sizes_most(e->c->g->sizes, x));
+        tc_sb_printf(b, ", at most %lld", (long long)tc_graph_sizes_most(s, x));
     tc_sb_add(b, ")");
 }
 
-static tc_status differ(tc_graph_emitter *e, const char *a, const tc_expr *x, const char *b, const tc_expr *y) {
+static tc_status differ(tc_graph_emitter *e, const char *a, const char *b, const tc_graph_sizes_outside *both, const char *why) {
     tc_strbuf text = {0};
-    print_size(&text, e, a, x);
+    print_size(&text, both->s, a, both->x);
     tc_sb_add(&text, " and ");
-    print_size(&text, e, b, y);
-    tc_status s =
-        tc_graph_node_fail(e->c,
-                           "%s must be equal, but there are sizes of the inputs for which they are not (one that varies is not "
-                           "broadcast); give sizes for which they are with --shape, or single ones",
-                           tc_sb_str(&text));
+    print_size(&text, both->s, b, both->y);
+    tc_status s = tc_graph_node_fail(e->c, "%s must be equal, but %s", tc_sb_str(&text), why);
     tc_strbuf_free(&text);
     return s;
+}
+
+tc_status tc_graph_meet_certainly(tc_graph_emitter *e, const char *a, const char *b, const tc_graph_sizes_outside *both) {
+    if (both->certain || !tc_graph_sizes_may_differ(both->s, both->x, both->y))
+        return TC_OK;
+    return differ(
+        e, a, b, both,
+        "nothing outside of this branch of an If makes them so, and runs that do not take it may have other sizes; give "
+        "single sizes with --shape, or let the model's inputs share one symbol");
 }
 
 static const char *needed_by(const tc_graph_emitter *e, const char *what) {
@@ -32,16 +79,21 @@ static const char *needed_by(const tc_graph_emitter *e, const char *what) {
 
 tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a, const tc_expr *x, const char *b, const tc_expr *y) {
     TC_TRY(e->status);
-    tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
     const char *both = tc_arena_printf(e->c->g->arena, "%s and %s", a, b);
-    switch (tc_graph_sizes_meet(s, x, y)) {
+    tc_graph_sizes_outside o;
+    if (!tc_graph_find_outside(e->c->g, x, y, &o))
+        return TC_OK;
+    TC_TRY(tc_graph_meet_certainly(e, a, b, &o));
+    switch (tc_graph_sizes_meet(o.s, o.x, o.y)) {
     case TC_GRAPH_SIZES_EQUAL:
         return TC_OK;
     case TC_GRAPH_SIZES_RELATED:
         break;
     case TC_GRAPH_SIZES_DIFFER:
-        if (!tc_graph_sizes_equate(s, needed_by(e, both), x, y))
-            return differ(e, a, x, b, y);
+        if (!tc_graph_sizes_equate(o.s, needed_by(e, both), o.x, o.y))
+            return differ(e, a, b, &o,
+                          "there are sizes of the inputs for which they are not (one that varies is not broadcast); give sizes "
+                          "for which they are with --shape, or single ones");
     }
     return tc_graph_node_fail(e->c, "the sizes of %s are related", both);
 }
@@ -55,12 +107,22 @@ static const char *dimension(const tc_graph_emitter *e, const tc_graph_value *v,
     return tc_arena_printf(e->c->g->arena, "dimension %d of '%s'", d, v->name);
 }
 
-tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,
-                           int64_t multiple) {
+static tc_status require(tc_graph_emitter *e, tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least, int64_t most,
+                         int64_t multiple) {
     TC_TRY(e->status);
-    if (tc_graph_sizes_require(tc_graph_sizes_of(e->c->g), needed_by(e, what), x, least, most, multiple))
+    if (tc_graph_sizes_require(s, needed_by(e, what), x, least, most, multiple))
         return TC_OK;
     return tc_graph_node_fail(e->c, "there is no run in which %s is from %lld to %lld", what, (long long)least, (long long)most);
+}
+
+tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,
+                           int64_t multiple) {
+    return require(e, tc_graph_sizes_of(e->c->g), what, x, least, most, multiple);
+}
+
+tc_status tc_graph_require_outside(tc_graph_emitter *e, tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least,
+                                   int64_t most) {
+    return require(e, s, what, x, least, most, 1);
 }
 
 tc_status tc_graph_require_multiple(tc_graph_emitter *e, const char *what, const tc_expr *x, const tc_expr *by) {

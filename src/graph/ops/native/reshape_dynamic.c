@@ -243,10 +243,30 @@ static tc_status open_dimension(reshaper *r, int open) {
     return e->status;
 }
 
+/* x and y are counts of which none is a factor of both. */
+static tc_status count_outside(reshaper *r, const tc_graph_sizes_outside *whole, const tc_expr *x, const tc_expr *y, bool kept) {
+    tc_graph_emitter *e = r->e;
+    tc_graph_sizes *s = whole->s;
+    TC_TRY(tc_graph_meet_certainly(e, elements_text(r, kept), "that of the requested shape", whole));
+    switch (tc_graph_sizes_meet(s, x, y)) {
+    case TC_GRAPH_SIZES_EQUAL:
+        return TC_OK;
+    case TC_GRAPH_SIZES_RELATED:
+        return tc_graph_node_fail(e->c, "the sizes of '%s' and of the requested shape are related", r->x->name);
+    case TC_GRAPH_SIZES_DIFFER:
+        break;
+    }
+    if (whole->y->op == TC_OP_INT)
+        return tc_graph_require_outside(e, s, elements_text(r, kept), whole->x, whole->y->u.i, whole->y->u.i);
+    const tc_expr *apart = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_SUB, whole->x, whole->y));
+    const char *what = tc_arena_printf(e->c->g->arena, "%s less that of the requested shape", elements_text(r, kept));
+    return tc_graph_require_outside(e, s, what, apart, 0, 0);
+}
+
 /* Both sides have as many elements, where these can be told: what that says of symbols is learnt, and the rest checked in runs. */
 static tc_status same_count(reshaper *r) {
-    tc_graph_sizes *s = tc_graph_sizes_of(r->e->c->g);
     elements in, out;
+    tc_graph_sizes_outside whole, part;
     bool kept;
     count_apart(r, -1, &in, &out, &kept);
     TC_TRY(r->e->status);
@@ -256,19 +276,10 @@ static tc_status same_count(reshaper *r) {
     int64_t common = tc_gcd(in.fixed, out.fixed);
     in.fixed /= common;
     out.fixed /= common;
-    switch (tc_graph_sizes_meet(s, number_of(r, &in), number_of(r, &out))) {
-    case TC_GRAPH_SIZES_EQUAL:
+    tc_graph *g = r->e->c->g;
+    if (!tc_graph_find_outside(g, x, y, &whole) || !tc_graph_find_outside(g, number_of(r, &in), number_of(r, &out), &part))
         return TC_OK;
-    case TC_GRAPH_SIZES_RELATED:
-        return tc_graph_node_fail(r->e->c, "the sizes of '%s' and of the requested shape are related", r->x->name);
-    case TC_GRAPH_SIZES_DIFFER:
-        break;
-    }
-    if (y->op == TC_OP_INT)
-        return tc_graph_require(r->e, elements_text(r, kept), x, y->u.i, y->u.i, 1);
-    const tc_expr *apart = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_SUB, x, y));
-    const char *what = tc_arena_printf(r->e->c->g->arena, "%s less that of the requested shape", elements_text(r, kept));
-    return tc_graph_require(r->e, what, apart, 0, 0, 1);
+    return count_outside(r, &whole, part.x, part.y, kept);
 }
 
 static tc_status target_dims(reshaper *r, const tc_graph_number *want, int64_t n, bool allowzero) {
