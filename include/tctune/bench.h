@@ -43,16 +43,17 @@ TC_API tctune_status tctune_bench_against(tctune_model *model, const char *base,
 /* How one kernel is timed. */
 typedef struct tctune_bench_kernel_options {
     size_t struct_size;
-    const char *schedule;             /* .sched file; NULL: that of the best record, or the constructed one */
-    const char *database;             /* file that is read; NULL: no records */
-    const char *const *at;            /* sizes of a run, as for tctune_task_sizes; NULL: the largest */
-    const char *target; /* one that runs where the kernel does; NULL: this machine, or as the workers of the fleet's key have it */
-    int threads;        /* 0: every core, or as these have it */
+    const char *schedule;  /* .sched file; NULL: that of the best record, or the constructed one */
+    const char *database;  /* file that is read; NULL: no records */
+    const char *const *at; /* sizes of a run, as for tctune_task_sizes; NULL: the largest */
+    const char
+        *target; /* one that runs where the kernel does; NULL: this machine, or as the workers of the fleet's key have it */
+    int threads; /* 0: every core, or as these have it */
     const char *accuracy, *precision; /* which forms may be used, as in tctune_build_options */
-    const char *mode;         /* "auto" (NULL): as tuning times it, or its record was timed if that was cold; "hot", "cold" */
-    int repeats;              /* timed runs; 0: 30 */
-    uint64_t seed;            /* of the values it is run on */
-    const volatile int *stop; /* once it is not 0, the call ends; NULL: nobody stops it */
+    const char *mode;          /* "auto" (NULL): as tuning times it, or its record was timed if that was cold; "hot", "cold" */
+    int repeats;               /* timed runs; 0: 30 */
+    uint64_t seed;             /* of the values it is run on */
+    const volatile int *stop;  /* once it is not 0, the call ends; NULL: nobody stops it */
     const tctune_fleet *fleet; /* a worker of it runs the kernel, which the document names; NULL: this machine does */
     int require_complete;      /* it is an error that a kernel has no record in the database */
 } tctune_bench_kernel_options;
