@@ -239,7 +239,7 @@ static void builds_beside_runs(void **state) {
     stop = 0;
     tc_meas *m = make_overlapping((tc_meas_options){.stop = &stop});
     for (int i = 0; i < N; i++)
-        in[i] = input("w", tc_arena_printf(arena, "quick build-sleep0.02 %d", i));
+        in[i] = input("w", tc_arena_printf(arena, "quick build-sleep0.2 %d", i));
     assert_int_equal(tc_meas_batch(m, in, N, arena, out, stop_at_once, NULL, NULL), TC_OK);
     assert_int_equal(out[0].error, TC_MEAS_NONE);
     assert_int_equal(out[N - 1].error, TC_MEAS_INTERRUPTED);
