@@ -64,10 +64,12 @@ static void conclude(tc_meas_processes_state *x, const tc_meas_speeds *loss) {
 }
 
 tc_status tc_meas_try_overlap(tc_meas_processes_state *x, tc_error *err) {
+    if (x->beside != TC_MEAS_BESIDE_UNKNOWN)
+        return TC_OK;
     int spare = TC_MIN((int)sysconf(_SC_NPROCESSORS_ONLN) - x->m->o.threads, x->nbuilder), turns = 0;
     if (spare <= 0)
         x->beside = 0;
-    if (x->beside != TC_MEAS_BESIDE_UNKNOWN || x->builds.n < (size_t)(TURNS * spare))
+    if (spare <= 0 || x->builds.n < (size_t)(TURNS * spare))
         return TC_OK;
     tc_meas_probe *p = tc_meas_probe_new(x->m->o.threads, footprint(x));
     tc_meas_speeds loss;

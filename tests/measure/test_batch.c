@@ -164,8 +164,6 @@ static void measure_many(tc_meas *m, const char *what) {
 static void many_candidates(void **state) {
     (void)state;
     measure_many(make((tc_meas_options){.build_limit = 5, .beside = -1}), "good");
-    measure_many(make((tc_meas_options){.build_limit = 5, .beside = 2}), "good quick");
-    measure_many(make_overlapping((tc_meas_options){.build_limit = 5}), "good");
     measure_many(make_overlapping((tc_meas_options){.build_limit = 5}), "quick");
 }
 

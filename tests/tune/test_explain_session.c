@@ -30,7 +30,7 @@ static told explain(const char *load) {
     assert_int_equal(tc_target_parse("native", &t.target, &err), TC_OK);
     t.target->machine.cores = 1;
     tc_tune_schedule s = {.workload = kernel, .trace = fast, .form = "direct", .hash = tc_te_hash(w), .file = "hand.sched"};
-    tc_tune_explain_options o = {.workload = w, .timed = w, .target = t.target, .seconds = 20};
+    tc_tune_explain_options o = {.workload = w, .timed = w, .target = t.target, .seconds = 300};
     setenv(FAKE_LOAD, load, 1);
     if (tc_tune_explain(&s, &o, t.arena, &t.x, &err) != TC_OK)
         fail_msg("%s", err.msg);
