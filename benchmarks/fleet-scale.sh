@@ -1,17 +1,18 @@
 #!/bin/sh
 # How a fleet grows: workers whose times are computed and waited for (tests/fleet/lab_worker.c), each in a network namespace of its own, so that one
 # machine carries many.
-#   fleet-scale.sh [--only 'throughput curve shares'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M] [--weights '1 1 1 1 1 1 1 1'] [--kernel FILE.te]
+#   fleet-scale.sh [--only 'throughput curve shares searches'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M] [--weights '1 1 1 1 1 1 1 1'] [--kernel FILE.te]
 # throughput: J jobs (20) of T seconds (0.5) for each worker, proposed without a search; what of that the tuner, the server and all workers together had of
 #   the processors.
 # curve: the best that a search of one kernel (ops/GMM_2.te) has found after so many seconds, with 8 workers and with 1, up to M minutes (1).
 # shares: what each tuner gets of 16 workers within M minutes, by the log of the fleet; one for each of the weights.
+# searches: the same of searches of one kernel, each a tuner of its own, by what stands in their databases.
 # Needs `ip` and `unshare`, and root or user namespaces; a machine with nothing else to do. TCTUNE, FLEET_LAB: those of the release build unless set.
 lab=$(dirname "$0")/../tests/fleet/lab.sh
 . "$lab"
 lab_enter "$@"
 here=$(cd "$(dirname "$0")" && pwd)
-only="throughput curve shares" counts="1 2 4 16 64" seconds=0.5 jobs=20 minutes=1 weights="1 1 1 1 1 1 1 1" kernel=$here/ops/GMM_2.te
+only="throughput curve shares searches" counts="1 2 4 16 64" seconds=0.5 jobs=20 minutes=1 weights="1 1 1 1 1 1 1 1" kernel=$here/ops/GMM_2.te
 while [ $# -gt 0 ]; do
     case $1 in
         --only) only=$2 ;;
@@ -22,7 +23,7 @@ while [ $# -gt 0 ]; do
         --weights) weights=$2 ;;
         --kernel) kernel=$(realpath "$2") ;;
         *)
-            echo "usage: $0 [--only 'throughput curve shares'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M] [--weights '1 1 1 1 1 1 1 1'] [--kernel FILE.te]" >&2
+            echo "usage: $0 [--only 'throughput curve shares searches'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M] [--weights '1 1 1 1 1 1 1 1'] [--kernel FILE.te]" >&2
             exit 2
             ;;
     esac
@@ -95,12 +96,18 @@ throughput() {
     done
 }
 
+search_for() { # DATABASE SEED [OPTION...]: until the minutes are over
+    db=$1 seed=$2
+    shift 2
+    timeout --foreground -s INT "$((minutes * 60))" nsenter --net=/run/netns/switch "$TCTUNE" tune --te "$kernel" --trials 100000 --threads "$lab_threads" \
+        --deterministic-measure --start-from none --stop-at-roof 9 --seed "$seed" --db "$db" --fleet "$url" "$@" >"$db.out" 2>"$db.err" || true
+}
+
 # Its best after so many seconds since it began.
 search() { # WORKERS
     with "$1"
     begun=$(date +%s%3N)
-    timeout --foreground -s INT "$((minutes * 60))" nsenter --net=/run/netns/switch "$TCTUNE" tune --te "$kernel" --trials 100000 --batch 32 --threads "$lab_threads" \
-        --deterministic-measure --start-from none --stop-at-roof 9 --seed 1 --db "curve$1.db" --fleet "$url" >out 2>err || true
+    search_for "curve$1.db" 1 --batch 32
     [ -s "curve$1.db" ] || fail "the search found nothing"
     "$TCTUNE" db export --db "curve$1.db" --out curve.json >/dev/null
     sed -n 's/.*"median":\([0-9.e+-]*\).*"when_ms":\([0-9]*\).*/\2 \1/p' curve.json | sort -n | awk -v begun="$begun" '
@@ -149,6 +156,28 @@ shares() {
     sort -u seen | comm -13 before - | awk '{ n[$1]++; all++ } END {
         for (t in n) { split(t, word, "-"); weight[t] = word[3]; sum += word[3] }
         for (t in n) printf "%s | %d | %.1f %%\n", substr(t, 7), n[t], 100 * n[t] * sum / all / weight[t] }' | sort
+}
+
+# As above, nothing counts that was measured before tuners knew of each other.
+searches() {
+    with 16
+    pids= i=0
+    known=$(($(date +%s%3N) + 20000))
+    for weight in $weights; do
+        i=$((i + 1))
+        search_for "search-$i-$weight.db" $i --weight "$weight" &
+        pids="$pids $!"
+    done
+    for pid in $pids; do
+        wait "$pid"
+    done
+    for db in search-*.db; do
+        "$TCTUNE" db export --db "$db" --out one.json >/dev/null || fail "nothing was found for $db"
+        sed -n 's/.*"when_ms":\([0-9]*\).*/\1/p' one.json | awk -v known="$known" -v name="${db%.db}" '$1 > known { n++ } END { print name, n + 0 }'
+    done >found
+    echo "search, weight | trials | of its share"
+    awk '{ split($1, word, "-"); n[$1] = $2; weight[$1] = word[3]; all += $2; sum += word[3] } END {
+        for (t in n) printf "%s | %d | %.1f %%\n", substr(t, 8), n[t], 100 * n[t] * sum / all / weight[t] }' found | sort
 }
 
 sed -n 's/^model name[^:]*: /processor: /p' /proc/cpuinfo | sort | uniq -c
