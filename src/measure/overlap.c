@@ -69,7 +69,8 @@ tc_status tc_meas_try_overlap(tc_meas_processes_state *x, tc_error *err) {
     int spare = TC_MIN((int)sysconf(_SC_NPROCESSORS_ONLN) - x->m->o.threads, x->nbuilder), turns = 0;
     if (spare <= 0)
         x->beside = 0;
-    if (spare <= 0 || x->builds.n < (size_t)(TURNS * spare))
+    spare = TC_MIN(spare, (int)(x->builds.n / TURNS)); /* each turn takes a job for each of them */
+    if (spare <= 0)
         return TC_OK;
     tc_meas_probe *p = tc_meas_probe_new(x->m->o.threads, footprint(x));
     tc_meas_speeds loss;
