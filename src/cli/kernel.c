@@ -55,7 +55,9 @@ void tc_cli_print_variants(FILE *f, const json_t *j) {
                 tc_cli_number(j, "programs"), json_array_size(points), 100 * tc_cli_real(j, "loses"));
         for (size_t i = 0; i < n; i++) {
             const json_t *v = json_array_get(variants, i);
-            fprintf(f, "  variant %zu: %s, program %s\n", i + 1, tc_cli_text(v, "serves"), tc_cli_text(v, "program"));
+            bool apart = strcmp(tc_cli_text(v, "form"), tc_cli_text(j, "form")) != 0;
+            fprintf(f, "  variant %zu: %s, program %s%s%s\n", i + 1, tc_cli_text(v, "serves"), tc_cli_text(v, "program"),
+                    apart ? ", " : "", apart ? tc_cli_text(v, "form") : "");
         }
         print_points(f, json_object_get(j, "range"), points);
     }

@@ -53,7 +53,8 @@ json_t *tc_report_variants(const char *name, const tc_workload *w, const tc_tune
     for (int i = 0; i < v->n; i++) {
         char program[17];
         snprintf(program, sizeof program, "%016llx", (unsigned long long)v->v[i].program);
-        json_t *one = json_pack("{s:s,s:s,s:s}", "program", program, "trace", v->v[i].trace, "serves", span(w, v, i, a));
+        json_t *one = json_pack("{s:s,s:s,s:s,s:s}", "program", program, "form", v->v[i].form, "trace", v->v[i].trace, "serves",
+                                span(w, v, i, a));
         if (i < v->n - 1)
             json_object_set_new(one, "upto", json_integer((json_int_t)v->v[i].upto));
         json_array_append_new(variants, one);

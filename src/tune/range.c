@@ -191,18 +191,20 @@ static tc_status hold(range_contest *x, tc_tune_range_progress *progress, void *
     return store(x, mode, r, n, err);
 }
 
-static range_form form_of(const range_contest *x, const char *name, const tc_workload *w) {
-    const tc_workload *own = tc_te_canonical(x->ctx, w);
-    return (range_form){name, own, tc_te_text(x->a, own), tc_te_hash(own)};
+static range_form form_of(const range_contest *x, const tc_space_alternative *k) {
+    const tc_workload *own = tc_te_canonical(x->ctx, k->workload);
+    return (range_form){k->name, k->constants, k->stages, own, tc_te_text(x->a, own), tc_te_hash(own)};
 }
 
 static void list_forms(range_contest *x) {
-    range_form own = form_of(x, "direct", x->r->workload);
+    static const char direct[] = "direct";
+    range_form own =
+        form_of(x, &(tc_space_alternative){.name = direct, .constants = direct, .stages = direct, .workload = x->r->workload});
     tc_space_alternative_list l = tc_space_alternatives(x->ctx, own.w, x->o->accuracy);
     range_form *f = TC_NEW_N(x->a, range_form, 1 + l.n);
     f[0] = own;
     for (int i = 0; i < l.n; i++)
-        f[1 + i] = form_of(x, l.data[i].name, l.data[i].workload);
+        f[1 + i] = form_of(x, &l.data[i]);
     x->nform = 1 + l.n;
     x->form = f;
 }

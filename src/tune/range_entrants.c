@@ -51,8 +51,9 @@ static tc_status enter_chosen(range_contest *x, tc_error *err) {
     tc_tune_variants v;
     TC_TRY(tc_tune_variants_find(&q, x->r->weights, x->a, &v, err));
     for (int f = 0; f < x->nform; f++)
-        for (int i = 0; i < v.n && strcmp(x->form[f].hash.hex, v.hash.hex) == 0; i++)
-            TC_TRY(enter_own(x, f, v.v[i].trace, err));
+        for (int i = 0; i < v.n; i++)
+            if (strcmp(x->form[f].hash.hex, v.v[i].hash.hex) == 0)
+                TC_TRY(enter_own(x, f, v.v[i].trace, err));
     return TC_OK;
 }
 
@@ -78,7 +79,7 @@ static bool has_program(const tc_record *r, size_t n, uint64_t program) {
     return false;
 }
 
-/* What the database has for a form at some sizes, the best first. */
+/* What the database has for a form, or the one whose stages it has, at some sizes, the best first. */
 typedef struct field {
     const tc_workload *at; /* canonical; NULL: there is no such form at these sizes */
     tc_meas_records r;
@@ -107,7 +108,7 @@ static tc_status select_fields(range_contest *x, tc_ctx *c, const int64_t *sizes
     tc_space_alternative_list l = tc_space_alternatives(c, at, x->o->accuracy);
     for (int f = 1; f < x->nform; f++)
         for (int k = 0; k < l.n; k++)
-            if (strcmp(l.data[k].name, x->form[f].name) == 0)
+            if (strcmp(l.data[k].name, x->form[f].stages) == 0)
                 TC_TRY(select_field(x, l.data[k].workload, &out[f], err));
     return TC_OK;
 }
@@ -124,6 +125,10 @@ static void enter_field(range_contest *x, int f, const field *k, int most) {
             most--;
 }
 
+static bool has_own_constants(const range_form *f) {
+    return strcmp(f->constants, f->name) == 0;
+}
+
 /* The best for these sizes, `most` of them of the fastest form. */
 static tc_status enter_from(range_contest *x, const int64_t *sizes, int most, tc_error *err) {
     tc_ctx *c = tc_ctx_child(x->ctx);
@@ -133,8 +138,62 @@ static tc_status enter_from(range_contest *x, const int64_t *sizes, int most, tc
     for (int f = 0; f < x->nform && s == TC_OK; f++)
         best = fmin(best, best_of(&k[f]));
     for (int f = 0; f < x->nform && s == TC_OK; f++)
-        if (best_of(&k[f]) <= best * TC_RANGE_HOPELESS)
+        if (has_own_constants(&x->form[f]) && best_of(&k[f]) <= best * TC_RANGE_HOPELESS)
             enter_field(x, f, &k[f], best_of(&k[f]) <= best ? most : TC_MAX(1, most / 2));
+    tc_ctx_free(c);
+    return s;
+}
+
+/* ---- of forms with the constants of others ---- */
+
+/* The nest that a trace makes of a form; NULL: it makes none. */
+static const tc_func *nest_of(const range_contest *x, tc_ctx *c, const tc_workload *w, const char *trace) {
+    tc_tir_origin from = {.workload = w, .machine = &x->target.machine, .text = trace, .name = "record"};
+    tc_tir_program p;
+    return tc_tir_program_make(c, &from, TC_TIR_NEST, &p, NULL) == TC_OK ? p.nest : NULL;
+}
+
+/* Layouts that entrants of the form whose constants f computes with have them in, each once: a nest each. */
+static int layouts_for(const range_contest *x, tc_ctx *c, int f, const tc_func **nest) {
+    int n = 0;
+    for (int i = 0; i < x->n; i++) {
+        const range_entrant *e = &x->entrant[i];
+        if (strcmp(x->form[e->form].name, x->form[f].constants) != 0)
+            continue;
+        const tc_func *own = nest_of(x, c, x->form[e->form].w, e->trace);
+        int same = own ? 0 : n;
+        while (same < n && !tc_tune_packs_alike(nest[same], own))
+            same++;
+        if (own && same == n)
+            nest[n++] = own;
+    }
+    return n;
+}
+
+/* The best of the field for each layout, where it is faster than the best of the form that has the constants, `rival`. */
+static void enter_layouts(range_contest *x, tc_ctx *c, int f, const field *k, int n, const tc_func *const *nest, double rival) {
+    bool *found = TC_NEW_N(x->a, bool, n);
+    for (size_t i = 0; i < k->r.len && k->r.data[i].median < rival && !tc_ran_out(); i++) {
+        const tc_func *own = nest_of(x, c, x->form[f].w, k->r.data[i].trace);
+        for (int j = 0; own && j < n; j++)
+            if (!found[j] && tc_tune_packs_alike(nest[j], own))
+                found[j] = transplant(x, f, k->at, k->r.data[i].trace);
+    }
+}
+
+static tc_status enter_sharing(range_contest *x, const int64_t *sizes, tc_error *err) {
+    tc_ctx *c = tc_ctx_child(x->ctx);
+    field *k = TC_NEW_N(x->a, field, x->nform);
+    const tc_func **nest = TC_NEW_N(x->a, const tc_func *, ENTRANTS);
+    tc_status s = select_fields(x, c, sizes, k, err);
+    for (int f = 0; f < x->nform && s == TC_OK; f++) {
+        if (has_own_constants(&x->form[f]))
+            continue;
+        int of = 0;
+        while (strcmp(x->form[of].name, x->form[f].constants) != 0)
+            of++;
+        enter_layouts(x, c, f, &k[f], layouts_for(x, c, f, nest), nest, best_of(&k[of]));
+    }
     tc_ctx_free(c);
     return s;
 }
@@ -154,6 +213,8 @@ tc_status tc_range_gather(range_contest *x, tc_error *err) {
     for (int i = 0; i < x->grid.n; i++)
         if (!is_tuned(x, x->grid.sizes[i]))
             TC_TRY(enter_from(x, x->grid.sizes[i], 1, err));
+    for (int i = 0; i < x->r->tuned.n; i++)
+        TC_TRY(enter_sharing(x, x->r->tuned.sizes[i], err));
     x->out->entrants = x->n;
     return TC_OK;
 }

@@ -11,8 +11,9 @@ enum { ENTRANTS = 24 };
 
 /* The workload with symbols, or one of its alternatives (search_space/alternatives/alternatives.h). */
 typedef struct range_form {
-    const char *name;     /* "direct" or the alternative's */
-    const tc_workload *w; /* canonical */
+    const char *name;               /* "direct" or the alternative's */
+    const char *constants, *stages; /* as tc_space_alternative has them */
+    const tc_workload *w;           /* canonical */
     const char *text;
     tc_digest hash;
 } range_form;

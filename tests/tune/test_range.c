@@ -293,7 +293,7 @@ static void forms_compete_over_a_range(void **state) {
     tc_tune_variants v;
     assert_int_equal(tc_tune_variants_find(&q, NULL, a, &v, NULL), TC_OK);
     assert_int_equal(v.nprogram, r.entrants);
-    assert_true(strcmp(v.hash.hex, hash.hex) == 0 ? strcmp(v.form, l.data[0].name) == 0 : strcmp(v.form, "direct") == 0);
+    assert_true(strcmp(v.v[0].hash.hex, hash.hex) == 0 ? strcmp(v.form, l.data[0].name) == 0 : strcmp(v.form, "direct") == 0);
     q.accuracy = TC_ACCURACY_STRICT;
     assert_int_equal(tc_tune_variants_find(&q, NULL, a, &v, NULL), TC_OK);
     assert_true(v.n == 1 && v.nprogram == 1);

@@ -305,12 +305,71 @@ static void a_contest_gives_variants(void **state) {
     tc_arena_free(a);
 }
 
+static const tc_workload *form_called(const tc_workload *w, const char *name) {
+    tc_space_alternative_list l = tc_space_alternatives(w->ctx, w, TC_ACCURACY_FAST);
+    for (int i = 0; i < l.n; i++)
+        if (strcmp(l.data[i].name, name) == 0)
+            return l.data[i].workload;
+    fail_msg("there is no form '%s'", name);
+    return NULL;
+}
+
+static void put_all(bench *b, const tc_workload *w, const double seconds[3], int64_t ms) {
+    const int64_t size[] = {1, 4, 16};
+    for (int i = 0; i < 3; i++)
+        put(b, w, "", size[i], seconds[i], ms);
+}
+
+/* Tiles of 2 for few images, of 4 for many, where both read what was made of the weights for tiles of 4. With weights of their own for tiles of
+ * 2 there is one form for all sizes, and so there is where that is the best everywhere. */
+static void forms_with_the_same_constants_are_variants_of_one_kernel(void **state) {
+    bench *b = *state;
+    tc_arena *a = tc_arena_new();
+    const tc_workload *w =
+        parse(b->ctx, "symbol N 1..16\ntensor X[N, 10, 10, 16] f32\ntensor W[3, 3, 16, 16] f32 const\n"
+                      "compute Y[n:N, h:8, w:8, o:16] = sum(r:3, s:3, c:16) X[n, h + r, w + s, c] * W[r, s, c, o]\noutput Y\n");
+    const tc_workload *two = form_called(w, "winograd-f2"), *four = form_called(w, "winograd-f4"),
+                      *both = form_called(w, "winograd-f2-of-f4");
+    put_all(b, two, (const double[]){1e-6, 4e-6, 16e-6}, 1);
+    put_all(b, four, (const double[]){2e-6, 3e-6, 8e-6}, 1);
+    tc_tune_variants v = find(b, w, a);
+    assert_int_equal(v.n, 1);
+    assert_string_equal(v.form, v.v[0].form);
+    put_all(b, two, (const double[]){1e-6, 4e-6, 16e-6}, 2);
+    put_all(b, four, (const double[]){2e-6, 3e-6, 8e-6}, 2);
+    put_all(b, both, (const double[]){1.1e-6, 4e-6, 16e-6}, 2);
+    v = find(b, w, a);
+    assert_int_equal(v.n, 2);
+    assert_string_equal(v.form, "winograd-f2-of-f4, winograd-f4");
+    assert_string_equal(v.v[0].form, "winograd-f2-of-f4");
+    assert_string_equal(v.v[1].form, "winograd-f4");
+    assert_string_equal(v.v[0].hash.hex, tc_te_hash(tc_te_canonical(b->ctx, both)).hex);
+    assert_string_equal(v.v[1].workload, tc_te_text(a, tc_te_canonical(b->ctx, four)));
+    tc_tune_query q = {.workload = w, .target = b->target, .accuracy = TC_ACCURACY_FAST, .db = b->db};
+    tc_tune_schedule s;
+    assert_int_equal(tc_tune_schedule_at(&q, NULL, (const int64_t[]){1}, a, &s, NULL), TC_OK);
+    assert_string_equal(s.form, "winograd-f2-of-f4");
+    assert_string_equal(s.workload, v.v[0].workload);
+    put_all(b, two, (const double[]){1.1e-6, 2e-6, 7e-6}, 3);
+    put_all(b, four, (const double[]){2e-6, 3e-6, 8e-6}, 3);
+    put_all(b, both, (const double[]){1e-6, 2e-6, 7e-6}, 3); /* faster by luck: nobody reads the other weights */
+    v = find(b, w, a);
+    assert_int_equal(v.n, 1);
+    assert_string_equal(v.form, "winograd-f2");
+    tc_arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_set_loses_less),    cmocka_unit_test(nothing_to_choose_from_is_no_choice),
-        cmocka_unit_test(a_variant_must_pay),   cmocka_unit_test(cuts_hold_for_the_largest_products),
-        SESSION_TEST(the_grid_spans_the_range), SESSION_TEST(files_weigh_sizes),
-        SESSION_TEST(bad_files_are_refused),    SESSION_TEST(a_contest_gives_variants),
+        SESSION_TEST(forms_with_the_same_constants_are_variants_of_one_kernel),
+        cmocka_unit_test(no_set_loses_less),
+        cmocka_unit_test(nothing_to_choose_from_is_no_choice),
+        cmocka_unit_test(a_variant_must_pay),
+        cmocka_unit_test(cuts_hold_for_the_largest_products),
+        SESSION_TEST(the_grid_spans_the_range),
+        SESSION_TEST(files_weigh_sizes),
+        SESSION_TEST(bad_files_are_refused),
+        SESSION_TEST(a_contest_gives_variants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "te/unit_gain.h"
 #include "tir_lower/program/program.h"
 #include "tune/kernel/compare.h"
+#include "tune/kernel/variants.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,13 @@ static void use_record(const chooser *c, tc_arena *a, const candidates *x, bool 
     }
 }
 
+static const char *forms_of(const chooser *c, tc_arena *a, const tc_graph_choice *x) {
+    const char **name = TC_NEW_N(a, const char *, x->n);
+    for (int i = 0; i < x->n; i++)
+        name[i] = tc_graph_form_of(c->u, &x->records[i])->name;
+    return kept(c, tc_tune_forms_text(a, x->n, name));
+}
+
 /* All variants, or none. k->why says what was passed over. */
 static tc_status use_variants(const chooser *c, tc_arena *a, bool *used, tc_error *err) {
     const tc_graph_choice *chosen = c->o->choices ? &c->o->choices[c->task] : NULL;
@@ -165,7 +173,7 @@ static tc_status use_variants(const chooser *c, tc_arena *a, bool *used, tc_erro
     *used = true;
     c->k->trace = kept(c, x.records[0].trace);
     c->k->trace_hash = x.records[0].trace_hash;
-    c->k->form = c->u->used->name;
+    c->k->form = forms_of(c, a, &x);
     c->k->form_hash = c->u->used->hash;
     if (c->u->used->alternative)
         c->k->workload = kept(c, x.records[0].workload);

@@ -25,8 +25,8 @@ tc_status tc_graph_variants_of(const tc_graph_program *p, int task, const tc_gra
     const char *largest = tc_meas_sizes_text(a, v.point[v.npoint - 1].sizes, w->nsymbol);
     for (int i = 0; i < v.n; i++) {
         r[i] = (tc_record){.id = v.v[i].record,
-                           .workload = v.workload,
-                           .workload_hash = v.hash,
+                           .workload = v.v[i].workload,
+                           .workload_hash = v.v[i].hash,
                            .trace = v.v[i].trace,
                            .trace_hash = tc_meas_text_hash(v.v[i].trace),
                            .program = v.v[i].program,
@@ -39,34 +39,39 @@ tc_status tc_graph_variants_of(const tc_graph_program *p, int task, const tc_gra
     return TC_OK;
 }
 
-static tc_status lower(tc_graph_unit *u, const tc_machine *m, const char *trace, tc_func **out, tc_error *err) {
-    tc_tir_origin from = {.workload = u->used->workload, .machine = m, .text = trace, .name = "record"};
+static tc_status lower(tc_graph_unit *u, const tc_machine *m, const tc_record *r, tc_func **out, tc_error *err) {
+    const tc_graph_form *form = tc_graph_form_of(u, r);
     tc_tir_program p;
+    if (!form)
+        return tc_fail(err, TC_ILLEGAL, "they are of a form that the accuracy does not allow");
+    tc_tir_origin from = {.workload = form->workload, .machine = m, .text = r->trace, .name = "record"};
     TC_TRY(tc_tir_program_make(u->ctx, &from, TC_TIR_VERIFIED, &p, err));
     *out = p.lowered;
     return TC_OK;
 }
 
+static bool same_program(const tc_record *x, const tc_record *y) {
+    return strcmp(x->workload_hash.hex, y->workload_hash.hex) == 0 && strcmp(x->trace, y->trace) == 0;
+}
+
 tc_status tc_graph_build_variants(tc_graph_unit *u, const tc_machine *m, const tc_graph_choice *c, tc_error *err) {
-    const tc_graph_form *form = tc_graph_form_of(u, &c->records[0]); /* as all of them */
-    if (!form)
-        return tc_fail(err, TC_ILLEGAL, "they are of a form that the accuracy does not allow");
     tc_arena *a = tc_arena_new();
     tc_func **f = TC_NEW_N(a, tc_func *, c->n);
     tc_status s = TC_OK;
     tc_ctx_reset(u->ctx);
-    u->used = form;
     for (int i = 0; i < c->n && s == TC_OK; i++) {
         int same = 0; /* one program may serve several spans */
-        while (strcmp(c->records[same].trace, c->records[i].trace) != 0)
+        while (!same_program(&c->records[same], &c->records[i]))
             same++;
         if (same < i)
             f[i] = f[same];
         else
-            s = lower(u, m, c->records[i].trace, &f[i], err);
+            s = lower(u, m, &c->records[i], &f[i], err);
     }
     if (s == TC_OK)
         s = tc_tir_variants(u->ctx, c->n, (const tc_func *const *)f, c->upto, &u->func, err);
+    if (s == TC_OK)
+        u->used = tc_graph_form_of(u, &c->records[0]); /* the constants of all */
     tc_arena_free(a);
     return s;
 }

@@ -12,10 +12,15 @@ static const struct {
     space_algorithm *apply;
     int parameter;
     tc_accuracy needs; /* it is offered where that is allowed */
+    /* Another with whose constants it computes, and one whose stages it has: it is offered where sizes vary, beside both. NULL: its own. */
+    const char *constants, *stages;
 } algorithms[] = {
-    {"winograd-f2", space_winograd, 2, TC_ACCURACY_FAST}, {"winograd-f4", space_winograd, 4, TC_ACCURACY_FAST},
-    {"strassen", space_strassen, 1, TC_ACCURACY_FAST},    {"bf16", space_bf16, 0, TC_ACCURACY_BF16},
-    {"digits", space_digits, 0, TC_ACCURACY_FAST},
+    {"winograd-f2", space_winograd, 2, TC_ACCURACY_FAST, NULL, NULL},
+    {"winograd-f4", space_winograd, 4, TC_ACCURACY_FAST, NULL, NULL},
+    {"winograd-f2-of-f4", space_winograd, 24, TC_ACCURACY_FAST, "winograd-f4", "winograd-f2"},
+    {"strassen", space_strassen, 1, TC_ACCURACY_FAST, NULL, NULL},
+    {"bf16", space_bf16, 0, TC_ACCURACY_BF16, NULL, NULL},
+    {"digits", space_digits, 0, TC_ACCURACY_FAST, NULL, NULL},
 };
 
 tc_status tc_accuracy_parse(const char *name, tc_accuracy *set, tc_error *err) {
@@ -143,15 +148,32 @@ static bool apply(tc_ctx *c, const tc_workload *w, size_t k, tc_space_alternativ
     tc_workload *made;
     if (!any || tc_te_workload(c, w->nin, in, w->nout, last, &made, NULL) != TC_OK || !same_symbols(w, made))
         return false;
-    *out = (tc_space_alternative){algorithms[k].name, algorithms[k].needs, products, made, source, n, p};
+    const char *name = algorithms[k].name, *constants = algorithms[k].constants, *stages = algorithms[k].stages;
+    *out = (tc_space_alternative){
+        name, algorithms[k].needs, constants ? constants : name, stages ? stages : name, products, made, source, n, p};
     return true;
+}
+
+static bool is_listed(const tc_space_alternative *x, int n, const char *name) {
+    bool is = false;
+    for (int i = 0; i < n; i++)
+        is |= strcmp(x[i].name, name) == 0;
+    return is;
+}
+
+/* What computes with constants of another is of use beside it, where one kernel has variants of both. */
+static bool is_offered(const tc_workload *w, size_t k, tc_accuracy accuracy, const tc_space_alternative *x, int n) {
+    if ((accuracy & algorithms[k].needs) != algorithms[k].needs)
+        return false;
+    return !algorithms[k].constants ||
+           (w->nsymbol > 0 && is_listed(x, n, algorithms[k].constants) && is_listed(x, n, algorithms[k].stages));
 }
 
 tc_space_alternative_list tc_space_alternatives(tc_ctx *c, const tc_workload *w, tc_accuracy accuracy) {
     tc_space_alternative *x = TC_NEW_N(tc_ctx_arena(c), tc_space_alternative, TC_LEN(algorithms));
     int n = 0;
     for (size_t k = 0; k < TC_LEN(algorithms); k++)
-        if ((accuracy & algorithms[k].needs) == algorithms[k].needs && apply(c, w, k, &x[n]))
+        if (is_offered(w, k, accuracy, x, n) && apply(c, w, k, &x[n]))
             n++;
     return (tc_space_alternative_list){n, x};
 }

@@ -35,6 +35,9 @@ typedef struct tc_space_prologue {
 typedef struct tc_space_alternative {
     const char *name; /* "winograd-f4", for reports */
     tc_accuracy needs;
+    /* Names of alternatives, its own or others'. Those of equal `constants` have equal prologues, and may be variants of one kernel where
+     * they pack what these make alike. A schedule of one size of `stages` is one of this too. */
+    const char *constants, *stages;
     int products; /* of a unit's, in place of one multiply-add; 0: nothing but a search says whether it is faster */
     const tc_workload *workload;
     const int *source; /* by input of `workload`: the same input of the original, or -1 - k: what prologue k makes */

@@ -16,7 +16,7 @@ typedef struct space_replacement {
 /* True when the algorithm computes what `op`, a compute of w, does; then *out says how. */
 typedef bool space_algorithm(tc_ctx *c, const tc_workload *w, const tc_compute *op, int parameter, space_replacement *out);
 
-space_algorithm space_winograd; /* parameter: outputs of a tile along one axis, 2 or 4 */
+space_algorithm space_winograd; /* parameter: outputs of a tile along one axis, 2 or 4; 24: 2, with the weights of 4 */
 space_algorithm space_bf16;     /* parameter: none */
 space_algorithm space_strassen; /* parameter: levels, of which there is 1 */
 space_algorithm space_digits;   /* parameter: none */

@@ -14,9 +14,14 @@
  * the schedules unroll them, so that every case is decided and zeros and ones cost nothing. Multiplications per output: 9 become
  * 4 (m = 2) or 2.25 (m = 4).
  *
+ * Interpolation is at points, and U has a matrix for each pair of them: those of m = 2 are among those of m = 4, but for factors. So
+ * m = 2 can read its 16 matrices from the 36 of m = 4, with A^T scaled in return, and both be variants of one kernel whose batch varies:
+ * few tiles read less than half of the weights, many do less than half of the work.
+ *
  * Accuracy. The transforms add and subtract numbers much larger than their result. Against the sum in double, on uniform random
  * data, the largest error of an output, relative to the root mean square of the outputs, stays below
- *     direct: 1e-5    m = 2: 5e-6    m = 4: 5e-5        (3 x 3 x 256 terms; the test `alternatives` measures it)
+ *     direct: 1e-5    m = 2: 5e-6    m = 4: 5e-5        (3 x 3 x 256 terms; the test `alternatives` measures it; with the weights
+ *                                                         of m = 4, m = 2 stays below 1e-5)
  * and an infinity or NaN in the input spreads over its tile. U is computed in double and rounded once. */
 #include "search_space/alternatives/alternatives_int.h"
 
@@ -36,29 +41,35 @@ typedef struct matrices {
     double bt[MAX_TILE][MAX_TILE], g[MAX_TILE][TAPS], at[MAX_OUT][MAX_TILE];
 } matrices;
 
-/* Interpolation at 0, 1, -1 and infinity; for m = 4 at 2 and -2 too. */
-static const matrices forms[] = {
-    {.m = 2,
-     .a = 4,
-     .bt = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
-     .g = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
-     .at = {{1, 1, 1, 0}, {0, 1, -1, -1}}},
-    {.m = 4,
-     .a = 6,
-     .bt = {{4, 0, -5, 0, 1, 0},
-            {0, -4, -4, 1, 1, 0},
-            {0, 4, -4, -1, 1, 0},
-            {0, -2, -1, 2, 1, 0},
-            {0, 2, -1, -2, 1, 0},
-            {0, 4, 0, -5, 0, 1}},
-     .g = {{1.0 / 4, 0, 0},
-           {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-           {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-           {1.0 / 24, 1.0 / 12, 1.0 / 6},
-           {1.0 / 24, -1.0 / 12, 1.0 / 6},
-           {0, 0, 1}},
-     .at = {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}}},
-};
+/* Interpolation at 0, 1, -1 and infinity; for m = 4 at 2 and -2 too, which come before infinity. */
+static const matrices two = {.m = 2,
+                             .a = 4,
+                             .bt = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
+                             .g = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
+                             .at = {{1, 1, 1, 0}, {0, 1, -1, -1}}};
+static const matrices four = {.m = 4,
+                              .a = 6,
+                              .bt = {{4, 0, -5, 0, 1, 0},
+                                     {0, -4, -4, 1, 1, 0},
+                                     {0, 4, -4, -1, 1, 0},
+                                     {0, -2, -1, 2, 1, 0},
+                                     {0, 2, -1, -2, 1, 0},
+                                     {0, 4, 0, -5, 0, 1}},
+                              .g = {{1.0 / 4, 0, 0},
+                                    {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+                                    {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+                                    {1.0 / 24, 1.0 / 12, 1.0 / 6},
+                                    {1.0 / 24, -1.0 / 12, 1.0 / 6},
+                                    {0, 0, 1}},
+                              .at = {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}}};
+/* That of two, where rows 0, 1, 2 and 5 of four's G stand for its own: at column i times what the one is of the other. */
+static const matrices two_of_four = {
+    .m = 2, .a = 4, .bt = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}}, .at = {{4, -3, -3, 0}, {0, -3, 3, -1}}};
+/* By parameter of space_winograd: outputs of a tile along one axis, 2 or 4; or 24, 2 with the weights of 4. */
+static const struct {
+    int parameter;
+    const matrices *f, *weights; /* weights: whose U is read */
+} variants[] = {{2, &two, &two}, {4, &four, &four}, {24, &two_of_four, &four}};
 
 /* ---- recognising ---- */
 
@@ -175,10 +186,10 @@ static bool recognise(tc_ctx *c, const tc_workload *w, const tc_compute *op, con
 typedef struct writer {
     tc_ctx *c;
     const conv *k;
-    const matrices *f;
-    int64_t rows, columns; /* tiles along h, and along w */
-    int64_t tiles;         /* in all; at most, where the batch varies: then .. */
-    const tc_var *varying; /* .. that is their number, else NULL */
+    const matrices *f, *weights; /* weights: the matrices that U was made with */
+    int64_t rows, columns;       /* tiles along h, and along w */
+    int64_t tiles;               /* in all; at most, where the batch varies: then .. */
+    const tc_var *varying;       /* .. that is their number, else NULL */
 } writer;
 
 static const tc_expr *axis(writer *w, const tc_axis *x) {
@@ -340,6 +351,12 @@ static const tc_expr *tile_number(writer *w, int n, const tc_axis *axes) {
     return t;
 }
 
+/* Where U has what belongs to row u of the tile: the last point is always infinity. */
+static const tc_expr *point(writer *w, const tc_expr *u) {
+    int last = w->f->a - 1, skip = w->weights->a - w->f->a;
+    return skip ? plus(w, tc_div(w->c, u, tc_i64(w->c, last)), skip, u) : u;
+}
+
 static const tc_tensor *products(writer *w, const tc_tensor *v, const tc_tensor *u) {
     tc_ctx *c = w->c;
     int a = w->f->a;
@@ -350,7 +367,7 @@ static const tc_tensor *products(writer *w, const tc_tensor *v, const tc_tensor 
     const tc_expr *x[TC_MAX_DIMS] = {axis(w, &axes[0]), axis(w, &axes[1])};
     int n = tile_of(w, &axes[2], x + 2) + 2;
     x[n++] = axis(w, &ch);
-    const tc_expr *y[] = {x[0], x[1], axis(w, &ch), axis(w, &axes[3])};
+    const tc_expr *y[] = {point(w, x[0]), point(w, x[1]), axis(w, &ch), axis(w, &axes[3])};
     const tc_expr *body = tc_mul(c, tc_read(c, v, n, x), tc_read(c, u, 4, y));
     const char *name = tc_arena_printf(tc_ctx_arena(c), "%s_products", w->k->op->name);
     return tc_te_compute(c, name, 4, axes, TC_RED_SUM, 1, &ch, 1, &body)->out[0];
@@ -402,7 +419,7 @@ static const tc_tensor *output_columns(writer *w, const tc_tensor *r) {
 static const tc_workload *weight_transform(writer *w) {
     const conv *k = w->k;
     tc_ctx *c = w->c;
-    int a = w->f->a;
+    int a = w->weights->a;
     int64_t nc = k->channels, no = k->op->axes[k->o].extent;
     const tc_tensor *in = tc_te_placeholder(c, "W", TC_F32, 4, k->weights->shape, true);
     tc_axis t[] = {tc_te_axis(c, "u", a), tc_te_axis(c, "s", TAPS), tc_te_axis(c, "c", nc), tc_te_axis(c, "o", no)};
@@ -414,13 +431,13 @@ static const tc_workload *weight_transform(writer *w) {
         at[k->dim[0]] = tc_i64(c, r);
         x[r] = tc_cast(c, TC_F64, tc_read(c, in, 4, at));
     }
-    const tc_expr *body = row_times(c, axis(w, &t[0]), a, TAPS, w->f->g[0], TAPS, x);
+    const tc_expr *body = row_times(c, axis(w, &t[0]), a, TAPS, w->weights->g[0], TAPS, x);
     const tc_tensor *rows = tc_te_compute(c, "T", 4, t, TC_RED_NONE, 0, NULL, 1, &body)->out[0];
     for (int s = 0; s < TAPS; s++) {
         const tc_expr *from[] = {axis(w, &u[0]), tc_i64(c, s), axis(w, &u[2]), axis(w, &u[3])};
         x[s] = tc_read(c, rows, 4, from);
     }
-    body = tc_cast(c, TC_F32, row_times(c, axis(w, &u[1]), a, TAPS, w->f->g[0], TAPS, x));
+    body = tc_cast(c, TC_F32, row_times(c, axis(w, &u[1]), a, TAPS, w->weights->g[0], TAPS, x));
     const tc_tensor *out = tc_te_compute(c, "U", 4, u, TC_RED_NONE, 0, NULL, 1, &body)->out[0];
     tc_workload *made;
     return tc_te_workload(c, 1, &in, 1, &out, &made, NULL) == TC_OK ? made : NULL;
@@ -444,23 +461,26 @@ static bool count_tiles(writer *w) {
     return w->varying != NULL;
 }
 
-bool space_winograd(tc_ctx *c, const tc_workload *wl, const tc_compute *op, int m, space_replacement *out) {
+bool space_winograd(tc_ctx *c, const tc_workload *wl, const tc_compute *op, int parameter, space_replacement *out) {
     conv k;
     if (!recognise(c, wl, op, &k))
         return false;
-    writer w = {.c = c, .k = &k, .f = &forms[m == 4]};
-    int64_t h = op->axes[k.row].extent, x = op->axes[k.column].extent, a = w.f->a, no = op->axes[k.o].extent;
+    int v = 0;
+    while (variants[v].parameter != parameter)
+        v++;
+    writer w = {.c = c, .k = &k, .f = variants[v].f, .weights = variants[v].weights};
+    int64_t h = op->axes[k.row].extent, x = op->axes[k.column].extent, a = w.f->a, m = w.f->m, no = op->axes[k.o].extent;
     w.rows = tc_ceil_div(h, m);
     w.columns = tc_ceil_div(x, m);
     if (op->axes[k.row].symbol || op->axes[k.column].symbol || op->axes[k.o].symbol || !count_tiles(&w))
         return false;
     if ((double)(a * a * w.rows * w.columns) > most_work * (double)(TAPS * TAPS * h * x))
         return false;
-    const int64_t shape[] = {a, a, k.channels, no};
+    const int64_t shape[] = {w.weights->a, w.weights->a, k.channels, no};
     const tc_tensor *u =
         tc_te_placeholder(c, tc_arena_printf(tc_ctx_arena(c), "%s_transformed", k.weights->name), TC_F32, 4, shape, true);
-    const tc_tensor *v = input_columns(&w, input_rows(&w));
-    *out = (space_replacement){.result = output_columns(&w, output_rows(&w, products(&w, v, u))),
+    const tc_tensor *in = input_columns(&w, input_rows(&w));
+    *out = (space_replacement){.result = output_columns(&w, output_rows(&w, products(&w, in, u))),
                                .constant = k.weights,
                                .made = u,
                                .prologue = weight_transform(&w)};

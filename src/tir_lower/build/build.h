@@ -9,7 +9,9 @@
 TC_NODISCARD tc_status tc_tir_build(tc_sched *s, const tc_machine *m, tc_func **out, tc_error *err);
 /* Lays a constant out as the packed parameter wants it: src is row-major `param->layout` input, dst has buffer->size elements. */
 void tc_tir_pack(const tc_func *f, int param, const void *src, void *dst);
-/* Whether that makes the same of the same constant for packed parameter p of f and q of g. */
+/* Whether that puts the elements of constants of one shape into the same order for packed parameter p of f and q of g, */
+bool tc_tir_orders_alike(const tc_func *f, int p, const tc_func *g, int q);
+/* and whether it makes the same of the same constant for them. */
 bool tc_tir_packs_alike(const tc_func *f, int p, const tc_func *g, int q);
 
 #endif

@@ -142,16 +142,23 @@ static bool same_expr(const tc_layout *l, const tc_expr *a, const tc_layout *m, 
     return true;
 }
 
-bool tc_tir_packs_alike(const tc_func *f, int p, const tc_func *g, int q) {
+bool tc_tir_orders_alike(const tc_func *f, int p, const tc_func *g, int q) {
     const tc_param *a = &f->params[p], *b = &g->params[q];
     assert(a->kind == TC_PARAM_PACKED && b->kind == TC_PARAM_PACKED);
     const tc_tensor *t = f->workload->in[a->index], *u = g->workload->in[b->index];
     const tc_layout *l = a->layout, *m = b->layout;
-    bool same = tc_dtype_bytes(t->dtype) == tc_dtype_bytes(u->dtype) && t->ndim == u->ndim && l->nin == m->nin &&
-                l->nout == m->nout && a->buffer->size == b->buffer->size;
-    for (int d = 0; d < t->ndim && same; d++)
-        same = t->shape[d] == u->shape[d];
+    bool same =
+        tc_dtype_bytes(t->dtype) == tc_dtype_bytes(u->dtype) && t->ndim == u->ndim && l->nin == m->nin && l->nout == m->nout;
     for (int k = 0; k < l->nout && same; k++)
         same = same_expr(l, l->to[k], m, m->to[k]);
+    return same;
+}
+
+bool tc_tir_packs_alike(const tc_func *f, int p, const tc_func *g, int q) {
+    const tc_param *a = &f->params[p], *b = &g->params[q];
+    bool same = tc_tir_orders_alike(f, p, g, q) && a->buffer->size == b->buffer->size;
+    const tc_tensor *t = f->workload->in[a->index], *u = g->workload->in[b->index];
+    for (int d = 0; same && d < t->ndim; d++)
+        same = t->shape[d] == u->shape[d];
     return same;
 }

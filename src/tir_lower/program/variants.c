@@ -1,4 +1,4 @@
-/* Several programs of one workload whose sizes vary as one function, which chooses by the sizes of a run:
+/* Several programs of one workload whose sizes vary, or of workloads that take and give the same, as one function, which chooses by the sizes of a run:
  *
  *     if (N * M <= 64 || 1000 < N * M) { the first } else { the second }
  *
@@ -10,7 +10,7 @@
 #include "tir_lower/program/program.h"
 #include "tir_lower/rewrite.h"
 
-/* Parameters of one program, and those that stand for them. */
+/* Parameters and symbols of one program, and those that stand for them. */
 typedef struct renaming {
     const tc_func *from, *to;
 } renaming;
@@ -22,7 +22,17 @@ static const tc_buffer *renamed(const renaming *k, const tc_buffer *b) {
     return b;
 }
 
+/* Workloads in canonical form have their symbols in one order. */
+static const tc_expr *rename_symbol(tc_ctx *c, const tc_expr *e, const renaming *k) {
+    for (int i = 0; i < k->from->nsymbol; i++)
+        if (e->u.var == k->from->symbols[i])
+            return tc_varx(c, k->to->symbols[i]);
+    return e;
+}
+
 static const tc_expr *rename_expr(tc_ctx *c, const tc_expr *e, void *user) {
+    if (e->op == TC_OP_VAR)
+        return rename_symbol(c, e, user);
     const tc_buffer *to = e->op == TC_OP_LOAD ? renamed(user, e->u.buffer) : NULL;
     return !to || to == e->u.buffer ? e : tc_load(c, to, (tc_dtype)e->dtype, e->args[0], e->nargs > 1 ? e->args[1] : NULL);
 }
@@ -102,12 +112,21 @@ static const tc_expr *serves(tc_ctx *c, const tc_expr *p, int n, const tc_func *
     return r;
 }
 
+static bool same_symbols(const tc_func *f, const tc_func *g) {
+    bool same = f->nsymbol == g->nsymbol;
+    for (int i = 0; same && i < f->nsymbol; i++)
+        same = f->symbols[i]->least == g->symbols[i]->least && f->symbols[i]->most == g->symbols[i]->most;
+    return same;
+}
+
 /* Whether a call of one can be a call of the other. */
 static bool is_variant(const tc_func *first, const tc_func *f) {
-    bool is = f->workload == first->workload && f->nparam == first->nparam;
-    for (int i = 0; is && i < f->nparam; i++)
-        is = f->params[i].kind == first->params[i].kind &&
-             (f->params[i].kind != TC_PARAM_PACKED || tc_tir_packs_alike(f, i, first, i));
+    bool is = f->nparam == first->nparam && same_symbols(f, first);
+    for (int i = 0; is && i < f->nparam; i++) {
+        const tc_param *p = &f->params[i], *q = &first->params[i];
+        is = p->kind == q->kind && p->index == q->index && p->buffer->dtype == q->buffer->dtype &&
+             p->buffer->size == q->buffer->size && (p->kind != TC_PARAM_PACKED || tc_tir_packs_alike(f, i, first, i));
+    }
     return is;
 }
 

@@ -3,13 +3,19 @@
 
 #include "tir_lower/build/build.h"
 
-bool tc_tune_packs_alike(const tc_func *f, const tc_func *g) {
+typedef bool comparison(const tc_func *f, int p, const tc_func *g, int q);
+
+static bool compare(const tc_func *f, const tc_func *g, comparison *alike) {
     bool same = f->nparam == g->nparam;
     for (int i = 0; same && i < f->nparam; i++) {
         const tc_param *p = &f->params[i], *q = &g->params[i];
-        same = p->kind == q->kind && p->index == q->index && (p->kind != TC_PARAM_PACKED || tc_tir_packs_alike(f, i, g, i));
+        same = p->kind == q->kind && p->index == q->index && (p->kind != TC_PARAM_PACKED || alike(f, i, g, i));
     }
     return same;
+}
+
+bool tc_tune_packs_alike(const tc_func *f, const tc_func *g) {
+    return compare(f, g, tc_tir_packs_alike);
 }
 
 /* What the trace makes of one of the two. */
@@ -27,8 +33,8 @@ tc_status tc_tune_transplant_make(const tc_tune_transplant *x, tc_arena *a, cons
     tc_status s = make(x, x->from, from, TC_TIR_NEST, &before, err);
     if (s == TC_OK)
         s = make(x, x->to, to, TC_TIR_HASH | TC_TIR_VERIFIED, &after, err);
-    if (s == TC_OK && !tc_tune_packs_alike(before.nest, after.nest))
-        s = tc_fail(err, TC_ILLEGAL, "its constants have another layout where sizes vary");
+    if (s == TC_OK && !compare(before.nest, after.nest, tc_tir_orders_alike))
+        s = tc_fail(err, TC_ILLEGAL, "its constants have another order where sizes vary");
     if (s == TC_OK) {
         *trace = tc_trace_text(a, after.sched->trace);
         *program = after.hash;

@@ -2,7 +2,8 @@
  * the last contest over sizes (tune/contest_sizes.h) alone, so that equal databases give equal variants.
  *
  * A run's sizes are placed on one line by their product. Between two points of the contest's grid the cut is in their geometric
- * middle. All variants are of one form of the kernel and have every constant in the same layout: it is packed once. */
+ * middle. All variants have every constant in the same layout: it is packed once. So they are of one form of the kernel, or of forms that
+ * compute with the same constants (tc_space_alternative.constants). */
 #ifndef TC_TUNE_VARIANTS_H
 #define TC_TUNE_VARIANTS_H
 
@@ -39,7 +40,10 @@ tc_tune_choice tc_tune_choose(const tc_tune_times *t, int most);
 /* ---- of a database ---- */
 
 typedef struct tc_tune_variant {
-    const char *trace; /* text; of the workload of tc_tune_variants */
+    const char *form;     /* which form of the kernel it is of: "direct", or the alternative's name */
+    const char *workload; /* of that form: text that the trace applies to, canonical; and its hash */
+    tc_digest hash;
+    const char *trace; /* text */
     int64_t upto; /* serves runs whose product of sizes is at most that, and is not served by the variant before; the last: all */
     int64_t record;   /* a record of it */
     uint64_t program; /* tc_tir_hash, as its records have it */
@@ -56,10 +60,8 @@ typedef struct tc_tune_point {
 
 /* Texts and arrays live in the arena that it was made in. */
 typedef struct tc_tune_variants {
-    const char *workload; /* text that the traces apply to: canonical */
-    const char *form;     /* which form of the kernel that is: "direct", or the alternative's name */
-    tc_digest hash;       /* of the workload */
-    int n;                /* 0: no contest chose any */
+    const char *form; /* for people: those of the variants, "winograd-f2-of-f4, winograd-f4"; of none "direct" */
+    int n;            /* 0: no contest chose any */
     tc_tune_variant v[TC_TUNE_VARIANTS];
     const char *why; /* n == 0: why */
     /* Of the contest that they were chosen from. */
@@ -77,6 +79,8 @@ TC_NODISCARD tc_status tc_tune_variants_find(const tc_tune_query *q, const tc_tu
 /* The schedule for a run of these sizes: that of the variant that serves them, where a contest chose some, else as tc_tune_schedule_find. */
 TC_NODISCARD tc_status tc_tune_schedule_at(const tc_tune_query *q, const tc_tune_weights *weights, const int64_t *sizes,
                                            tc_arena *a, tc_tune_schedule *out, tc_error *err);
+/* Forms of n variants, at least one, for people: each once, in `a`. */
+const char *tc_tune_forms_text(tc_arena *a, int n, const char *const *name);
 /* The number of the variant that serves a run of these sizes. */
 int tc_tune_variant_at(const tc_tune_variants *v, const int64_t *sizes, int n);
 #endif

@@ -15,8 +15,8 @@
 
 /* The workload, or one of its alternatives (search_space/alternatives/alternatives.h). */
 typedef struct form {
-    const char *name;
-    const tc_workload *w; /* canonical */
+    const char *name, *constants; /* constants: as tc_space_alternative has it */
+    const tc_workload *w;         /* canonical */
     tc_digest hash;
 } form;
 
@@ -24,7 +24,7 @@ typedef struct program {
     const tc_record *of; /* one of its records */
     const form *form;
     const tc_func *nest;
-    int group; /* number of the first program of the form that has all constants in the same layouts */
+    int group; /* number of the first program that has the same constants, all in the same layouts */
 } program;
 
 typedef struct table {
@@ -45,10 +45,11 @@ static void list_forms(table *t, const tc_tune_query *q) {
     const tc_workload *own = tc_te_canonical(t->ctx, q->workload);
     tc_space_alternative_list l = tc_space_alternatives(t->ctx, own, q->accuracy);
     t->form = TC_NEW_N(t->a, form, 1 + l.n);
-    t->form[t->nform++] = (form){"direct", own, tc_te_hash(own)};
+    t->form[t->nform++] = (form){"direct", "direct", own, tc_te_hash(own)};
     for (int i = 0; i < l.n; i++) {
         const tc_workload *w = tc_te_canonical(t->ctx, l.data[i].workload);
-        t->form[t->nform++] = (form){tc_arena_strdup(t->a, l.data[i].name), w, tc_te_hash(w)};
+        t->form[t->nform++] =
+            (form){tc_arena_strdup(t->a, l.data[i].name), tc_arena_strdup(t->a, l.data[i].constants), w, tc_te_hash(w)};
     }
     t->nsymbol = own->nsymbol;
 }
@@ -133,7 +134,7 @@ static void put_program(table *t, const tc_record *r, const tc_machine *m) {
     }
     program x = {.of = r, .form = k, .nest = p.nest, .group = (int)t->program.len};
     for (size_t i = 0; i < t->program.len && x.group == (int)t->program.len; i++)
-        if (t->program.data[i].form == k && tc_tune_packs_alike(t->program.data[i].nest, p.nest))
+        if (strcmp(t->program.data[i].form->constants, k->constants) == 0 && tc_tune_packs_alike(t->program.data[i].nest, p.nest))
             x.group = t->program.data[i].group;
     tc_push(&t->program, x);
 }
@@ -197,20 +198,55 @@ static void tell_points(const table *t, const tc_tune_times *x, const tc_tune_ch
     out->point = p;
 }
 
+static bool is_own(const program *p) {
+    return strcmp(p->form->constants, p->form->name) == 0;
+}
+
+/* A form with another's constants gains nothing where no variant is of that: its own are smaller. */
+static tc_tune_choice choose_programs(const table *t, tc_tune_times *x) {
+    tc_tune_choice c = tc_tune_choose(x, TC_TUNE_VARIANTS);
+    bool own = c.n == 0;
+    for (int i = 0; i < c.n; i++)
+        own |= is_own(&t->program.data[c.program[i]]);
+    if (own)
+        return c;
+    for (int i = 0; i < x->nprogram * x->npoint; i++)
+        if (!is_own(&t->program.data[i / x->npoint]))
+            t->seconds[i] = INFINITY;
+    return tc_tune_choose(x, TC_TUNE_VARIANTS);
+}
+
+const char *tc_tune_forms_text(tc_arena *a, int n, const char *const *name) {
+    const char *text = name[0];
+    for (int i = 1; i < n; i++) {
+        int same = 0;
+        while (strcmp(name[same], name[i]) != 0)
+            same++;
+        if (same == i)
+            text = tc_arena_printf(a, "%s, %s", text, name[i]);
+    }
+    return text;
+}
+
 static void choose(const table *t, const tc_tune_weights *weights, tc_tune_variants *out) {
     tc_tune_times x = times_of(t, weights);
-    tc_tune_choice c = tc_tune_choose(&x, TC_TUNE_VARIANTS);
+    tc_tune_choice c = choose_programs(t, &x);
     if (!c.n)
         return;
-    const form *k = t->program.data[c.program[0]].form;
+    const char *name[TC_TUNE_VARIANTS];
     out->n = c.n;
-    out->form = k->name;
-    out->workload = tc_te_text(t->a, k->w);
-    out->hash = k->hash;
     for (int i = 0; i < c.n; i++) {
-        const tc_record *r = t->program.data[c.program[i]].of;
-        out->v[i] = (tc_tune_variant){.trace = r->trace, .upto = c.upto[i], .record = r->id, .program = r->program};
+        const program *p = &t->program.data[c.program[i]];
+        out->v[i] = (tc_tune_variant){.form = p->form->name,
+                                      .workload = tc_te_text(t->a, p->form->w),
+                                      .hash = p->form->hash,
+                                      .trace = p->of->trace,
+                                      .upto = c.upto[i],
+                                      .record = p->of->id,
+                                      .program = p->of->program};
+        name[i] = p->form->name;
     }
+    out->form = tc_tune_forms_text(t->a, c.n, name);
     out->loss = c.loss;
     out->when_ms = t->r.data[0].when_ms;
     tell_points(t, &x, &c, out);
@@ -220,7 +256,7 @@ static tc_status from_contest(const tc_tune_query *q, const tc_tune_weights *wei
                               tc_error *err) {
     table t = {.a = a, .ctx = tc_ctx_new()};
     list_forms(&t, q);
-    *out = (tc_tune_variants){.workload = tc_te_text(a, t.form[0].w), .form = t.form[0].name, .hash = t.form[0].hash};
+    *out = (tc_tune_variants){.form = t.form[0].name};
     tc_status s = q->db && !q->file ? read_contest(q, &t, err) : TC_OK;
     if (s == TC_OK && t.r.len) {
         fill(&t, &q->target->machine);
@@ -236,11 +272,14 @@ static tc_status from_contest(const tc_tune_query *q, const tc_tune_weights *wei
 /* Why there are none. */
 static tc_status explain(const tc_tune_query *q, tc_arena *a, tc_tune_variants *out, tc_error *err) {
     tc_meas_near near = {.why = q->file ? "the schedule is of a file" : "there is no database"};
-    tc_meas_key key = {.workload = out->hash, .target = tc_meas_text_hash(q->target->text), .threads = q->target->machine.cores};
-    if (q->db && !q->file)
-        TC_TRY(tc_meas_db_nearest(q->db, a, &key, out->workload, &near, err));
+    tc_ctx *ctx = tc_ctx_new();
+    const tc_workload *own = tc_te_canonical(ctx, q->workload);
+    tc_meas_key key = {
+        .workload = tc_te_hash(own), .target = tc_meas_text_hash(q->target->text), .threads = q->target->machine.cores};
+    tc_status s = q->db && !q->file ? tc_meas_db_nearest(q->db, a, &key, tc_te_text(a, own), &near, err) : TC_OK;
+    tc_ctx_free(ctx);
     out->why = near.why;
-    return TC_OK;
+    return s;
 }
 
 tc_status tc_tune_variants_find(const tc_tune_query *q, const tc_tune_weights *weights, tc_arena *a, tc_tune_variants *out,
@@ -256,7 +295,7 @@ tc_status tc_tune_schedule_at(const tc_tune_query *q, const tc_tune_weights *wei
     TC_TRY(from_contest(q, weights, a, &v, err));
     if (v.n) {
         int i = tc_tune_variant_at(&v, sizes, n);
-        *out = (tc_tune_schedule){.workload = v.workload, .trace = v.v[i].trace, .form = v.form, .hash = v.hash};
+        *out = (tc_tune_schedule){.workload = v.v[i].workload, .trace = v.v[i].trace, .form = v.v[i].form, .hash = v.v[i].hash};
         out->variant = tc_arena_printf(a, "variant %d of %d, of %d programs at %d sizes in %s", i + 1, v.n, v.nprogram, v.npoint,
                                        tc_meas_db_path(q->db));
     } else {

@@ -115,6 +115,13 @@ static const char rows_by_size[] = "symbol N 1..40\n"
                                    "compute Y[i:N, m:M] = sum(k:32) E[i, m, k]\n"
                                    "output Y\n";
 
+/* The same in one stage, with symbols of its own. */
+static const char in_one_stage[] = "symbol A 1..40\n"
+                                   "symbol B 1..3\n"
+                                   "tensor X[A, B, 32] f32\n"
+                                   "compute Y[i:A, m:B] = sum(k:32) exp(X[i, m, k])\n"
+                                   "output Y\n";
+
 typedef struct several {
     tc_ctx *c;
     const tc_workload *w;
@@ -126,13 +133,16 @@ typedef struct several {
 /* Parallel loops, packed rows and buffers of their own. */
 static several open_several(int n, const int *program, const int64_t *upto) {
     static const char *const texts[] = {"compute_at E Y.i\n", "io, ii = split Y.i [_, 8]\nparallel Y.io\ncompute_at E Y.io\n",
-                                        "f = fuse Y.i Y.m\nparallel Y.f\nvectorize E.k\n"};
+                                        "f = fuse Y.i Y.m\nparallel Y.f\nvectorize E.k\n",
+                                        "io, ii = split Y.i [_, 4]\nparallel Y.io\n"};
+    const tc_workload *other;
     several x = {.c = tc_ctx_new(), .n = n, .upto = upto};
     const tc_func *all[TC_LEN(texts)];
     tc_error err = {0};
     assert_int_equal(tc_te_parse(x.c, "test.te", rows_by_size, &x.w, &err), TC_OK);
+    assert_int_equal(tc_te_parse(x.c, "test.te", in_one_stage, &other, &err), TC_OK);
     for (size_t i = 0; i < TC_LEN(texts); i++) {
-        tc_tir_origin from = {.workload = x.w, .machine = &test_machine, .text = texts[i], .name = "test.sched"};
+        tc_tir_origin from = {.workload = i < 3 ? x.w : other, .machine = &test_machine, .text = texts[i], .name = "test.sched"};
         tc_tir_program p;
         if (tc_tir_program_make(x.c, &from, TC_TIR_VERIFIED, &p, &err) != TC_OK)
             fail_msg("%s", err.msg);
@@ -223,6 +233,18 @@ static void test_a_program_of_several_spans(void **state) {
     }
 }
 
+/* What takes and gives the same can be a variant, whichever stands first. */
+static void test_programs_of_other_workloads(void **state) {
+    (void)state;
+    static const int program[][3] = {{3, 1, 3}, {0, 3, 2}};
+    static const int64_t upto[] = {6, 30, INT64_MAX};
+    for (size_t i = 0; i < TC_LEN(program); i++) {
+        several x = open_several(3, program[i], upto);
+        check_all_sizes(&x);
+        tc_ctx_free(x.c);
+    }
+}
+
 /* One that packs its weights otherwise cannot be called with the other's. */
 static void test_other_layout(void **state) {
     (void)state;
@@ -252,11 +274,38 @@ static void test_other_layout(void **state) {
     tc_ctx_free(c);
 }
 
+/* One whose sizes have another range is for other runs. */
+static void test_other_range(void **state) {
+    (void)state;
+    static const char *const text[] = {"symbol N 1..40\ntensor X[N] f32\ncompute Y[i:N] = X[i] + 1.0\noutput Y\n",
+                                       "symbol N 2..40\ntensor X[N] f32\ncompute Y[i:N] = X[i] + 1.0\noutput Y\n"};
+    static const int64_t upto[] = {8, INT64_MAX};
+    tc_error err = {0};
+    tc_ctx *c = tc_ctx_new();
+    tc_func *out;
+    const tc_func *each[2];
+    for (int i = 0; i < 2; i++) {
+        const tc_workload *w;
+        tc_tir_program p;
+        assert_int_equal(tc_te_parse(c, "test.te", text[i], &w, &err), TC_OK);
+        tc_tir_origin from = {.workload = w, .machine = &test_machine, .text = "", .name = "test.sched"};
+        assert_int_equal(tc_tir_program_make(c, &from, TC_TIR_LOWERED, &p, &err), TC_OK);
+        each[i] = p.lowered;
+    }
+    assert_int_equal(tc_tir_variants(c, 2, each, upto, &out, &err), TC_ILLEGAL);
+    tc_ctx_free(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_variants),     cmocka_unit_test(test_a_program_of_several_spans),
-        cmocka_unit_test(test_other_layout), cmocka_unit_test(test_only_what_is_wanted),
-        cmocka_unit_test(test_in_two_calls), cmocka_unit_test(test_drawn_decisions),
+        cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_a_program_of_several_spans),
+        cmocka_unit_test(test_programs_of_other_workloads),
+        cmocka_unit_test(test_other_range),
+        cmocka_unit_test(test_other_layout),
+        cmocka_unit_test(test_only_what_is_wanted),
+        cmocka_unit_test(test_in_two_calls),
+        cmocka_unit_test(test_drawn_decisions),
         cmocka_unit_test(test_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
