@@ -125,6 +125,13 @@ static void enter_field(range_contest *x, int f, const field *k, int most) {
             most--;
 }
 
+static double best_of_all(const range_contest *x, const field *k) {
+    double best = INFINITY;
+    for (int f = 0; f < x->nform; f++)
+        best = fmin(best, best_of(&k[f]));
+    return best;
+}
+
 static bool has_own_constants(const range_form *f) {
     return strcmp(f->constants, f->name) == 0;
 }
@@ -134,9 +141,7 @@ static tc_status enter_from(range_contest *x, const int64_t *sizes, int most, tc
     tc_ctx *c = tc_ctx_child(x->ctx);
     field *k = TC_NEW_N(x->a, field, x->nform);
     tc_status s = select_fields(x, c, sizes, k, err);
-    double best = INFINITY;
-    for (int f = 0; f < x->nform && s == TC_OK; f++)
-        best = fmin(best, best_of(&k[f]));
+    double best = best_of_all(x, k);
     for (int f = 0; f < x->nform && s == TC_OK; f++)
         if (has_own_constants(&x->form[f]) && best_of(&k[f]) <= best * TC_RANGE_HOPELESS)
             enter_field(x, f, &k[f], best_of(&k[f]) <= best ? most : TC_MAX(1, most / 2));
@@ -170,10 +175,10 @@ static int layouts_for(const range_contest *x, tc_ctx *c, int f, const tc_func *
     return n;
 }
 
-/* The best of the field for each layout, where it is faster than the best of the form that has the constants, `rival`. */
-static void enter_layouts(range_contest *x, tc_ctx *c, int f, const field *k, int n, const tc_func *const *nest, double rival) {
+/* The best of the field for each layout, up to a time beyond which it is hopeless. */
+static void enter_layouts(range_contest *x, tc_ctx *c, int f, const field *k, int n, const tc_func *const *nest, double most) {
     bool *found = TC_NEW_N(x->a, bool, n);
-    for (size_t i = 0; i < k->r.len && k->r.data[i].median < rival && !tc_ran_out(); i++) {
+    for (size_t i = 0; i < k->r.len && k->r.data[i].median <= most && !tc_ran_out(); i++) {
         const tc_func *own = nest_of(x, c, x->form[f].w, k->r.data[i].trace);
         for (int j = 0; own && j < n; j++)
             if (!found[j] && tc_tune_packs_alike(nest[j], own))
@@ -186,13 +191,11 @@ static tc_status enter_sharing(range_contest *x, const int64_t *sizes, tc_error 
     field *k = TC_NEW_N(x->a, field, x->nform);
     const tc_func **nest = TC_NEW_N(x->a, const tc_func *, ENTRANTS);
     tc_status s = select_fields(x, c, sizes, k, err);
+    double best = best_of_all(x, k);
     for (int f = 0; f < x->nform && s == TC_OK; f++) {
         if (has_own_constants(&x->form[f]))
             continue;
-        int of = 0;
-        while (strcmp(x->form[of].name, x->form[f].constants) != 0)
-            of++;
-        enter_layouts(x, c, f, &k[f], layouts_for(x, c, f, nest), nest, best_of(&k[of]));
+        enter_layouts(x, c, f, &k[f], layouts_for(x, c, f, nest), nest, best * TC_RANGE_HOPELESS);
     }
     tc_ctx_free(c);
     return s;

@@ -10,7 +10,7 @@
 enum { SHUFFLES = 3 };
 
 /* Rewritten when construction is changed on purpose: the test says what it found. */
-static const char *const GOLDEN = "57f458c1e840cd9af549dd6cffc0c6fa";
+static const char *const GOLDEN = "4d60134bd51d2db7145f357a81781d4a";
 
 static void same_in_any_order(void **state) {
     (void)state;

@@ -18,7 +18,8 @@
  *     for jo in 8 { S[guard 64*jo + ji < N] }                    # ji < 64 vectorized
  *  => for jo in N / 64 { S }  if N % 64 >= 1 { if N % 64 < 16 { S[one vector] } else .. }
  *
- * Padding is versioned likewise: a select between a load and a constant is a soft guard. Its interior gets a body without the
+ * Padding is versioned likewise: a select between a load and a constant is a soft guard, and so is one between anything that a reduction
+ * takes and a constant. Its interior gets a body without the
  * select; a segment that lies on the padding altogether loses the taps that add nothing (neutral.c), and so does one where S
  * is a number, once its tile is unrolled; what remains is one body that keeps the select.
  *

@@ -110,6 +110,22 @@ static void note_padding(const tc_expr *e, void *user) {
         note_guards(user, e->args[0], true);
 }
 
+/* acc = max(acc, select(cond, anything, -inf)): what a reduction that ends within a tile leaves out. */
+static const tc_expr *left_out(const tc_stmt *s) {
+    const tc_expr *v = s->u.store.value, *own = v->nargs ? v->args[0] : NULL;
+    bool reduces = v->op == TC_OP_ADD || v->op == TC_OP_MAX || v->op == TC_OP_MIN;
+    if (!reduces || own->op != TC_OP_LOAD || own->u.buffer != s->u.store.buffer)
+        return NULL;
+    return v->args[1]->op == TC_OP_SELECT && v->args[1]->args[2]->nargs == 0 ? v->args[1] : NULL;
+}
+
+static void note_selects(tir_partitioner *k, const tc_stmt *s) {
+    const tc_expr *x = left_out(s);
+    tc_expr_walk(s->u.store.value, note_padding, k);
+    if (x && !is_padding(x))
+        note_guards(k, x->args[0], true);
+}
+
 void tir_collect_guards(tir_partitioner *k, const tc_stmt *s) {
     const tc_stmt *inside;
     size_t serial = k->serial_inside.len;
@@ -120,7 +136,7 @@ void tir_collect_guards(tir_partitioner *k, const tc_stmt *s) {
     } else if (s->kind == TC_STMT_IF && s->u.cond.guard) {
         note_guards(k, s->u.cond.cond, false);
     } else if (s->kind == TC_STMT_STORE) {
-        tc_expr_walk(s->u.store.value, note_padding, k);
+        note_selects(k, s);
     }
     for (int i = 0; (inside = tc_tir_child(s, i)); i++)
         tir_collect_guards(k, inside);

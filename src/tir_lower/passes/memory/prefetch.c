@@ -27,6 +27,8 @@
 #include "tir_lower/passes/pass.h"
 
 enum { MAX_DEPTH = 32, MAX_STREAMS = 4, MAX_LINES = 64 };
+/* Where sizes say how often a panel is walked through, it may be as often as that until all of the next is asked for. Chosen. */
+enum { FEW_WALKS = 2 };
 
 typedef struct prefetcher {
     tc_ctx *c;
@@ -123,7 +125,7 @@ static void note_reads(const tc_stmt *s, void *user) {
 typedef struct reuse {
     const tc_var *next;    /* the loop that moves to the next panel */
     const tc_expr *number; /* of the walk at hand, counted from 0 */
-    int64_t times;
+    const tc_expr *times;
 } reuse;
 
 static bool uses_var(const tc_affine *a, const tc_var *v) {
@@ -139,16 +141,40 @@ static bool find_reuse(const prefetcher *p, const stream *s, reuse *r) {
         at--;
     if (at < 0)
         return false;
-    *r = (reuse){.next = p->loop[at]->u.loop.var, .number = tc_i64(p->c, 0), .times = 1};
+    *r = (reuse){.next = p->loop[at]->u.loop.var, .number = tc_i64(p->c, 0), .times = tc_i64(p->c, 1)};
     for (int i = at + 1; i < p->depth; i++) {
-        int64_t n;
-        if (!tir_const_extent(p->loop[i], &n))
-            return false;
-        r->number =
-            tc_bin(p->c, TC_OP_ADD, tc_bin(p->c, TC_OP_MUL, r->number, tc_i64(p->c, n)), tc_varx(p->c, p->loop[i]->u.loop.var));
-        r->times *= n;
+        const tc_expr *n = p->loop[i]->u.loop.extent;
+        r->number = tc_add(p->c, tc_mul(p->c, r->number, n), tc_varx(p->c, p->loop[i]->u.loop.var));
+        r->times = tc_mul(p->c, r->times, n);
     }
-    return r->times > 1;
+    return !tc_is_int(r->times, 1);
+}
+
+/* The lines of a panel, and of these the one at which an iteration begins that brings in `share` of them. */
+typedef struct portion {
+    int64_t lines, share;
+    const tc_expr *at;
+} portion;
+
+/* The same number of lines in each iteration of all walks. */
+static bool take_evenly(const prefetcher *p, const reuse *r, const tc_var *k, int64_t trips, portion *x) {
+    tc_ctx *c = p->c;
+    const tc_expr *trip = tc_add(c, tc_mul(c, r->number, tc_i64(c, trips)), tc_varx(c, k));
+    x->share = tc_ceil_div(x->lines, r->times->u.i * trips);
+    x->at = tc_bin(c, TC_OP_MIN, tc_mul(c, trip, tc_i64(c, x->share)), tc_i64(c, x->lines - x->share));
+    return true;
+}
+
+/* Where sizes say how many walks there are: each brings in its part in the first of its iterations, as much of it as they can. */
+static bool take_by_walk(const prefetcher *p, const reuse *r, const tc_var *k, int64_t trips, int cap, portion *x) {
+    tc_ctx *c = p->c;
+    const tc_expr *lines = tc_i64(c, x->lines), *next = tc_add(c, r->number, tc_i64(c, 1)),
+                  *begin = tc_div(c, tc_mul(c, r->number, lines), r->times), *end = tc_div(c, tc_mul(c, next, lines), r->times);
+    x->share = TC_MIN(cap, tc_ceil_div(tc_ceil_div(x->lines, trips), FEW_WALKS));
+    const tc_expr *last = tc_sub(c, end, tc_i64(c, x->share));
+    x->at = tc_bin(c, TC_OP_MIN, tc_add(c, begin, tc_mul(c, tc_varx(c, k), tc_i64(c, x->share))),
+                   tc_bin(c, TC_OP_MAX, last, tc_i64(c, 0)));
+    return x->share > 0;
 }
 
 /* Statements that bring stream s's next panel in, a share of it per iteration; 0: not worth it. */
@@ -159,21 +185,20 @@ static int hints(prefetcher *p, const stream *s, const tc_var *k, int64_t trips,
     bool dense = s->regular && s->hi - s->lo <= s->step && 2 * (s->hi - s->lo) >= s->step;
     if (!dense || panel * bytes > p->m->l2 || !find_reuse(p, s, &r))
         return 0;
-    int64_t lines = tc_ceil_div(panel, line), share = tc_ceil_div(lines, r.times * trips);
-    if (share > cap)
+    portion x = {.lines = tc_ceil_div(panel, line)};
+    bool any = r.times->op == TC_OP_INT ? take_evenly(p, &r, k, trips, &x) : take_by_walk(p, &r, k, trips, cap, &x);
+    if (!any || x.share > cap)
         return 0;
     tc_affine base = s->rest;
     base.c = s->lo;
     const tc_expr *step = tc_bin(c, TC_OP_ADD, tc_varx(c, r.next), tc_i64(c, 1));
     const tc_expr *start = tc_expr_subst(c, tc_te_from_affine(c, &base), 1, &r.next, &step);
-    const tc_expr *trip = tc_bin(c, TC_OP_ADD, tc_bin(c, TC_OP_MUL, r.number, tc_i64(c, trips)), tc_varx(c, k));
-    const tc_expr *at = tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MUL, trip, tc_i64(c, share)), tc_i64(c, lines - share));
-    for (int i = 0; i < share; i++) {
-        const tc_expr *index = tc_bin(c, TC_OP_ADD, start, tc_bin(c, TC_OP_MUL, at, tc_i64(c, line)));
+    for (int i = 0; i < x.share; i++) {
+        const tc_expr *index = tc_bin(c, TC_OP_ADD, start, tc_bin(c, TC_OP_MUL, x.at, tc_i64(c, line)));
         index = tc_bin(c, TC_OP_ADD, index, tc_i64(c, i * line));
         out[i] = tc_tir_prefetch(c, s->buffer, tc_te_simplify(c, index, p->env));
     }
-    return (int)share;
+    return (int)x.share;
 }
 
 static void note_loop(const tc_stmt *s, void *user) {
