@@ -9,14 +9,14 @@
 #include "tune/range_int.h"
 
 /* Programs of a tuned size that take part: where the first of one size is slow at another, often the next are not. Of a size of the grid
- * that somebody tuned besides, the best. All numbers were chosen. */
-enum { FINALISTS = 4, TRIED = 32 };
+ * that somebody tuned besides, the best. Layouts of constants for which companions are looked for. All numbers were chosen. */
+enum { FINALISTS = 4, TRIED = 32, LAYOUTS = 4 };
 
 static void enter(range_contest *x, int f, const char *trace, uint64_t program) {
     for (int i = 0; i < x->n; i++)
         if (x->entrant[i].form == f && x->entrant[i].program == program)
             return;
-    if (x->n < ENTRANTS)
+    if (x->n < x->most)
         x->entrant[x->n++] = (range_entrant){f, trace, program};
 }
 
@@ -149,7 +149,10 @@ static tc_status enter_from(range_contest *x, const int64_t *sizes, int most, tc
     return s;
 }
 
-/* ---- of forms with the constants of others ---- */
+/* ---- companions ---- */
+
+/* Variants of one kernel pack its constants alike. Those that are best at two sizes rarely do, so there are also the best of each size
+ * among those that pack them as somebody does who is there already. */
 
 /* The nest that a trace makes of a form; NULL: it makes none. */
 static const tc_func *nest_of(const range_contest *x, tc_ctx *c, const tc_workload *w, const char *trace) {
@@ -158,14 +161,14 @@ static const tc_func *nest_of(const range_contest *x, tc_ctx *c, const tc_worklo
     return tc_tir_program_make(c, &from, TC_TIR_NEST, &p, NULL) == TC_OK ? p.nest : NULL;
 }
 
-/* Layouts that entrants of the form whose constants f computes with have them in, each once: a nest each. */
-static int layouts_for(const range_contest *x, tc_ctx *c, int f, const tc_func **nest) {
+/* The first layouts that entrants have the constants of form f in, each once: a nest each. */
+static int layouts_for(const range_contest *x, tc_ctx *c, int f, const tc_func *nest[LAYOUTS]) {
     int n = 0;
-    for (int i = 0; i < x->n; i++) {
-        const range_entrant *e = &x->entrant[i];
-        if (strcmp(x->form[e->form].name, x->form[f].constants) != 0)
+    for (int i = 0; i < x->n && n < LAYOUTS; i++) {
+        const range_form *form = &x->form[x->entrant[i].form];
+        if (strcmp(form->constants, x->form[f].constants) != 0)
             continue;
-        const tc_func *own = nest_of(x, c, x->form[e->form].w, e->trace);
+        const tc_func *own = nest_of(x, c, form->w, x->entrant[i].trace);
         int same = own ? 0 : n;
         while (same < n && !tc_tune_packs_alike(nest[same], own))
             same++;
@@ -177,7 +180,7 @@ static int layouts_for(const range_contest *x, tc_ctx *c, int f, const tc_func *
 
 /* The best of the field for each layout, up to a time beyond which it is hopeless. */
 static void enter_layouts(range_contest *x, tc_ctx *c, int f, const field *k, int n, const tc_func *const *nest, double most) {
-    bool *found = TC_NEW_N(x->a, bool, n);
+    bool found[LAYOUTS] = {false};
     for (size_t i = 0; i < k->r.len && k->r.data[i].median <= most && !tc_ran_out(); i++) {
         const tc_func *own = nest_of(x, c, x->form[f].w, k->r.data[i].trace);
         for (int j = 0; own && j < n; j++)
@@ -186,17 +189,16 @@ static void enter_layouts(range_contest *x, tc_ctx *c, int f, const field *k, in
     }
 }
 
-static tc_status enter_sharing(range_contest *x, const int64_t *sizes, tc_error *err) {
+/* Those of a size. own: of the forms with constants of their own, else of the others. */
+static tc_status enter_companions(range_contest *x, const int64_t *sizes, bool own, tc_error *err) {
     tc_ctx *c = tc_ctx_child(x->ctx);
     field *k = TC_NEW_N(x->a, field, x->nform);
-    const tc_func **nest = TC_NEW_N(x->a, const tc_func *, ENTRANTS);
+    const tc_func *nest[LAYOUTS];
     tc_status s = select_fields(x, c, sizes, k, err);
     double best = best_of_all(x, k);
-    for (int f = 0; f < x->nform && s == TC_OK; f++) {
-        if (has_own_constants(&x->form[f]))
-            continue;
-        enter_layouts(x, c, f, &k[f], layouts_for(x, c, f, nest), nest, best * TC_RANGE_HOPELESS);
-    }
+    for (int f = 0; f < x->nform && s == TC_OK; f++)
+        if (has_own_constants(&x->form[f]) == own)
+            enter_layouts(x, c, f, &k[f], layouts_for(x, c, f, nest), nest, best * TC_RANGE_HOPELESS);
     tc_ctx_free(c);
     return s;
 }
@@ -209,6 +211,7 @@ static bool is_tuned(const range_contest *x, const int64_t *sizes) {
 }
 
 tc_status tc_range_gather(range_contest *x, tc_error *err) {
+    x->most = ENTRANTS;
     TC_TRY(enter_default(x, err));
     TC_TRY(enter_chosen(x, err));
     for (int i = 0; i < x->r->tuned.n; i++)
@@ -216,8 +219,14 @@ tc_status tc_range_gather(range_contest *x, tc_error *err) {
     for (int i = 0; i < x->grid.n; i++)
         if (!is_tuned(x, x->grid.sizes[i]))
             TC_TRY(enter_from(x, x->grid.sizes[i], 1, err));
+    x->most = ENTRANTS + COMPANIONS / 2;
+    for (int i = 0; i < x->grid.n; i++)
+        TC_TRY(enter_companions(x, x->grid.sizes[i], false, err));
     for (int i = 0; i < x->r->tuned.n; i++)
-        TC_TRY(enter_sharing(x, x->r->tuned.sizes[i], err));
+        TC_TRY(enter_companions(x, x->r->tuned.sizes[i], false, err));
+    x->most = ENTRANTS + COMPANIONS;
+    for (int i = 0; i < x->r->tuned.n; i++)
+        TC_TRY(enter_companions(x, x->r->tuned.sizes[i], true, err));
     x->out->entrants = x->n;
     return TC_OK;
 }

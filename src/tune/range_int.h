@@ -4,8 +4,8 @@
 
 #include "tune/range.h"
 
-/* Programs that take part at most. Chosen. */
-enum { ENTRANTS = 24 };
+/* Programs that take part at most: by their times, and then of those that pack constants as others do. Chosen. */
+enum { ENTRANTS = 24, COMPANIONS = 12 };
 /* Times the best at a size beyond which a program is timed there once: it is no variant for it. Chosen. */
 #define TC_RANGE_HOPELESS 1.5
 
@@ -35,8 +35,8 @@ typedef struct range_contest {
     const range_form *form; /* the first is the workload's own */
     tc_digest target_hash;
     tc_tune_places grid;
-    int n;
-    range_entrant entrant[ENTRANTS];
+    int n, most; /* most: that may be there by now */
+    range_entrant entrant[ENTRANTS + COMPANIONS];
     tc_tune_range_report *out;
 } range_contest;
 

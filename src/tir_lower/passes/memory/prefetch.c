@@ -27,8 +27,9 @@
 #include "tir_lower/passes/pass.h"
 
 enum { MAX_DEPTH = 32, MAX_STREAMS = 4, MAX_LINES = 64 };
-/* Where sizes say how often a panel is walked through, it may be as often as that until all of the next is asked for. Chosen. */
-enum { FEW_WALKS = 2 };
+/* Hints in an iteration at most: where it is known that the walks need so many, and where sizes say how many walks there are, of which one
+ * may be all. Chosen by networks of 7 to 128 rows in turns. */
+enum { MAX_EVEN = 4, MAX_BY_WALK = 8 };
 
 typedef struct prefetcher {
     tc_ctx *c;
@@ -157,12 +158,12 @@ typedef struct portion {
 } portion;
 
 /* The same number of lines in each iteration of all walks. */
-static bool take_evenly(const prefetcher *p, const reuse *r, const tc_var *k, int64_t trips, portion *x) {
+static bool take_evenly(const prefetcher *p, const reuse *r, const tc_var *k, int64_t trips, int cap, portion *x) {
     tc_ctx *c = p->c;
     const tc_expr *trip = tc_add(c, tc_mul(c, r->number, tc_i64(c, trips)), tc_varx(c, k));
     x->share = tc_ceil_div(x->lines, r->times->u.i * trips);
     x->at = tc_bin(c, TC_OP_MIN, tc_mul(c, trip, tc_i64(c, x->share)), tc_i64(c, x->lines - x->share));
-    return true;
+    return x->share <= cap - (MAX_BY_WALK - MAX_EVEN);
 }
 
 /* Where sizes say how many walks there are: each brings in its part in the first of its iterations, as much of it as they can. */
@@ -170,7 +171,7 @@ static bool take_by_walk(const prefetcher *p, const reuse *r, const tc_var *k, i
     tc_ctx *c = p->c;
     const tc_expr *lines = tc_i64(c, x->lines), *next = tc_add(c, r->number, tc_i64(c, 1)),
                   *begin = tc_div(c, tc_mul(c, r->number, lines), r->times), *end = tc_div(c, tc_mul(c, next, lines), r->times);
-    x->share = TC_MIN(cap, tc_ceil_div(tc_ceil_div(x->lines, trips), FEW_WALKS));
+    x->share = TC_MIN(cap, tc_ceil_div(x->lines, trips));
     const tc_expr *last = tc_sub(c, end, tc_i64(c, x->share));
     x->at = tc_bin(c, TC_OP_MIN, tc_add(c, begin, tc_mul(c, tc_varx(c, k), tc_i64(c, x->share))),
                    tc_bin(c, TC_OP_MAX, last, tc_i64(c, 0)));
@@ -186,8 +187,7 @@ static int hints(prefetcher *p, const stream *s, const tc_var *k, int64_t trips,
     if (!dense || panel * bytes > p->m->l2 || !find_reuse(p, s, &r))
         return 0;
     portion x = {.lines = tc_ceil_div(panel, line)};
-    bool any = r.times->op == TC_OP_INT ? take_evenly(p, &r, k, trips, &x) : take_by_walk(p, &r, k, trips, cap, &x);
-    if (!any || x.share > cap)
+    if (!(r.times->op == TC_OP_INT ? take_evenly : take_by_walk)(p, &r, k, trips, cap, &x))
         return 0;
     tc_affine base = s->rest;
     base.c = s->lo;
@@ -213,8 +213,7 @@ static bool has_loop(const tc_stmt *s) {
 
 /* The innermost loop s, its streams' next panels hinted at in front of its body. */
 static const tc_stmt *hint_loop(prefetcher *p, const tc_stmt *s) {
-    enum { MAX_HINTS = 4 };
-    const tc_stmt *out[MAX_HINTS + 1];
+    const tc_stmt *out[MAX_BY_WALK + 1];
     int n = 0;
     int64_t trips;
     if (!tir_const_extent(s, &trips))
@@ -222,7 +221,7 @@ static const tc_stmt *hint_loop(prefetcher *p, const tc_stmt *s) {
     stream_list l = {.p = p, .k = s->u.loop.var};
     tc_tir_walk(s->u.loop.body, note_reads, &l);
     for (int i = 0; i < l.n; i++)
-        n += hints(p, &l.s[i], l.k, trips, out + n, MAX_HINTS - n);
+        n += hints(p, &l.s[i], l.k, trips, out + n, MAX_BY_WALK - n);
     if (n == 0)
         return s;
     out[n++] = s->u.loop.body;
