@@ -135,7 +135,6 @@ static void check(const char *few, const char *many, const char *form) {
     unlink(so);
     tc_graph_model_free(m);
     tc_graph_model_free(plain);
-    tc_graph_program_free(p);
     tc_meas_db_close(db);
     tc_graph_work_free(work);
     tc_target_free(t);
