@@ -34,6 +34,11 @@ void tc_graph_sizes_enter(tc_graph *body, tc_graph *around, bool is_branch) {
     s->is_branch = is_branch;
 }
 
+void tc_graph_sizes_set_condition(tc_graph *body, tc_graph *of, const tc_expr *when) {
+    body->sizes->when = when;
+    body->sizes->when_of = of;
+}
+
 void tc_graph_sizes_leave(tc_graph *body) {
     tc_map_free(&body->sizes->outer);
     body->sizes->outer = (tc_map){0};
@@ -42,6 +47,11 @@ void tc_graph_sizes_leave(tc_graph *body) {
 
 void tc_graph_sizes_capture(tc_graph *body, const tc_graph_value *in, tc_graph_value *outer) {
     tc_map_put(&body->sizes->outer, in->id, (uintptr_t)outer);
+}
+
+tc_graph_value *tc_graph_sizes_outer(const tc_graph_sizes *s, const tc_graph_value *in) {
+    uintptr_t *outer = tc_map_get(&s->outer, in->id);
+    return outer ? (tc_graph_value *)*outer : NULL;
 }
 
 tc_graph_value *tc_graph_sizes_captured(const tc_graph_sizes *s, const tc_expr *var, int64_t *i) {

@@ -38,9 +38,11 @@ typedef struct tc_graph_sizes {
     tc_map numbers; /* value and element -> its expression */
     tc_map values;  /* expression -> i64 scalar of the graph that is it */
     /* Of a body, while import adds to it: */
-    tc_graph *around; /* NULL: it is none, or import is done with it */
-    bool is_branch;   /* runs may compute without it */
-    tc_map outer;     /* id of an input -> the value around it that it is */
+    tc_graph *around;    /* NULL: it is none, or import is done with it */
+    bool is_branch;      /* runs may compute without it */
+    const tc_expr *when; /* runs compute it only if that holds, of sizes of `when_of`, a graph around; NULL: nothing is known */
+    tc_graph *when_of;
+    tc_map outer; /* id of an input -> the value around it that it is */
 } tc_graph_sizes;
 
 tc_graph_sizes *tc_graph_sizes_of(tc_graph *g); /* made when first asked for */
@@ -53,8 +55,12 @@ void tc_graph_sizes_free(tc_graph_sizes *s); /* NULL is fine */
 /* Import adds to the body from now on, or is done with it. */
 void tc_graph_sizes_enter(tc_graph *body, tc_graph *around, bool is_branch);
 void tc_graph_sizes_leave(tc_graph *body);
+/* Runs compute the body only if that holds, of sizes of `of`, which is around it; NULL: nothing is known. */
+void tc_graph_sizes_set_condition(tc_graph *body, tc_graph *of, const tc_expr *when);
 /* The body's input `in` is that value of the graph around it. */
 void tc_graph_sizes_capture(tc_graph *body, const tc_graph_value *in, tc_graph_value *outer);
+/* That of `in`; NULL: it is none. */
+tc_graph_value *tc_graph_sizes_outer(const tc_graph_sizes *s, const tc_graph_value *in);
 /* The value around the body of which a variable of its sizes is element *i; NULL: it is no element of such. */
 tc_graph_value *tc_graph_sizes_captured(const tc_graph_sizes *s, const tc_expr *var, int64_t *i);
 
@@ -68,6 +74,9 @@ const tc_expr *tc_graph_sizes_unknown(tc_graph_sizes *s, const char *name, tc_iv
 bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least, int64_t most, int64_t multiple);
 /* The same of a multiple of `by`, a size that varies, which is above 0 then. Neither depends on data. */
 bool tc_graph_sizes_require_multiple(tc_graph_sizes *s, const char *what, const tc_expr *x, const tc_expr *by);
+/* It is so in every run, or runs check it already; also where nothing is checked, as x depends on data. */
+bool tc_graph_sizes_keeps(tc_graph_sizes *s, const tc_expr *x, int64_t least, int64_t most, int64_t multiple);
+bool tc_graph_sizes_keeps_multiple(tc_graph_sizes *s, const tc_expr *x, const tc_expr *by);
 /* In no run is x anything else: that is checked before anything is computed. */
 void tc_graph_sizes_assume_multiple(const tc_graph_sizes *s, const tc_expr *x, const tc_expr *by);
 /* Runs can compute x. */

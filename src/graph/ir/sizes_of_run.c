@@ -139,30 +139,61 @@ static void add_limit(tc_graph_sizes *s, const tc_graph_size_limit *x) {
     tc_push(&s->limits, *x);
 }
 
+/* Some limit says so, or more. */
+static bool is_limited(const tc_graph_sizes *s, const tc_expr *x, int64_t least, int64_t most, int64_t multiple) {
+    for (size_t i = 0; i < s->limits.len; i++) {
+        const tc_graph_size_limit *l = &s->limits.data[i];
+        if (l->x == x && l->least >= least && l->most <= most && l->multiple % multiple == 0)
+            return true;
+    }
+    return false;
+}
+
+/* As what it is checked. */
+static const tc_expr *checked_as(tc_graph_sizes *s, const tc_expr *x, int64_t least, int64_t most, int64_t multiple) {
+    bool from_below = most == INT64_MAX && multiple == 1 && least > INT64_MIN / 2;
+    return from_below ? tc_graph_sizes_simplify(s, without_floors(s, x, least)) : x;
+}
+
+static bool keeps(tc_graph_sizes *s, const tc_expr *x, int64_t least, int64_t most, int64_t multiple) {
+    tc_ival range = tc_te_bounds(x, s->sure);
+    return range.lo >= least && range.hi <= most && is_multiple(s, x, multiple);
+}
+
+bool tc_graph_sizes_keeps(tc_graph_sizes *s, const tc_expr *x, int64_t least, int64_t most, int64_t multiple) {
+    if (tc_expr_any(x, tc_graph_sizes_is_other_variable, s) || keeps(s, x, least, most, multiple))
+        return true;
+    x = checked_as(s, x, least, most, multiple);
+    return keeps(s, x, least, most, multiple) || is_limited(s, x, least, most, multiple);
+}
+
 bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least, int64_t most,
                             int64_t multiple) {
     if (tc_expr_any(x, tc_graph_sizes_is_other_variable, s))
         return true;
-    if (most == INT64_MAX && multiple == 1 && least > INT64_MIN / 2)
-        x = tc_graph_sizes_simplify(s, without_floors(s, x, least));
+    x = checked_as(s, x, least, most, multiple);
     tc_ival range = tc_te_bounds(x, s->sure);
     if (range.hi < least || range.lo > most)
         return false;
-    if (range.lo >= least && range.hi <= most && is_multiple(s, x, multiple))
-        return true;
-    if (multiple == 1 && !tc_graph_sizes_is_checkable(s, x))
+    if (keeps(s, x, least, most, multiple) || (multiple == 1 && !tc_graph_sizes_is_checkable(s, x)))
         return true;
     what = tc_arena_strdup(tc_ctx_arena(s->ctx), what); /* of a body, whose graph may be given up */
     add_limit(s, &(tc_graph_size_limit){.x = x, .least = least, .most = most, .multiple = multiple, .what = what});
     return true;
 }
 
-bool tc_graph_sizes_require_multiple(tc_graph_sizes *s, const char *what, const tc_expr *x, const tc_expr *by) {
+bool tc_graph_sizes_keeps_multiple(tc_graph_sizes *s, const tc_expr *x, const tc_expr *by) {
+    if (tc_expr_any(x, tc_graph_sizes_is_other_variable, s) || tc_expr_any(by, tc_graph_sizes_is_other_variable, s))
+        return true;
     const tc_expr *rest = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_MOD, x, by));
-    tc_ival left = tc_te_bounds(rest, s->sure), range = tc_te_bounds(by, s->sure);
-    if (range.hi < 1)
+    tc_ival left = tc_te_bounds(rest, s->sure);
+    return tc_te_bounds(by, s->sure).lo >= 1 && left.lo == 0 && left.hi == 0;
+}
+
+bool tc_graph_sizes_require_multiple(tc_graph_sizes *s, const char *what, const tc_expr *x, const tc_expr *by) {
+    if (tc_te_bounds(by, s->sure).hi < 1)
         return false;
-    if (range.lo >= 1 && left.lo == 0 && left.hi == 0)
+    if (tc_graph_sizes_keeps_multiple(s, x, by))
         return true;
     add_limit(s, &(tc_graph_size_limit){x, by, NULL, INT64_MIN, INT64_MAX, 1, tc_arena_strdup(tc_ctx_arena(s->ctx), what)});
     tc_graph_sizes_assume_multiple(s, x, by);

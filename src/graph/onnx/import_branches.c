@@ -3,6 +3,7 @@
  * size of the graph around them; a list is its rows (import_lists.c). */
 #include <string.h>
 
+#include "graph/ir/sizes.h"
 #include "graph/onnx/import_int.h"
 
 typedef struct branches {
@@ -123,8 +124,12 @@ static tc_status give_results(branches *b, tc_graph_node *n, tc_error *err) {
 
 static tc_status add_branches(branches *b, size_t index, tc_error *err) {
     static const char *const names[] = {"then_branch", "else_branch"};
+    tc_graph *of = b->im->g;
+    const tc_expr *holds = tc_graph_condition_of(&of, b->cond);
+    const tc_expr *when[] = {holds, holds ? tc_un(of->sizes->ctx, TC_OP_NOT, holds) : NULL};
     for (int k = 0; k < 2; k++) {
         tc_graph_import_open_frame(b->im, &b->in[k], b->p, true, err);
+        tc_graph_sizes_set_condition(b->in[k].f.g, of, when[k]);
         tc_status s = tc_graph_import_branch(b->im, b->p, names[k], index, &b->out[k], err);
         tc_graph_import_leave_frame(b->im, &b->in[k]);
         TC_TRY(s);

@@ -270,12 +270,22 @@ static tc_status settle_all(run *r, bool *again, tc_error *err) {
     return TC_OK;
 }
 
+/* Of the number of trips: that there is one; NULL: nothing is known. */
+static const tc_expr *makes_trips(run *r) {
+    if (r->l->limit.constant || !r->l->limit.value)
+        return NULL;
+    tc_ctx *c = tc_graph_sizes_of(r->l->im->g)->ctx;
+    return tc_bin(c, TC_OP_GE, tc_graph_em_known(&r->l->e, r->l->limit.value).x, tc_i64(c, 1));
+}
+
 /* The body for shapes that do not change any more; r->x.f.g is NULL on failure. */
 static tc_status make_body(run *r, tc_error *err) {
     bool again = true;
-    tc_status s = TC_OK;
+    const tc_expr *when = makes_trips(r);
+    tc_status s = r->l->e.status;
     for (int round = 0; again && s == TC_OK; round++) {
         tc_graph_import_open_frame(r->l->im, &r->x, r->l->p, false, err);
+        tc_graph_sizes_set_condition(r->x.f.g, r->x.f.g->sizes->around, when);
         s = fill(r, err);
         tc_graph_import_leave_frame(r->l->im, &r->x);
         if (s == TC_OK)

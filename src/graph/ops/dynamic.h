@@ -71,19 +71,26 @@ TC_NODISCARD tc_status tc_graph_trace(tc_graph_emitter *e, tc_graph_value *v, tc
 bool tc_graph_never_negative(const tc_graph_emitter *e, const tc_graph_number *v);
 /* Are all of them constants, or have a largest value? */
 bool tc_graph_has_bounds(const tc_graph_number *v, int64_t n);
+/* What the bool v of one element, of *g, compares of such numbers; NULL: it is something else. *g becomes the graph that computes it, where
+ * that is around a body that import adds to. */
+const tc_expr *tc_graph_condition_of(tc_graph **g, const tc_graph_value *v);
 
 /* ---- meet.c ---- */
 /* Two sizes of a body's graph as the graph around all bodies has them, where what is learnt of them is kept. */
+enum { TC_GRAPH_MAX_CONDITIONS = 8 };
 typedef struct tc_graph_sizes_outside {
     struct tc_graph_sizes *s;
     const tc_expr *x, *y;
-    bool certain; /* no branch, which a run may do without, is what needs them */
+    bool certain;                                 /* no branch, which a run may do without, is what needs them */
+    const tc_expr *when[TC_GRAPH_MAX_CONDITIONS]; /* all that hold where it needs them, as far as that is known */
+    int nwhen;
 } tc_graph_sizes_outside;
 /* Of a graph that is no body, the same. False: one depends on data, or on what a trip of a loop carries. */
 bool tc_graph_find_outside(tc_graph *g, const tc_expr *x, const tc_expr *y, tc_graph_sizes_outside *out);
-/* In a branch, which runs may do without, runs check no sizes: they must be known to be equal. Fails where they are not. */
+/* In a branch, which runs may do without, runs check no sizes: they must be known to be equal. Fails where they are not. *learns: they
+ * are to be equal from now on, as a node around the branches needs it, or already are. */
 TC_NODISCARD tc_status tc_graph_meet_certainly(tc_graph_emitter *e, const char *a, const char *b,
-                                               const tc_graph_sizes_outside *both);
+                                               const tc_graph_sizes_outside *both, bool *learns);
 /* Dimension d of a and dimension m of b are one size, whatever a run's sizes are; one that is 1 stands for any where they broadcast. Fails
  * where there are runs in which they are not, and also where import has to begin again with what is learnt of them. */
 TC_NODISCARD tc_status tc_graph_meet(tc_graph_emitter *e, const tc_graph_value *a, int d, const tc_graph_value *b, int m,
@@ -92,14 +99,16 @@ TC_NODISCARD tc_status tc_graph_meet(tc_graph_emitter *e, const tc_graph_value *
 TC_NODISCARD tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a, const tc_expr *x, const char *b,
                                              const tc_expr *y);
 /* The node needs x, which is called `what`, to be from `least` to `most`, and a multiple: runs in which it is not are refused. Fails where
- * none would be left. */
+ * none would be left, and in a branch, which runs may do without, where it is not known to be. */
 TC_NODISCARD tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,
                                         int64_t multiple);
-/* The same of sizes of a graph around the node's. */
-TC_NODISCARD tc_status tc_graph_require_outside(tc_graph_emitter *e, struct tc_graph_sizes *s, const char *what, const tc_expr *x,
-                                                int64_t least, int64_t most);
-/* The same of a multiple of `by`, which varies, and is above 0 then. */
+/* The same of o->x, which is of the graph around all bodies. */
+TC_NODISCARD tc_status tc_graph_require_outside(tc_graph_emitter *e, const tc_graph_sizes_outside *o, const char *what,
+                                                int64_t least, int64_t most, int64_t multiple);
+/* The same of a multiple of `by`, which varies, and is above 0 then. Neither depends on data. */
 TC_NODISCARD tc_status tc_graph_require_multiple(tc_graph_emitter *e, const char *what, const tc_expr *x, const tc_expr *by);
+/* Dimension d of v is a multiple, whatever a run's sizes are. */
+bool tc_graph_divides(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t by);
 /* Of dimension d of v. */
 TC_NODISCARD tc_status tc_graph_require_size(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t least);
 /* Of dimension d of the node's first operand: it has what the constants among `index`, one of every `of` from `at` on, name. */

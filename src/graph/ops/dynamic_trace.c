@@ -85,6 +85,65 @@ const tc_expr *tc_graph_number_of(tc_graph *g, tc_graph_value *v, int64_t i) {
     return x;
 }
 
+/* ---- conditions ---- */
+
+/* Takes two numbers, or two conditions. */
+static bool is_condition(tc_graph_op op, tc_op *out, bool *compares) {
+    static const struct {
+        tc_graph_op op;
+        tc_op te;
+    } rows[] = {{TC_GRAPH_OP_EQUAL, TC_OP_EQ},
+                {TC_GRAPH_OP_LESS, TC_OP_LT},
+                {TC_GRAPH_OP_LESS_OR_EQUAL, TC_OP_LE},
+                {TC_GRAPH_OP_GREATER, TC_OP_GT},
+                {TC_GRAPH_OP_GREATER_OR_EQUAL, TC_OP_GE},
+                {TC_GRAPH_OP_AND, TC_OP_AND},
+                {TC_GRAPH_OP_OR, TC_OP_OR}};
+    for (size_t i = 0; i < TC_LEN(rows); i++)
+        if (rows[i].op == op) {
+            *out = rows[i].te;
+            *compares = op != TC_GRAPH_OP_AND && op != TC_GRAPH_OP_OR;
+            return true;
+        }
+    return false;
+}
+
+static bool is_one_number(const tc_graph_value *v) {
+    return is_index_type(v->dtype) && tc_graph_shape_count(&v->shape) == 1 && !tc_graph_is_dynamic(v);
+}
+
+static const tc_expr *condition_of(tc_graph *g, const tc_graph_value *v, int depth) {
+    tc_ctx *c = tc_graph_sizes_of(g)->ctx;
+    const tc_graph_node *n = v->producer;
+    tc_op op;
+    bool compares;
+    if (!n || depth == DEPTH || v->dtype != TC_BOOL || tc_graph_shape_count(&v->shape) != 1)
+        return NULL;
+    if (tc_graph_keeps_memory(n))
+        return condition_of(g, n->in[0], depth + 1);
+    if (n->op == TC_GRAPH_OP_NOT) {
+        const tc_expr *x = condition_of(g, n->in[0], depth + 1);
+        return x ? tc_un(c, TC_OP_NOT, x) : NULL;
+    }
+    if (!is_condition(n->op, &op, &compares))
+        return NULL;
+    if (compares)
+        return is_one_number(n->in[0]) && is_one_number(n->in[1])
+                   ? tc_bin(c, op, tc_graph_number_of(g, n->in[0], 0), tc_graph_number_of(g, n->in[1], 0))
+                   : NULL;
+    const tc_expr *x = condition_of(g, n->in[0], depth + 1), *y = condition_of(g, n->in[1], depth + 1);
+    return x && y ? tc_bin(c, op, x, y) : NULL;
+}
+
+const tc_expr *tc_graph_condition_of(tc_graph **g, const tc_graph_value *v) {
+    tc_graph_sizes *s;
+    while (s = tc_graph_sizes_of(*g), s->around && tc_graph_sizes_outer(s, v)) {
+        v = tc_graph_sizes_outer(s, v);
+        *g = s->around;
+    }
+    return condition_of(*g, v, 0);
+}
+
 /* ---- as values ---- */
 
 static tc_graph_value *scalar_of(tc_graph_emitter *e, tc_graph_value *v, int64_t i) {

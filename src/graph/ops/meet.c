@@ -23,11 +23,31 @@ static const tc_expr *around(tc_graph *g, const tc_expr *x) {
     }
     if (x->op == TC_OP_SELECT)
         return tc_select(to->ctx, arg[0], arg[1], arg[2]);
+    if (x->op == TC_OP_NOT)
+        return tc_un(to->ctx, x->op, arg[0]);
     return x->nargs == 2 ? tc_bin(to->ctx, x->op, arg[0], arg[1]) : NULL;
 }
 
+static void keep_condition(tc_graph_sizes_outside *out, const tc_expr *when) {
+    if (when && out->nwhen < TC_GRAPH_MAX_CONDITIONS)
+        out->when[out->nwhen++] = tc_graph_sizes_simplify(out->s, when);
+}
+
+/* Those of the body g, for the graph around it, and what is known there of bodies from `first` out to g. */
+static void translate_conditions(tc_graph *first, tc_graph *g, tc_graph_sizes_outside *out) {
+    int n = out->nwhen;
+    tc_graph *up = g->sizes->around;
+    out->nwhen = 0;
+    for (int i = 0; i < n; i++)
+        keep_condition(out, around(g, out->when[i]));
+    for (tc_graph *body = first; body != up; body = body->sizes->around)
+        if (body->sizes->when_of == up)
+            keep_condition(out, body->sizes->when);
+}
+
 bool tc_graph_find_outside(tc_graph *g, const tc_expr *x, const tc_expr *y, tc_graph_sizes_outside *out) {
-    *out = (tc_graph_sizes_outside){tc_graph_sizes_of(g), x, y, true};
+    tc_graph *first = g;
+    *out = (tc_graph_sizes_outside){.s = tc_graph_sizes_of(g), .x = x, .y = y, .certain = true};
     while (out->s->around) {
         tc_graph *up = out->s->around;
         out->certain &= !out->s->is_branch;
@@ -35,12 +55,21 @@ bool tc_graph_find_outside(tc_graph *g, const tc_expr *x, const tc_expr *y, tc_g
         out->y = around(g, out->y);
         if (!out->x || !out->y)
             return false;
+        out->s = tc_graph_sizes_of(up);
+        translate_conditions(first, g, out);
         g = up;
-        out->s = tc_graph_sizes_of(g);
         out->x = tc_graph_sizes_simplify(out->s, out->x);
         out->y = tc_graph_sizes_simplify(out->s, out->y);
     }
     return true;
+}
+
+/* Until that is undone: what holds where the node computes anything. */
+static size_t assume_conditions(const tc_graph_sizes_outside *o) {
+    size_t mark = tc_env_mark(o->s->sure);
+    for (int i = 0; i < o->nwhen; i++)
+        tc_env_assume(o->s->sure, o->when[i]);
+    return mark;
 }
 
 /* ---- meeting ---- */
@@ -63,8 +92,18 @@ static tc_status differ(tc_graph_emitter *e, const char *a, const char *b, const
     return s;
 }
 
-tc_status tc_graph_meet_certainly(tc_graph_emitter *e, const char *a, const char *b, const tc_graph_sizes_outside *both) {
-    if (both->certain || !tc_graph_sizes_may_differ(both->s, both->x, both->y))
+/* With the same largest value, as what is computed of them is made for that. */
+static bool are_equal_there(const tc_graph_sizes_outside *both) {
+    size_t mark = assume_conditions(both);
+    bool equal = tc_te_decide(tc_bin(both->s->ctx, TC_OP_EQ, both->x, both->y), both->s->sure) == 1;
+    tc_env_undo(both->s->sure, mark);
+    return equal && tc_graph_sizes_most(both->s, both->x) == tc_graph_sizes_most(both->s, both->y);
+}
+
+tc_status tc_graph_meet_certainly(tc_graph_emitter *e, const char *a, const char *b, const tc_graph_sizes_outside *both,
+                                  bool *learns) {
+    *learns = both->certain || !tc_graph_sizes_may_differ(both->s, both->x, both->y);
+    if (*learns || are_equal_there(both))
         return TC_OK;
     return differ(
         e, a, b, both,
@@ -81,9 +120,12 @@ tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a, const tc_exp
     TC_TRY(e->status);
     const char *both = tc_arena_printf(e->c->g->arena, "%s and %s", a, b);
     tc_graph_sizes_outside o;
+    bool learns;
     if (!tc_graph_find_outside(e->c->g, x, y, &o))
         return TC_OK;
-    TC_TRY(tc_graph_meet_certainly(e, a, b, &o));
+    TC_TRY(tc_graph_meet_certainly(e, a, b, &o, &learns));
+    if (!learns)
+        return TC_OK;
     switch (tc_graph_sizes_meet(o.s, o.x, o.y)) {
     case TC_GRAPH_SIZES_EQUAL:
         return TC_OK;
@@ -107,33 +149,98 @@ static const char *dimension(const tc_graph_emitter *e, const tc_graph_value *v,
     return tc_arena_printf(e->c->g->arena, "dimension %d of '%s'", d, v->name);
 }
 
-static tc_status require(tc_graph_emitter *e, tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least, int64_t most,
-                         int64_t multiple) {
+/* ---- what one node needs ---- */
+
+/* "at least 5" */
+static void print_need(tc_strbuf *b, int64_t least, int64_t most, int64_t multiple) {
+    if (multiple > 1)
+        tc_sb_printf(b, "a multiple of %lld", (long long)multiple);
+    else if (least == most)
+        tc_sb_printf(b, "%lld", (long long)most);
+    else if (most == INT64_MAX)
+        tc_sb_printf(b, "at least %lld", (long long)least);
+    else
+        tc_sb_printf(b, "from %lld to %lld", (long long)least, (long long)most);
+}
+
+/* In a branch: o->x, which is called `what`, is not known to be what the node needs. */
+static tc_status uncertain(tc_graph_emitter *e, const tc_graph_sizes_outside *o, const char *what, const char *need) {
+    tc_strbuf x = {0};
+    tc_ival range = tc_te_bounds(o->x, o->s->sure);
+    tc_graph_sizes_print(&x, o->x);
+    if (tc_ival_bounded(range))
+        tc_sb_printf(&x, ", from %lld to %lld", (long long)range.lo, (long long)range.hi);
+    tc_status s = tc_graph_node_fail(e->c,
+                                     "%s (%s) must be %s, but nothing outside of this branch of an If makes it so, and runs "
+                                     "that do not take it may have other sizes; give sizes for which it is with --shape, or "
+                                     "let the If compare the sizes",
+                                     what, tc_sb_str(&x), need);
+    tc_strbuf_free(&x);
+    return s;
+}
+
+tc_status tc_graph_require_outside(tc_graph_emitter *e, const tc_graph_sizes_outside *o, const char *what, int64_t least,
+                                   int64_t most, int64_t multiple) {
     TC_TRY(e->status);
-    if (tc_graph_sizes_require(s, needed_by(e, what), x, least, most, multiple))
+    size_t mark = assume_conditions(o);
+    bool keeps = tc_graph_sizes_keeps(o->s, o->x, least, most, multiple);
+    tc_env_undo(o->s->sure, mark);
+    if (keeps)
         return TC_OK;
-    return tc_graph_node_fail(e->c, "there is no run in which %s is from %lld to %lld", what, (long long)least, (long long)most);
+    tc_strbuf need = {0};
+    tc_status s = TC_OK;
+    print_need(&need, least, most, multiple);
+    if (!o->certain && (multiple > 1 || tc_graph_sizes_is_checkable(o->s, o->x)))
+        s = uncertain(e, o, what, tc_sb_str(&need));
+    else if (o->certain && !tc_graph_sizes_require(o->s, needed_by(e, what), o->x, least, most, multiple))
+        s = tc_graph_node_fail(e->c, "there is no run in which %s is %s", what, tc_sb_str(&need));
+    tc_strbuf_free(&need);
+    return s;
 }
 
 tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,
                            int64_t multiple) {
-    return require(e, tc_graph_sizes_of(e->c->g), what, x, least, most, multiple);
+    tc_graph_sizes_outside o;
+    TC_TRY(e->status);
+    return tc_graph_find_outside(e->c->g, x, x, &o) ? tc_graph_require_outside(e, &o, what, least, most, multiple) : TC_OK;
 }
 
-tc_status tc_graph_require_outside(tc_graph_emitter *e, tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least,
-                                   int64_t most) {
-    return require(e, s, what, x, least, most, 1);
+/* From now on the body relies on it as well, where it is one. */
+static void assume_here(tc_graph *g, const tc_graph_sizes_outside *o, const tc_expr *x, const tc_expr *by) {
+    if (tc_graph_sizes_of(g) != o->s)
+        tc_graph_sizes_assume_multiple(g->sizes, x, by);
 }
 
 tc_status tc_graph_require_multiple(tc_graph_emitter *e, const char *what, const tc_expr *x, const tc_expr *by) {
     tc_strbuf of = {0};
+    tc_graph_sizes_outside o;
     TC_TRY(e->status);
-    if (tc_graph_sizes_require_multiple(tc_graph_sizes_of(e->c->g), needed_by(e, what), x, by))
+    if (!tc_graph_find_outside(e->c->g, x, by, &o))
         return TC_OK;
-    tc_graph_sizes_print(&of, by);
-    tc_status s = tc_graph_node_fail(e->c, "there is no run in which %s is a multiple of %s, as that is 0", what, tc_sb_str(&of));
+    size_t mark = assume_conditions(&o);
+    bool keeps = tc_graph_sizes_keeps_multiple(o.s, o.x, o.y);
+    tc_env_undo(o.s->sure, mark);
+    tc_graph_sizes_print(&of, o.y);
+    tc_status s = TC_OK;
+    if (!keeps && !o.certain)
+        s = uncertain(e, &o, what, tc_arena_printf(e->c->g->arena, "a multiple of %s", tc_sb_str(&of)));
+    else if (!keeps && !tc_graph_sizes_require_multiple(o.s, needed_by(e, what), o.x, o.y))
+        s = tc_graph_node_fail(e->c, "there is no run in which %s is a multiple of %s, as that is 0", what, tc_sb_str(&of));
+    else
+        assume_here(e->c->g, &o, x, by);
     tc_strbuf_free(&of);
     return s;
+}
+
+static bool is_multiple(tc_graph_sizes *s, const tc_expr *x, int64_t by) {
+    return tc_is_int(tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_MOD, x, tc_i64(s->ctx, by))), 0);
+}
+
+bool tc_graph_divides(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t by) {
+    tc_graph_sizes_outside o;
+    const tc_expr *size = tc_graph_size_number(e, v, d);
+    return is_multiple(tc_graph_sizes_of(e->c->g), size, by) ||
+           (tc_graph_find_outside(e->c->g, size, size, &o) && is_multiple(o.s, o.x, by));
 }
 
 tc_status tc_graph_require_size(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t least) {

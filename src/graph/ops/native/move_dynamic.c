@@ -331,10 +331,7 @@ tc_status tc_graph_rewrite_split(tc_graph_emitter *e) {
     int64_t parts = tc_graph_attr_num_outputs_or(c->n, c->nout);
     if (parts < c->nout || parts > 1 << 20)
         return tc_graph_node_fail(c, "it has %d outputs, but is split into %lld parts", c->nout, (long long)parts);
-    tc_graph_sizes *s = tc_graph_sizes_of(c->g);
-    const tc_expr *rest =
-        tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_MOD, tc_graph_size_number(e, x, axis), tc_i64(s->ctx, parts)));
-    bool even = rest->op == TC_OP_INT && rest->u.i == 0;
+    bool even = tc_graph_divides(e, x, axis, parts);
     if (!even && !tc_graph_attr_find(c->n, TC_ATTR_num_outputs))
         return tc_graph_dynamic_refuse_factor(c, 0, axis, parts);
     tc_graph_value *size = tc_graph_extent(x, axis), *more = tc_graph_em_number(e, even ? 0 : parts - 1);

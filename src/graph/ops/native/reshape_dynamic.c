@@ -206,11 +206,14 @@ static const char *elements_text(const reshaper *r, bool kept) {
 
 /* Sizes that vary divide others: without a remainder, which runs check where it does not follow from what is known of them. */
 static tc_status check_quotient(reshaper *r, const elements *in, const elements *out, bool kept) {
-    tc_graph_sizes *s = tc_graph_sizes_of(r->e->c->g);
     const tc_expr *x = number_of(r, in), *y = number_of(r, out);
-    if (tc_expr_any(x, tc_graph_sizes_is_other_variable, s) || tc_expr_any(y, tc_graph_sizes_is_other_variable, s))
+    tc_graph_sizes_outside o;
+    if (!tc_graph_find_outside(r->e->c->g, x, y, &o))
+        return r->e->status;
+    tc_graph_sizes *s = o.s;
+    if (tc_expr_any(o.x, tc_graph_sizes_is_other_variable, s) || tc_expr_any(o.y, tc_graph_sizes_is_other_variable, s))
         return r->e->status; /* data */
-    const tc_expr *rest = tc_sub(s->ctx, x, tc_mul(s->ctx, y, tc_graph_sizes_simplify(s, tc_div(s->ctx, x, y))));
+    const tc_expr *rest = tc_sub(s->ctx, o.x, tc_mul(s->ctx, o.y, tc_graph_sizes_simplify(s, tc_div(s->ctx, o.x, o.y))));
     if (tc_is_int(tc_graph_sizes_simplify(s, rest), 0))
         return r->e->status;
     return tc_graph_require_multiple(r->e, elements_text(r, kept), x, y);
@@ -247,7 +250,10 @@ static tc_status open_dimension(reshaper *r, int open) {
 static tc_status count_outside(reshaper *r, const tc_graph_sizes_outside *whole, const tc_expr *x, const tc_expr *y, bool kept) {
     tc_graph_emitter *e = r->e;
     tc_graph_sizes *s = whole->s;
-    TC_TRY(tc_graph_meet_certainly(e, elements_text(r, kept), "that of the requested shape", whole));
+    bool learns;
+    TC_TRY(tc_graph_meet_certainly(e, elements_text(r, kept), "that of the requested shape", whole, &learns));
+    if (!learns)
+        return TC_OK;
     switch (tc_graph_sizes_meet(s, x, y)) {
     case TC_GRAPH_SIZES_EQUAL:
         return TC_OK;
@@ -257,10 +263,11 @@ static tc_status count_outside(reshaper *r, const tc_graph_sizes_outside *whole,
         break;
     }
     if (whole->y->op == TC_OP_INT)
-        return tc_graph_require_outside(e, s, elements_text(r, kept), whole->x, whole->y->u.i, whole->y->u.i);
-    const tc_expr *apart = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_SUB, whole->x, whole->y));
+        return tc_graph_require_outside(e, whole, elements_text(r, kept), whole->y->u.i, whole->y->u.i, 1);
+    tc_graph_sizes_outside apart = *whole;
+    apart.x = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_SUB, whole->x, whole->y));
     const char *what = tc_arena_printf(e->c->g->arena, "%s less that of the requested shape", elements_text(r, kept));
-    return tc_graph_require_outside(e, s, what, apart, 0, 0);
+    return tc_graph_require_outside(e, &apart, what, 0, 0, 1);
 }
 
 /* Both sides have as many elements, where these can be told: what that says of symbols is learnt, and the rest checked in runs. */
@@ -357,13 +364,6 @@ static int next_dim(const tc_graph_shape *x, tc_graph_value *const *size, int d)
     return d;
 }
 
-static bool divides(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t by) {
-    tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
-    const tc_expr *rest =
-        tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_MOD, tc_graph_size_number(e, v, d), tc_i64(s->ctx, by)));
-    return rest->op == TC_OP_INT && rest->u.i == 0;
-}
-
 tc_status tc_graph_sizes_reshape(tc_graph_emitter *e) {
     const tc_graph_value *x = e->c->n->in[0];
     tc_graph_type *out = &e->c->out[0];
@@ -396,7 +396,7 @@ tc_status tc_graph_sizes_reshape(tc_graph_emitter *e) {
     if (o == out->shape.ndim || (!grows && !shrinks))
         return tc_graph_dynamic_refuse(e->c, 0, first);
     int64_t times = grows ? in / rest : rest / in;
-    if (!grows && !divides(e, x, first, times))
+    if (!grows && !tc_graph_divides(e, x, first, times))
         return tc_graph_dynamic_refuse_factor(e->c, 0, first, times);
     tc_graph_value *by = tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &times);
     tc_graph_value *grown = grows ? em_mul(e, size, by) : em_div(e, size, by);
