@@ -275,6 +275,7 @@ static void run_case(recurrent r, const char *functions) {
 }
 
 #define SIZES .steps = 5, .batch = 3, .inputs = 4, .hidden = 6
+#define NO_STEPS .steps = 0, .batch = 3, .inputs = 4, .hidden = 6
 
 static void test_lstm(void **state) {
     (void)state;
@@ -302,6 +303,17 @@ static void test_rnn(void **state) {
     run_case((recurrent){TC_GRAPH_OP_RNN, SIZES, .direction = "bidirectional", .layout = true, .bias = true, .initial = true,
                          .lengths = true, .functions = "Relu,Tanh"},
              "rt");
+}
+
+/* Of nothing there are no results, and the state is what it was. */
+static void test_no_steps(void **state) {
+    (void)state;
+    run_case((recurrent){TC_GRAPH_OP_LSTM, NO_STEPS}, "stt");
+    run_case((recurrent){TC_GRAPH_OP_LSTM, NO_STEPS, .direction = "bidirectional", .bias = true, .initial = true, .lengths = true,
+                         .peepholes = true},
+             "sttstt");
+    run_case((recurrent){TC_GRAPH_OP_GRU, NO_STEPS, .direction = "bidirectional", .layout = true, .initial = true}, "stst");
+    run_case((recurrent){TC_GRAPH_OP_RNN, NO_STEPS, .direction = "reverse", .bias = true, .initial = true}, "t");
 }
 
 /* Steps share their kernels: their number does not depend on the length. Long ones stay quick to import. */
@@ -441,6 +453,7 @@ int main(void) {
         cmocka_unit_test(test_lstm),
         cmocka_unit_test(test_gru),
         cmocka_unit_test(test_rnn),
+        cmocka_unit_test(test_no_steps),
         cmocka_unit_test(test_steps_share_kernels),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_top_k),

@@ -471,9 +471,9 @@ static const model models[] = {
     {"branches in trips", branches_in_trips, 0, 8},
     {"scanned", scanned, 0, 10},
     {"loop in loop", loop_in_loop, 0, 64},
-    {"lstm", lstm, 1, 10},
-    {"gru", gru, 1, 10},
-    {"rnn", rnn, 1, 10},
+    {"lstm", lstm, 0, 10},
+    {"gru", gru, 0, 10},
+    {"rnn", rnn, 0, 10},
 };
 
 typedef struct varying {

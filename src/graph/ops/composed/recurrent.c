@@ -8,7 +8,8 @@
  * P[t] is read with an index that is data, not part of the expression: so all steps are the same workload, hence one kernel that
  * is called with changing arguments. Time is always the first dimension here; `layout` is a transposition at both ends.
  *
- * Where the number of steps or of sequences varies, the steps are the trips of a Loop, so that a run makes its own, of its sequences. */
+ * Where the number of steps or of sequences varies, the steps are the trips of a Loop, so that a run makes its own, of its sequences. Where
+ * there is none, the state stays what it was before the first. */
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -215,17 +216,17 @@ static void open_direction(layer *l, int d, direction *dir) {
     static const int64_t flip[] = {1, 0};
     tc_graph_emitter *e = &l->e;
     *dir = (direction){.f = l->functions + d * l->nfunctions, .backward = l->backward || d == 1};
+    dir->h = initial(l, 5, d);
+    dir->c = l->peepholes ? initial(l, 6, d) : NULL;
+    if (l->steps == 0)
+        return;
     tc_graph_value *w = tc_graph_em_transpose(e, row(l, input(l, 1), d), flip);
     dir->r = tc_graph_em_transpose(e, row(l, input(l, 2), d), flip);
     tc_graph_value *p = em_add(e, matmul(l, l->x, w), bias_of(l, dir, d));
     dir->all = tc_graph_em_reshape(e, p, &(tc_graph_shape){4, {l->steps, l->batch, 1, l->gates * l->hidden}});
     for (int k = 0; k < l->gates; k++)
         dir->projected[k] = gate(l, dir->all, k);
-    dir->h = initial(l, 5, d);
-    if (!l->peepholes)
-        return;
-    dir->c = initial(l, 6, d);
-    tc_graph_value *peepholes = input(l, 7) ? row(l, input(l, 7), d) : NULL;
+    tc_graph_value *peepholes = l->peepholes && input(l, 7) ? row(l, input(l, 7), d) : NULL;
     for (int k = 0; k < 3 && peepholes; k++)
         dir->peephole[k] = gate(l, peepholes, k);
 }
@@ -478,10 +479,11 @@ static tc_status read_sizes(layer *l) {
     int64_t given = tc_graph_attr_hidden_size_or(c->n, l->hidden);
     if (given != l->hidden)
         return tc_graph_node_fail(c, "hidden_size is %" PRId64 ", but input 2 (R) is made for %" PRId64, given, l->hidden);
-    if (l->steps < 1 || l->steps > MAX_STEPS || l->batch < 1 || l->hidden < 1)
+    if (l->steps > MAX_STEPS || l->batch < 1 || l->hidden < 1)
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
-                                    "%" PRId64 " steps of %" PRId64 " sequences with %" PRId64 " hidden units: these must be at "
-                                    "least 1, and at most %d steps are supported; bind a shorter length with --shape",
+                                    "%" PRId64 " steps of %" PRId64 " sequences with %" PRId64
+                                    " hidden units: the latter must be "
+                                    "at least 1, and at most %d steps are supported; bind a shorter length with --shape",
                                     l->steps, l->batch, l->hidden, MAX_STEPS);
     if (l->batch > MAX_STATE / l->hidden)
         return tc_graph_node_fail(c, "the state of %" PRId64 " sequences with %" PRId64 " hidden units has more than %d elements",
@@ -560,7 +562,7 @@ static tc_status make_mask(layer *l) {
     if (!v)
         return TC_OK;
     TC_TRY(check_lengths(l, v, &all_full));
-    if (all_full)
+    if (all_full || l->steps == 0)
         return TC_OK;
     tc_graph_emitter *e = &l->e;
     int64_t *count = TC_NEW_N(e->c->g->arena, int64_t, l->steps);
@@ -608,11 +610,12 @@ static tc_status build(layer *l, step_fn *step) {
     tc_graph_emitter *e = &l->e;
     tc_graph_value *x = l->batch_first ? swapped(l, input(l, 0)) : input(l, 0), *y[2], *h[2], *cell[2];
     bool varies = l->steps_now || l->batch_now;
+    const tc_graph_shape none = {4, {0, 1, l->batch, l->hidden}}; /* then the state is what it was before */
     l->x = varies ? x : tc_graph_em_reshape(e, x, &(tc_graph_shape){2, {l->steps * l->batch, l->inputs}});
     for (int d = 0; d < l->directions; d++) {
         direction dir;
         open_direction(l, d, &dir);
-        y[d] = (varies ? run_trips : run_direction)(l, &dir, step, c->names[0] != NULL);
+        y[d] = l->steps == 0 ? zeros(l, &none) : (varies ? run_trips : run_direction)(l, &dir, step, c->names[0] != NULL);
         h[d] = dir.h;
         cell[d] = dir.c;
     }
