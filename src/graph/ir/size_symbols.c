@@ -26,9 +26,10 @@ tc_graph_sizes *tc_graph_sizes_take(tc_graph *g) {
         forget(s, &s->symbols.data[i]);
     size_t kept = 0;
     for (size_t i = 0; i < s->limits.len; i++)
-        if (!s->limits.data[i].what || s->limits.data[i].same || s->limits.data[i].by)
+        if (!s->limits.data[i].what || s->limits.data[i].same || s->limits.data[i].by || s->limits.data[i].relied_upon)
             s->limits.data[kept++] = s->limits.data[i];
     s->limits.len = kept;
+    s->wanted = (tc_graph_size_limit){0};
     s->again = false;
     return s;
 }

@@ -25,6 +25,7 @@ typedef struct tc_graph_size_limit {
     const tc_expr *same;           /* x is the same number; NULL: there is none */
     int64_t least, most, multiple; /* INT64_MIN, INT64_MAX: there is none */
     const char *what; /* "node 'cut' (TopK): dimension 1 of 'x'", of `same` both; NULL: the model has no room for more */
+    bool relied_upon; /* by what stands before the node */
 } tc_graph_size_limit;
 
 /* Of one graph. The symbols outlive it: where the model relates sizes, import begins again, and knows it from the start. */
@@ -33,6 +34,8 @@ typedef struct tc_graph_sizes {
     TC_VEC(tc_graph_size_symbol) symbols;
     TC_VEC(tc_graph_size_limit) limits;
     bool again; /* more was learnt of symbols than what was made of them tells */
+    /* What a branch needs, and nothing before it does; x NULL: there is none. What is behind it may. */
+    tc_graph_size_limit wanted;
     /* Ranges of variables; likely: and that what is not known is not negative, as sizes are, and what models compute of them. */
     tc_env *sure, *likely;
     tc_map numbers; /* value and element -> its expression */
@@ -77,6 +80,8 @@ bool tc_graph_sizes_require_multiple(tc_graph_sizes *s, const char *what, const 
 /* It is so in every run, or runs check it already; also where nothing is checked, as x depends on data. */
 bool tc_graph_sizes_keeps(tc_graph_sizes *s, const tc_expr *x, int64_t least, int64_t most, int64_t multiple);
 bool tc_graph_sizes_keeps_multiple(tc_graph_sizes *s, const tc_expr *x, const tc_expr *by);
+/* Nodes behind that which wanted it need what is wanted, or more: begin again, and know it before. */
+void tc_graph_sizes_find_wanted(tc_graph_sizes *s);
 /* In no run is x anything else: that is checked before anything is computed. */
 void tc_graph_sizes_assume_multiple(const tc_graph_sizes *s, const tc_expr *x, const tc_expr *by);
 /* Runs can compute x. */

@@ -139,14 +139,14 @@ static void add_limit(tc_graph_sizes *s, const tc_graph_size_limit *x) {
     tc_push(&s->limits, *x);
 }
 
-/* Some limit says so, or more. */
-static bool is_limited(const tc_graph_sizes *s, const tc_expr *x, int64_t least, int64_t most, int64_t multiple) {
+/* The limit that says so, or more; NULL: there is none. */
+static tc_graph_size_limit *limit_of(const tc_graph_sizes *s, const tc_expr *x, int64_t least, int64_t most, int64_t multiple) {
     for (size_t i = 0; i < s->limits.len; i++) {
-        const tc_graph_size_limit *l = &s->limits.data[i];
+        tc_graph_size_limit *l = &s->limits.data[i];
         if (l->x == x && l->least >= least && l->most <= most && l->multiple % multiple == 0)
-            return true;
+            return l;
     }
-    return false;
+    return NULL;
 }
 
 /* As what it is checked. */
@@ -164,7 +164,7 @@ bool tc_graph_sizes_keeps(tc_graph_sizes *s, const tc_expr *x, int64_t least, in
     if (tc_expr_any(x, tc_graph_sizes_is_other_variable, s) || keeps(s, x, least, most, multiple))
         return true;
     x = checked_as(s, x, least, most, multiple);
-    return keeps(s, x, least, most, multiple) || is_limited(s, x, least, most, multiple);
+    return keeps(s, x, least, most, multiple) || limit_of(s, x, least, most, multiple);
 }
 
 bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least, int64_t most,
@@ -195,9 +195,24 @@ bool tc_graph_sizes_require_multiple(tc_graph_sizes *s, const char *what, const 
         return false;
     if (tc_graph_sizes_keeps_multiple(s, x, by))
         return true;
-    add_limit(s, &(tc_graph_size_limit){x, by, NULL, INT64_MIN, INT64_MAX, 1, tc_arena_strdup(tc_ctx_arena(s->ctx), what)});
+    what = tc_arena_strdup(tc_ctx_arena(s->ctx), what);
+    add_limit(s, &(tc_graph_size_limit){.x = x, .by = by, .least = INT64_MIN, .most = INT64_MAX, .multiple = 1, .what = what});
     tc_graph_sizes_assume_multiple(s, x, by);
     return true;
+}
+
+void tc_graph_sizes_find_wanted(tc_graph_sizes *s) {
+    const tc_graph_size_limit w = s->wanted;
+    if (!w.x || w.same)
+        return; /* what is equal begins again by itself */
+    if (w.by) {
+        s->again |= tc_graph_sizes_keeps_multiple(s, w.x, w.by);
+        return;
+    }
+    tc_graph_size_limit *l = limit_of(s, checked_as(s, w.x, w.least, w.most, w.multiple), w.least, w.most, w.multiple);
+    if (!l || l->relied_upon)
+        return;
+    s->again = l->relied_upon = true;
 }
 
 /* ---- what is kept of them ---- */

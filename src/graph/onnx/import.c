@@ -195,6 +195,29 @@ static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
 
 /* ---- entry ---- */
 
+/* What a branch relies on may be needed by nodes behind it. What they fail for, as what the branch gives is not there, says nothing. */
+static void look_behind(tc_graph_importer *im, size_t failed) {
+    const tc_graph_sizes *sizes = im->root->sizes;
+    if (!sizes || !sizes->wanted.x)
+        return;
+    for (size_t i = failed + 1; i < im->proto->n_node && !sizes->again; i++) {
+        tc_error unread = {0};
+        (void)!tc_graph_import_node(im, im->proto->node[i], i, &unread);
+    }
+    tc_graph_sizes_find_wanted(im->root->sizes);
+}
+
+static tc_status add_nodes(tc_graph_importer *im, tc_error *err) {
+    for (size_t i = 0; i < im->proto->n_node; i++) {
+        tc_status s = tc_graph_import_node(im, im->proto->node[i], i, err);
+        if (s == TC_OK)
+            continue;
+        look_behind(im, i);
+        return s;
+    }
+    return TC_OK;
+}
+
 static tc_status fill_graph(tc_graph_importer *im, tc_error *err) {
     TC_TRY(check_versions(im, err));
     TC_TRY(check_operators(im, err));
@@ -202,8 +225,7 @@ static tc_status fill_graph(tc_graph_importer *im, tc_error *err) {
     im->g->reserved = &im->producers;
     TC_TRY(add_initializers(im, err));
     TC_TRY(tc_graph_import_inputs(im, err));
-    for (size_t i = 0; i < im->proto->n_node; i++)
-        TC_TRY(tc_graph_import_node(im, im->proto->node[i], i, err));
+    TC_TRY(add_nodes(im, err));
     TC_TRY(add_outputs(im, err));
     tc_graph_simplify(im->g);
     return TC_OK;
@@ -265,7 +287,7 @@ tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts,
     tc_graph_sizes *known = NULL;
     tc_status s;
     *out = NULL;
-    do /* ends: each attempt leaves a symbol fewer that is free, or fewer sizes of one */
+    do /* ends: each attempt leaves a symbol fewer that is free, or fewer sizes of one, or relies on a limit more */
         s = import_once(path, opts, &known, out, err);
     while (known);
     if (s == TC_OK)

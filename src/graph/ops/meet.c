@@ -105,6 +105,7 @@ tc_status tc_graph_meet_certainly(tc_graph_emitter *e, const char *a, const char
     *learns = both->certain || !tc_graph_sizes_may_differ(both->s, both->x, both->y);
     if (*learns || are_equal_there(both))
         return TC_OK;
+    both->s->wanted = (tc_graph_size_limit){.x = both->x, .same = both->y};
     return differ(
         e, a, b, both,
         "nothing outside of this branch of an If makes them so, and runs that do not take it may have other sizes; give "
@@ -190,10 +191,12 @@ tc_status tc_graph_require_outside(tc_graph_emitter *e, const tc_graph_sizes_out
     tc_strbuf need = {0};
     tc_status s = TC_OK;
     print_need(&need, least, most, multiple);
-    if (!o->certain && (multiple > 1 || tc_graph_sizes_is_checkable(o->s, o->x)))
+    if (!o->certain && (multiple > 1 || tc_graph_sizes_is_checkable(o->s, o->x))) {
+        o->s->wanted = (tc_graph_size_limit){.x = o->x, .least = least, .most = most, .multiple = multiple};
         s = uncertain(e, o, what, tc_sb_str(&need));
-    else if (o->certain && !tc_graph_sizes_require(o->s, needed_by(e, what), o->x, least, most, multiple))
+    } else if (o->certain && !tc_graph_sizes_require(o->s, needed_by(e, what), o->x, least, most, multiple)) {
         s = tc_graph_node_fail(e->c, "there is no run in which %s is %s", what, tc_sb_str(&need));
+    }
     tc_strbuf_free(&need);
     return s;
 }
@@ -222,12 +225,14 @@ tc_status tc_graph_require_multiple(tc_graph_emitter *e, const char *what, const
     tc_env_undo(o.s->sure, mark);
     tc_graph_sizes_print(&of, o.y);
     tc_status s = TC_OK;
-    if (!keeps && !o.certain)
+    if (!keeps && !o.certain) {
+        o.s->wanted = (tc_graph_size_limit){.x = o.x, .by = o.y};
         s = uncertain(e, &o, what, tc_arena_printf(e->c->g->arena, "a multiple of %s", tc_sb_str(&of)));
-    else if (!keeps && !tc_graph_sizes_require_multiple(o.s, needed_by(e, what), o.x, o.y))
+    } else if (!keeps && !tc_graph_sizes_require_multiple(o.s, needed_by(e, what), o.x, o.y)) {
         s = tc_graph_node_fail(e->c, "there is no run in which %s is a multiple of %s, as that is 0", what, tc_sb_str(&of));
-    else
+    } else {
         assume_here(e->c->g, &o, x, by);
+    }
     tc_strbuf_free(&of);
     return s;
 }

@@ -301,6 +301,41 @@ static void guarded_in_loop(tc_graph_writer *w) {
     tc_graph_writer_node(w, "Mul", "", "x,sum", "out");
 }
 
+/* As `in_branch`: what relies on it stands before what needs it. */
+static void before_need(tc_graph_writer *w) {
+    related_repeat(w, "x", 2, "xx");
+    related_repeat(w, "y", 3, "yyy");
+    tc_graph_writer_weight(w, "one", F32(SCALAR, 1));
+    tc_graph_writer_node(w, "ReduceSum", "", "x", "total");
+    tc_graph_writer_int(w, "keepdims", 0);
+    tc_graph_writer_node(w, "Greater", "", "total,one", "above");
+    branch_on(w, "above", "chosen", branch("Add", "xx,yyy", "a"), branch("Sub", "yyy,xx", "d"));
+    tc_graph_writer_node(w, "Neg", "", "chosen", "less");
+    tc_graph_writer_node(w, "Mul", "node", "xx,yyy", "z");
+    tc_graph_writer_node(w, "Mul", "", "less,z", "out");
+}
+
+/* Of one size, in a branch and a trip behind it. */
+static void before_trips(tc_graph_writer *w) {
+    tc_graph_writer *b = trip_of("v");
+    add_numbers(w);
+    weight_of_numbers(w, "at", 1, (const int64_t[]){4});
+    weight_of_numbers(w, "to", 2, (const int64_t[]){-1, 4});
+    tc_graph_writer_node(w, "ReduceSum", "", "y", "total");
+    tc_graph_writer_int(w, "keepdims", 0);
+    tc_graph_writer_node(w, "Greater", "", "total,none", "above");
+    branch_on(w, "above", "few", few_of("Gather", "x,at"), few_of("Reshape", "x,to"));
+    tc_graph_writer_node(b, "Reshape", "node", "x,to", "z");
+    tc_graph_writer_node(b, "TopK", "node", "x,five", "best,where");
+    tc_graph_writer_node(b, "ReduceMax", "", "best", "most");
+    tc_graph_writer_int(b, "keepdims", 0);
+    tc_graph_writer_node(b, "Add", "", "z,most", "p");
+    carry_sum(b, "p");
+    weight_of_numbers(w, "five", 1, (const int64_t[]){5});
+    loop(w, "many,,none", "sum", b);
+    tc_graph_writer_node(w, "Sum", "", "y,few,sum", "out");
+}
+
 static bool takes_twice(const int64_t *v) {
     return 2 * v[0] == 3 * v[1];
 }
@@ -325,6 +360,9 @@ static bool takes_four(const int64_t *v) {
 }
 static bool takes_parts(const int64_t *v) {
     return v[1] > 0 && v[0] % v[1] == 0;
+}
+static bool takes_eights(const int64_t *v) {
+    return v[0] >= 5 && v[0] % 4 == 0;
 }
 static bool takes_all(const int64_t *v) {
     (void)v;
@@ -377,6 +415,8 @@ static const sample samples[] = {
      {"n"},
      takes_four,
      {"node 'node' (Gather): dimension 0 of 'h', n, is", "at least 4"}},
+    {"before need", before_need, {"n=0..9", "m=0..6"}, {"n", "m"}, takes_twice, {"node 'node' (Mul): dimension 0 of", "(m is "}},
+    {"before trips", before_trips, {"n=1..12", "m=1..2"}, {"n", "m"}, takes_eights, {"node 'node'", "it must be a"}},
     {"windows", windows_in_loop, {"n=0..9"}, {"n"}, takes_four, {"dimension 0 of 'x', n, is", "(n is "}},
 };
 
