@@ -189,6 +189,14 @@ static void whole_quotients(void **state) {
         {"min(n / a * a, n)", "n % a == 0", "n"},
         {"(n / a * a + 7) / 8", "n % a == 0", "(n + 7) / 8"},
         {"n / max(a, 1) * a", "n % a == 0 && a >= 1", "n"},
+        {"n / 4 * 4", "n % 4 == 0", "n"},
+        {"n / 2 * 6 + b", "n % 4 == 0", "n * 3 + b"},
+        {"n / 4 * 2", "n % 4 == 0", "n / 4 * 2"},
+        {"n / 8 * 8", "n % 4 == 0", "n / 8 * 8"},
+        {"n / 4 * 4", "n % 4 == 1", "n / 4 * 4"},
+        {"n * a / 4 * 4 - n * a", "n * a % 4 == 0", "0"},
+        {"(n + a * 3) / 5 * 5", "(a * 3 + n) % 5 == 0", "a * 3 + n"},
+        {"n % 2 + a", "n % 4 == 0", "a"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fixture f = open_fixture();

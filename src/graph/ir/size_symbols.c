@@ -14,6 +14,11 @@ static void forget(const tc_graph_sizes *s, const tc_graph_size_symbol *y) {
     tc_env_set(s->likely, y->var, range);
 }
 
+/* Something was made of it. */
+static bool is_kept(const tc_graph_size_limit *l) {
+    return !l->what || l->same || l->by || l->multiple > 1 || l->relied_upon;
+}
+
 tc_graph_sizes *tc_graph_sizes_take(tc_graph *g) {
     tc_graph_sizes *s = g->sizes;
     g->sizes = NULL;
@@ -26,7 +31,7 @@ tc_graph_sizes *tc_graph_sizes_take(tc_graph *g) {
         forget(s, &s->symbols.data[i]);
     size_t kept = 0;
     for (size_t i = 0; i < s->limits.len; i++)
-        if (!s->limits.data[i].what || s->limits.data[i].same || s->limits.data[i].by || s->limits.data[i].relied_upon)
+        if (is_kept(&s->limits.data[i]))
             s->limits.data[kept++] = s->limits.data[i];
     s->limits.len = kept;
     s->wanted = (tc_graph_size_limit){0};
@@ -106,8 +111,11 @@ static void assume_most(const tc_graph_sizes *s, const tc_expr *x, int64_t most)
 }
 
 void tc_graph_sizes_assume_multiple(const tc_graph_sizes *s, const tc_expr *x, const tc_expr *by) {
+    const tc_expr *rest = tc_bin(s->ctx, TC_OP_MOD, x, by);
     assume(s, by, TC_OP_GE, tc_i64(s->ctx, 1));
-    assume(s, tc_bin(s->ctx, TC_OP_MOD, x, by), TC_OP_EQ, tc_i64(s->ctx, 0));
+    if (by->op == TC_OP_INT) /* 6 n is a multiple of 4 where n is one of 2 */
+        rest = tc_te_simplify(s->ctx, rest, s->sure);
+    assume(s, rest, TC_OP_EQ, tc_i64(s->ctx, 0));
 }
 
 /* How often the sum has y, if that is one whose sizes are only assumed. */
@@ -206,6 +214,8 @@ static void set_symbol(tc_graph_sizes *s, tc_graph_size_symbol *y, const tc_expr
         } else if (!l->what) {
             assume_most(s, l->x, l->most);
         }
+        if (l->multiple > 1)
+            tc_graph_sizes_assume_multiple(s, l->x, tc_i64(s->ctx, l->multiple));
     }
     y->is = x;
 }

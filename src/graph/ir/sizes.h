@@ -49,7 +49,7 @@ typedef struct tc_graph_sizes {
 } tc_graph_sizes;
 
 tc_graph_sizes *tc_graph_sizes_of(tc_graph *g); /* made when first asked for */
-/* Takes them from a graph that is given up, with what is known of symbols, and which sizes are the same, or divide others, and nothing else.
+/* Takes them from a graph that is given up, with what is known of symbols, which sizes are the same, or multiples, and nothing else.
  * NULL: it has none. */
 tc_graph_sizes *tc_graph_sizes_take(tc_graph *g);
 void tc_graph_sizes_free(tc_graph_sizes *s); /* NULL is fine */

@@ -179,6 +179,8 @@ bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *
         return true;
     what = tc_arena_strdup(tc_ctx_arena(s->ctx), what); /* of a body, whose graph may be given up */
     add_limit(s, &(tc_graph_size_limit){.x = x, .least = least, .most = most, .multiple = multiple, .what = what});
+    if (multiple > 1)
+        tc_graph_sizes_assume_multiple(s, x, tc_i64(s->ctx, multiple));
     return true;
 }
 

@@ -201,17 +201,23 @@ tc_status tc_graph_require_outside(tc_graph_emitter *e, const tc_graph_sizes_out
     return s;
 }
 
-tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,
-                           int64_t multiple) {
-    tc_graph_sizes_outside o;
-    TC_TRY(e->status);
-    return tc_graph_find_outside(e->c->g, x, x, &o) ? tc_graph_require_outside(e, &o, what, least, most, multiple) : TC_OK;
-}
-
 /* From now on the body relies on it as well, where it is one. */
 static void assume_here(tc_graph *g, const tc_graph_sizes_outside *o, const tc_expr *x, const tc_expr *by) {
     if (tc_graph_sizes_of(g) != o->s)
         tc_graph_sizes_assume_multiple(g->sizes, x, by);
+}
+
+tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,
+                           int64_t multiple) {
+    tc_graph *g = e->c->g;
+    tc_graph_sizes_outside o;
+    TC_TRY(e->status);
+    if (!tc_graph_find_outside(g, x, x, &o))
+        return TC_OK;
+    TC_TRY(tc_graph_require_outside(e, &o, what, least, most, multiple));
+    if (multiple > 1 && !tc_expr_any(o.x, tc_graph_sizes_is_other_variable, o.s))
+        assume_here(g, &o, x, tc_i64(tc_graph_sizes_of(g)->ctx, multiple));
+    return TC_OK;
 }
 
 tc_status tc_graph_require_multiple(tc_graph_emitter *e, const char *what, const tc_expr *x, const tc_expr *by) {

@@ -109,6 +109,22 @@ static void atom_of(simplifier *s, tc_op op, const tc_affine *r, int64_t c, tc_a
     tc_affine_term(out, tc_bin(s->c, op, tc_te_from_affine(s->c, r), tc_i64(s->c, c)), 1);
 }
 
+/* a % c is known to be 0. */
+static bool is_whole(const simplifier *s, const tc_affine *a, int64_t c) {
+    const te_fact *fact;
+    const tc_expr *x = NULL;
+    int64_t d;
+    for (int i = 0, n = te_env_facts(s->r->env, &fact); i < n; i++) {
+        if (fact[i].n != 1 || fact[i].range.lo != 0 || fact[i].range.hi != 0 ||
+            !te_divides_by_const(fact[i].term[0].atom, TC_OP_MOD, &d) || d % c)
+            continue;
+        x = x ? x : tc_te_from_affine(s->c, a);
+        if (fact[i].term[0].atom->args[0] == x)
+            return true;
+    }
+    return false;
+}
+
 /* r / c or r % c where r has no whole multiple of c left to take out. */
 static void divmod_rest(simplifier *s, const tc_affine *r, int64_t c, bool quotient, tc_affine *out) {
     int64_t g[TC_MAX_TERMS];
@@ -128,7 +144,9 @@ static void divmod_rest(simplifier *s, const tc_affine *r, int64_t c, bool quoti
         if (tc_affine_add(out, &inner, g[i]))
             return;
     }
-    atom_of(s, quotient ? TC_OP_DIV : TC_OP_MOD, r, c, out);
+    *out = (tc_affine){0};
+    if (quotient || !is_whole(s, r, c))
+        atom_of(s, quotient ? TC_OP_DIV : TC_OP_MOD, r, c, out);
 }
 
 /* out = floor(a / c) or a mod c, for c > 0. */
@@ -278,10 +296,25 @@ static bool absorb(simplifier *s, tc_affine *a, int i) {
     return false;
 }
 
+/* x / c * (m * c) is x * m where c divides x. */
+static bool recombine_whole(simplifier *s, tc_affine *a, int i) {
+    tc_term t = a->term[i];
+    tc_affine x = {0}, rest = *a;
+    int64_t c;
+    if (!te_divides_by_const(t.atom, TC_OP_DIV, &c) || t.coef % c || !tc_affine_linear(&x, t.atom->args[0], 1) ||
+        !is_whole(s, &x, c) || !tc_affine_term(&rest, t.atom, -t.coef) || !tc_affine_add(&rest, &x, t.coef / c))
+        return false;
+    *a = rest;
+    return true;
+}
+
 void te_recombine(simplifier *s, tc_affine *a) {
     bool any = false;
     for (int i = 0; i < a->n; i++)
         any |= a->term[i].atom->nargs == 2;
+    for (int i = 0; any && i < a->n; i++)
+        if (recombine_whole(s, a, i))
+            i = -1;
     if (!any || a->n < 2 || !te_exact(s->r, a))
         return;
     for (int round = 0; round < TC_MAX_TERMS; round++) {

@@ -229,6 +229,42 @@ static void test_folded_and_back(void **state) {
     free_built(&b);
 }
 
+/* [n, m] as [-1, 4], and in one row again: as many as there were, as runs check that 4 divides them. */
+static void test_fours_and_back(void **state) {
+    (void)state;
+    tc_graph_binding dims[] = {range("n", 0, 6, 1), range("m", 1, 6, 1)};
+    tc_graph_writer *w = tc_graph_writer_new("fours", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "n,m,6");
+    tc_graph_writer_output(w, "u", TC_F32, NULL);
+    tc_graph_writer_weight(w, "fours", I64(DIMS(2), -1, 4));
+    tc_graph_writer_weight(w, "open", tc_graph_tensor_view(TC_I64, &(tc_graph_shape)DIMS(1), &(int64_t){-1}));
+    tc_graph_writer_weight(w, "column", F32(DIMS(4), 0, 1, 2, 3));
+    tc_graph_writer_node(w, "Reshape", "fold", "x,fours", "z");
+    tc_graph_writer_node(w, "Add", "", "z,column", "s");
+    tc_graph_writer_node(w, "Reshape", "back", "s,open", "t");
+    tc_graph_writer_node(w, "Reshape", "flat", "x,open", "f");
+    tc_graph_writer_node(w, "Mul", "", "t,f", "u");
+    tc_graph *g = import_ok(w, dims, TC_LEN(dims));
+    assert_int_equal(g->sizes->limits.len, 1); /* and not that both factors are as long */
+    assert_int_equal(g->outputs.data[0].value->shape.d[0], 216);
+    built b = build(g);
+    for (int64_t n = 0; n <= 6; n++)
+        for (int64_t m = 1; m <= 6; m++) {
+            tc_graph_tensor in = counted((tc_graph_shape)DIMS(n, m, 6)), out;
+            if (n * m % 2 != 0) {
+                assert_fails(TC_BAD_INPUT, tc_graph_model_run(b.m, &in, &out, err), "node 'fold' (Reshape)",
+                             "must be a multiple of 4");
+                continue;
+            }
+            assert_ok(tc_graph_model_run(b.m, &in, &out, err));
+            assert_int_equal(out.shape.d[0], n * m * 6);
+            for (int64_t i = 0; i < out.shape.d[0]; i++)
+                assert_true(((float *)out.data)[i] == (float)(i * (i + i % 4)));
+            tc_graph_tensor_free(&out);
+        }
+    free_built(&b);
+}
+
 /* Zeros that the model joins to a row are elements: times infinity they are no number. */
 static void test_joined_zeros(void **state) {
     (void)state;
@@ -576,6 +612,7 @@ int main(void) {
         cmocka_unit_test(test_names_with_commas),
         cmocka_unit_test(test_varying_divisor),
         cmocka_unit_test(test_folded_and_back),
+        cmocka_unit_test(test_fours_and_back),
         cmocka_unit_test(test_joined_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
