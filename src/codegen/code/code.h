@@ -58,7 +58,7 @@ TC_NODISCARD tc_status tc_cg_emit_text(const tc_target *t, const tc_func *const 
 
 typedef struct tc_cg_module tc_cg_module;
 
-/* Loads object bytes (this machine's format). The bytes are copied. */
+/* Loads object bytes (this machine's format) by codegen/load, and by LLVM what that has no tables for. The bytes are copied. */
 TC_NODISCARD tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error *err);
 /* Address of an exported symbol, TC_BAD_INPUT when there is none. Valid until the module is freed. */
 TC_NODISCARD tc_status tc_cg_lookup(tc_cg_module *m, const char *name, tc_kernel **out, tc_error *err);

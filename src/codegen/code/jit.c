@@ -1,12 +1,14 @@
-/* Loading object code into this process: ORC's LLJIT. */
+/* Loading object code into this process: by the loader of our own (codegen/load), and by LLVM's, ORC's LLJIT, what that has no tables for. */
 #include <llvm-c/Error.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
 
 #include "codegen/code/code_int.h"
+#include "codegen/load/load.h"
 #include "codegen/perf/perf.h"
 
 struct tc_cg_module {
+    tc_load_image *image; /* or: */
     LLVMOrcLLJITRef jit;
 };
 
@@ -42,15 +44,25 @@ static void tell_profilers(tc_cg_module *m, const void *obj, size_t size) {
     tc_cg_perf_free(&f);
 }
 
-tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error *err) {
+static tc_status load_by_llvm(tc_cg_module *m, const void *obj, size_t size, tc_error *err) {
     tc_cg_llvm_init();
-    LLVMOrcLLJITRef jit;
-    LLVMErrorRef e = LLVMOrcCreateLLJIT(&jit, NULL);
+    LLVMErrorRef e = LLVMOrcCreateLLJIT(&m->jit, NULL);
     if (e)
         return orc_error(e, TC_ENV, err, "starting LLVM's JIT");
+    return add(m->jit, obj, size, err);
+}
+
+tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error *err) {
+    tc_error why = {0};
     tc_cg_module *m = tc_xcalloc(1, sizeof *m);
-    m->jit = jit;
-    tc_status s = add(jit, obj, size, err);
+    tc_status s = tc_load_object(obj, size, &m->image, &why);
+    if (s != TC_OK && tc_error_unsupported(&why)) {
+        s = load_by_llvm(m, obj, size, err);
+        if (s != TC_OK)
+            tc_error_prefix(err, "%s; ", why.msg);
+    } else if (s != TC_OK) {
+        tc_fail(err, s, "loading object code: %s", why.msg);
+    }
     if (s != TC_OK) {
         tc_cg_module_free(m);
         return s;
@@ -60,7 +72,7 @@ tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error 
     return TC_OK;
 }
 
-tc_status tc_cg_lookup(tc_cg_module *m, const char *name, tc_kernel **out, tc_error *err) {
+static tc_status look_up_by_llvm(tc_cg_module *m, const char *name, tc_kernel **out, tc_error *err) {
     LLVMOrcExecutorAddress at = 0;
     LLVMErrorRef e = LLVMOrcLLJITLookup(m->jit, &at, name);
     if (e)
@@ -69,10 +81,21 @@ tc_status tc_cg_lookup(tc_cg_module *m, const char *name, tc_kernel **out, tc_er
     return TC_OK;
 }
 
+tc_status tc_cg_lookup(tc_cg_module *m, const char *name, tc_kernel **out, tc_error *err) {
+    if (m->jit)
+        return look_up_by_llvm(m, name, out, err);
+    void *at = tc_load_find(m->image, name);
+    if (!at)
+        return tc_fail(err, TC_BAD_INPUT, "the object defines no '%.200s'", name);
+    *out = (tc_kernel *)(uintptr_t)at;
+    return TC_OK;
+}
+
 void tc_cg_module_free(tc_cg_module *m) {
     if (!m)
         return;
-    LLVMErrorRef e = LLVMOrcDisposeLLJIT(m->jit);
+    tc_load_free(m->image);
+    LLVMErrorRef e = m->jit ? LLVMOrcDisposeLLJIT(m->jit) : NULL;
     if (e)
         LLVMConsumeError(e);
     free(m);

@@ -1,4 +1,5 @@
-/* Damage inside of containers: members of archives, frames of the worker protocol, the note of an ELF file. */
+/* Damage inside of containers: members of archives, frames of the worker protocol, the note of an ELF file, fields of an
+ * object. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,4 +184,20 @@ void fuzz_damage_library(tc_rng *r, const char *data, size_t size, tc_strbuf *ou
     fuzz_damage_text(r, text, strnlen(text, size - (size_t)(text - data)), &damaged);
     put_elf(tc_sb_str(&damaged), damaged.len, out);
     tc_strbuf_free(&damaged);
+}
+
+/* ---- objects ---- */
+
+/* Everything in an object but its content consists of numbers of 2, 4 or 8 bytes at multiples of that. */
+void fuzz_damage_object(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
+    if (size < 8 || tc_rng_below(r, 3) == 0) {
+        fuzz_damage_bytes(r, data, size, out);
+        return;
+    }
+    tc_sb_addn(out, data, size);
+    for (int64_t n = tc_rng_below(r, 3); n >= 0; n--) {
+        size_t bytes = (size_t)2 << tc_rng_below(r, 3);
+        int64_t number = tc_rng_below(r, 2) ? fuzz_number(r) : tc_rng_below(r, (int64_t)size + 64);
+        memcpy(out->data + (size_t)tc_rng_below(r, (int64_t)(size / bytes)) * bytes, &number, bytes);
+    }
 }
