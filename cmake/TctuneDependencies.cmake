@@ -34,13 +34,25 @@ function(tctune_find_vendor name header library package)
 endfunction()
 
 # LLVM 19 by path rather than by its CMake package: that one insists on development files of libraries we never touch.
-# Only the shared library is linked.
+# Nothing is linked with the shared library, which is opened by its name when it is first needed (src/codegen/llvm).
 set(TCTUNE_LLVM_ROOT /usr/lib/llvm-19 CACHE PATH "Root of an LLVM 19 installation")
 tctune_find_vendor(llvm llvm-c/Core.h LLVM-19 llvm-19-dev INCLUDE_HINTS ${TCTUNE_LLVM_ROOT}/include
                    LIB_HINTS ${TCTUNE_LLVM_ROOT}/lib)
 file(STRINGS ${TCTUNE_LLVM_INCLUDE}/llvm/Config/llvm-config.h llvm_major REGEX "define LLVM_VERSION_MAJOR 19$")
 if(NOT llvm_major)
     message(FATAL_ERROR "LLVM 19 is needed, but ${TCTUNE_LLVM_INCLUDE} is another version; set TCTUNE_LLVM_ROOT")
+endif()
+
+set_property(TARGET tctune_vendor_llvm PROPERTY INTERFACE_LINK_LIBRARIES)
+execute_process(COMMAND ${CMAKE_READELF} -d ${TCTUNE_LLVM_LIBRARY} OUTPUT_VARIABLE llvm_dynamic ERROR_QUIET)
+if(NOT llvm_dynamic MATCHES "\\(SONAME\\)[^[]*\\[([^]]+)\\]")
+    message(FATAL_ERROR "${CMAKE_READELF} finds no name (SONAME) in ${TCTUNE_LLVM_LIBRARY}; set TCTUNE_LLVM_LIBRARY to LLVM's shared library")
+endif()
+set(TCTUNE_LLVM_SONAME ${CMAKE_MATCH_1})
+# An LLVM of one's own, which the loader does not find by that name, is opened where it is.
+set(TCTUNE_LLVM_FILE ${TCTUNE_LLVM_SONAME})
+if(NOT CMAKE_CROSSCOMPILING AND NOT EXISTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/${TCTUNE_LLVM_SONAME})
+    set(TCTUNE_LLVM_FILE ${TCTUNE_LLVM_LIBRARY})
 endif()
 
 tctune_find_vendor(xgboost xgboost/c_api.h xgboost libxgboost-dev)

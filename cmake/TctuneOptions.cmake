@@ -49,7 +49,7 @@ if(TCTUNE_SANITIZE)
     endif()
 endif()
 
-# There are a hundred test programs in each build, and each is linked with LLVM, whose symbols take ld 2 s to read.
+# There are a hundred test programs in each build, and each is linked with XGBoost and OpenMP.
 if(TCTUNE_FAST_LINK)
     include(CheckLinkerFlag)
     foreach(linker mold gold)

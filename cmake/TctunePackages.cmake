@@ -49,7 +49,8 @@ set(same "(= ${TCTUNE_PACKAGE_VERSION})")
 # Its dependencies come from dpkg-shlibdeps by debian-project.cmake: CPack would add scripts that call ldconfig, which is dpkg's to do.
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtctune0)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "gcc | c-compiler, libc6-dev | libc-dev")
+# LLVM is opened when something is compiled; a board that only measures has none.
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "libllvm19, gcc | c-compiler, libc6-dev | libc-dev")
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "auto-scheduler for tensor programs - shared library
 tctune makes tensor programs fast on the CPU they run on. It takes ONNX
 networks, or single kernels written as tensor expressions, searches for fast

@@ -25,7 +25,7 @@ endfunction()
 
 # tctune_library(<folder> SOURCES a.c ... [DEPS support te llvm ...] [INCLUDES dir ...] [DEFINES X=1 ...])
 # makes the static library of a folder of src/ (or of a room in one: graph/ir). DEPS are folders of lower floors, or vendors
-# (llvm xgboost sqlite3 b2 jansson protobuf_c zip seccomp nats openmp).
+# (llvm, of which there are only the headers, xgboost sqlite3 b2 jansson protobuf_c zip seccomp nats openmp).
 function(tctune_library folder)
     cmake_parse_arguments(arg "" "" "SOURCES;DEPS;INCLUDES;DEFINES" ${ARGN})
     if(arg_UNPARSED_ARGUMENTS)

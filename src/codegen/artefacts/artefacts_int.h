@@ -7,8 +7,8 @@
 
 /* ---- unit.c ---- */
 
-/* Begins a module of its own, called `name`. */
-void tc_cg_open_unit(tc_cg *g, const tc_target *t, const char *name, tc_error *err);
+/* Begins a module of its own, called `name`. TC_ENV: there is no LLVM. */
+TC_NODISCARD tc_status tc_cg_open_unit(tc_cg *g, const tc_target *t, const char *name, tc_error *err);
 /* Compiles what was built, unless that failed, and releases the module. *stack: bytes that its functions take. */
 TC_NODISCARD tc_status tc_cg_close_unit(tc_cg *g, void **obj, size_t *size, int64_t *stack);
 /* The address `bytes` bytes behind base. */

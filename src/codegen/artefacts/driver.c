@@ -138,7 +138,7 @@ tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **ob
         TC_TRY(check_step(d, i, err));
         most = TC_MAX(most, d->steps[i].nargs);
     }
-    tc_cg_open_unit(g, t, d->name, err);
+    TC_TRY(tc_cg_open_unit(g, t, d->name, err));
     LLVMTypeRef params[] = {g->ptr, g->ptr, g->ptr, g->ptr, g->ptr, g->ptr};
     tc_cg_begin_function(g, d->name, g->i32, params, TC_LEN(params), true);
     steps(g, d, LLVMBuildAlloca(g->b, LLVMArrayType2(g->ptr, (uint64_t)most), "args"));

@@ -452,7 +452,7 @@ static void sizes(entry *x) {
 
 tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, int64_t *stack, tc_error *err) {
     tc_cg unit, *g = &unit;
-    tc_cg_open_unit(g, t, e->name, err);
+    TC_TRY(tc_cg_open_unit(g, t, e->name, err));
     entry x = {.g = g, .e = e};
     sizes(&x);
     build_new(&x);

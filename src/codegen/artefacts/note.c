@@ -144,7 +144,7 @@ tc_status tc_cg_emit_metadata(const tc_target *t, const char *symbol, const char
     uint32_t bytes = (uint32_t)strlen(text) + 1, pad = (4 - bytes % 4) % 4;
     int64_t stack;
     tc_cg unit, *g = &unit;
-    tc_cg_open_unit(g, t, symbol, err);
+    TC_TRY(tc_cg_open_unit(g, t, symbol, err));
     tc_val parts[] = {LLVMConstInt(g->i32, sizeof TC_CG_NOTE_OWNER, 0),
                       LLVMConstInt(g->i32, bytes, 0),
                       LLVMConstInt(g->i32, TC_CG_NOTE_TYPE, 0),

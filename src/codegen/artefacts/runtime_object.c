@@ -98,7 +98,7 @@ static void build_fork(tc_cg *g) {
 
 tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, size_t *size, int64_t *stack, tc_error *err) {
     tc_cg unit, *g = &unit;
-    tc_cg_open_unit(g, t, name, err);
+    TC_TRY(tc_cg_open_unit(g, t, name, err));
     build_fork(g);
     tc_val team = team_function(g);
     LLVMTypeRef gomp_params[] = {g->ptr, g->ptr, g->i32, g->i32}, gomp = LLVMFunctionType(g->nothing, gomp_params, 4, 0);

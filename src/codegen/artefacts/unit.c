@@ -1,9 +1,11 @@
 /* Modules that are not kernels: opened, filled with functions, compiled, released. */
 #include "codegen/artefacts/artefacts_int.h"
 
-void tc_cg_open_unit(tc_cg *g, const tc_target *t, const char *name, tc_error *err) {
+tc_status tc_cg_open_unit(tc_cg *g, const tc_target *t, const char *name, tc_error *err) {
+    TC_TRY(tc_cg_llvm_init(err));
     LLVMContextRef ctx = LLVMContextCreate();
     tc_cg_init(g, t, ctx, LLVMModuleCreateWithNameInContext(name, ctx), name, err);
+    return TC_OK;
 }
 
 tc_status tc_cg_close_unit(tc_cg *g, void **obj, size_t *size, int64_t *stack) {

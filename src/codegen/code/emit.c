@@ -214,16 +214,18 @@ static void close_job(job *j) {
         LLVMDisposeModule(j->mod);
     if (j->tm)
         LLVMDisposeTargetMachine(j->tm);
-    LLVMContextDispose(j->ctx);
+    if (j->ctx)
+        LLVMContextDispose(j->ctx);
     end_llvm(j->needs);
 }
 
 /* Builds the module, without optimising. On failure everything is released. */
 static tc_status open_job(job *j, const tc_target *t, const tc_func *const *funcs, const char *const *names, int n,
                           const tc_cg_options *opts, tc_error *err) {
-    *j = (job){.t = t, .opts = opts, .ctx = LLVMContextCreate()};
+    *j = (job){.t = t, .opts = opts};
     tc_status s = tc_cg_machine(t, opts && opts->fast, &j->tm, err);
     if (s == TC_OK) {
+        j->ctx = LLVMContextCreate();
         j->mod = LLVMModuleCreateWithNameInContext("tctune", j->ctx);
         prepare(j->mod, t, j->tm);
         s = fill(t, j->ctx, j->mod, funcs, names, n, opts ? opts->text : NULL, err);

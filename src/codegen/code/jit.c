@@ -45,7 +45,7 @@ static void tell_profilers(tc_cg_module *m, const void *obj, size_t size) {
 }
 
 static tc_status load_by_llvm(tc_cg_module *m, const void *obj, size_t size, tc_error *err) {
-    tc_cg_llvm_init();
+    TC_TRY(tc_cg_llvm_init(err));
     LLVMErrorRef e = LLVMOrcCreateLLJIT(&m->jit, NULL);
     if (e)
         return orc_error(e, TC_ENV, err, "starting LLVM's JIT");

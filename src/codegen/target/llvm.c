@@ -6,6 +6,7 @@
 #include <llvm/Config/llvm-config.h>
 #include <pthread.h>
 
+#include "codegen/llvm/on_demand.h"
 #include "support/system/memory.h"
 
 static void init_all(void) {
@@ -16,9 +17,11 @@ static void init_all(void) {
     LLVMInitializeAllAsmParsers();
 }
 
-void tc_cg_llvm_init(void) {
+tc_status tc_cg_llvm_init(tc_error *err) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    TC_TRY(tc_llvm_load(err));
     pthread_once(&once, init_all);
+    return TC_OK;
 }
 
 /* What LLVM will need at most is asked for and given back before it begins. Measured on the kernels of ResNet-50 and BERT-base and on
@@ -42,7 +45,7 @@ char *tc_cg_own_text(char *llvm) {
 
 tc_status tc_cg_machine(const tc_target *t, bool fast, LLVMTargetMachineRef *out, tc_error *err) {
     TC_TRY(tc_cg_llvm_fits(0, err));
-    tc_cg_llvm_init();
+    TC_TRY(tc_cg_llvm_init(err));
     LLVMTargetRef target;
     char *msg = NULL;
     if (LLVMGetTargetFromTriple(t->triple, &target, &msg)) {

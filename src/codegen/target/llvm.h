@@ -6,7 +6,8 @@
 
 #include "codegen/target/target.h"
 
-void tc_cg_llvm_init(void); /* every target LLVM was built with; once */
+/* Opens LLVM's library, which must be done before any function of it is called, with every target that it was built with; once. */
+TC_NODISCARD tc_status tc_cg_llvm_init(tc_error *err);
 /* LLVM ends the process when it is refused memory: whether there is enough for what it makes once in a process, and `bytes` more. */
 TC_NODISCARD tc_status tc_cg_llvm_fits(uint64_t bytes, tc_error *err);
 /* A text of LLVM's as our own, malloc'ed; "" where LLVM had no memory for it, which tc_ran_out says then. */

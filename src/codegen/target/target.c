@@ -331,7 +331,7 @@ static tc_status finish(const char *text, const request *q, bool host, tc_target
 }
 
 tc_status tc_target_parse(const char *text, tc_target **out, tc_error *err) {
-    tc_cg_llvm_init();
+    TC_TRY(tc_cg_llvm_init(err));
     request q = {0};
     bool host = false;
     TC_TRY(resolve(text, &q, &host, err));
