@@ -65,7 +65,8 @@ static tc_status open_processes(const tc_meas *m, void **state, tc_error *err) {
     x->machine = machine;
     snprintf(x->threads_env, sizeof x->threads_env, "OMP_NUM_THREADS=%d", m->o.threads);
     x->runner_env[0] = x->threads_env;
-    x->runner_env[1] = m->o.counters ? TC_MEAS_WORKER_COUNTERS "=1" : NULL;
+    x->runner_env[1] = TC_MEAS_WORKER_RUNS "=1";
+    x->runner_env[2] = m->o.counters ? TC_MEAS_WORKER_COUNTERS "=1" : NULL;
     x->builder_env[0] = "OMP_NUM_THREADS=1"; /* there is a builder per core already */
     x->folder = tc_user_folder();
     x->beside = m->o.beside ? TC_MAX(m->o.beside, 0) : TC_MEAS_BESIDE_UNKNOWN;

@@ -26,7 +26,7 @@ typedef struct tc_meas_processes_state {
     const tc_meas *m;
     tc_machine machine; /* of the target */
     char threads_env[32];
-    const char *runner_env[3], *builder_env[2];
+    const char *runner_env[4], *builder_env[2];
     char *folder; /* of compiled objects, which builders may use; NULL: none */
     int nbuilder;
     tc_meas_proc *process; /* the builders, and the runner last */

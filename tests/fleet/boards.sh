@@ -1,4 +1,5 @@
-# A board that does not compile, and builders for it, on a server of the test's own. TCTUNE: the command; NATS_SERVER: the server's program.
+# A board that does not compile, and builders for it, on a server of the test's own. TCTUNE: the command; NATS_SERVER: the server's program;
+# LLVM_SONAME: what LLVM's library is opened by.
 set -eu
 # shellcheck source=tests/fleet/scene.sh
 . "$(dirname "$0")/scene.sh"
@@ -77,6 +78,14 @@ run 0 "$TCTUNE" fleet status --nats "$url" --json
 says out '"role": "build"'
 says out '"builders": 1'
 
+# What runs kernels opens no compiler, also where there is one.
+board=${workers%% *}
+runners=$(cat "/proc/$board/task/$board/children")
+[ -n "$runners" ] || fail "the board has no process that runs kernels"
+for process in $runners; do
+    ! grep -q libLLVM "/proc/$process/maps" || fail "a process that runs kernels has loaded LLVM"
+done
+
 # ---- orders are for builders, too: where the last one leaves, the board waits again ----
 run 0 "$TCTUNE" fleet drain smith --nats "$url"
 wait "$smith" || fail "a drained builder's exit status is not 0"
@@ -86,4 +95,34 @@ until "$TCTUNE" fleet status --nats "$url" | grep -q "^board .* waiting"; do
     tries=$((tries + 1))
     [ "$tries" -lt 100 ] || fail "the board does not come to wait again"
     sleep 0.1
+done
+
+# ---- a board that cannot even open LLVM's library: the loader looks first in a folder where something else has its name ----
+mkdir none
+: >"none/$LLVM_SONAME"
+bare() { LD_LIBRARY_PATH="$work/none${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$@"; }
+run 1 bare "$TCTUNE" measure --te gemm.te --sched y.sched --threads 1 --db none.db
+says err "compiling needs LLVM's library"
+says err "$LLVM_SONAME"
+[ "$(bare "$TCTUNE" worker --print-key --threads 1)" = "$key" ] || fail "without LLVM a machine has another key"
+stop "${workers%% *}" # the builder has left
+workers=
+LD_LIBRARY_PATH="$work/none${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+    "$TCTUNE" worker --nats "$url" --name bare --role measure --threads 1 --lease 2 >bare.log 2>&1 &
+bare=$!
+workers=$bare
+until_it_says bare.log "this worker takes no jobs: no builder for key $key"
+builder mason
+workers="$workers $!"
+until_it_says bare.log "there is somebody who builds for this worker"
+measure 0 y.sched bare.db
+says out "verified"
+[ "$(same both.db)" = "$(same bare.db)" ] || fail "a board without LLVM has another record than a worker that does all"
+measure 1 bad.sched none.db
+cmp -s err bad.both || fail "a failure to build says something else without LLVM"
+run 0 "$TCTUNE" tune --te gemm.te --trials 4 --batch 4 --threads 1 --start-from none --db bare-tuned.db --fleet "$url"
+"$TCTUNE" db export --db bare-tuned.db --out records.json >/dev/null
+[ "$(grep -c '"host":"bare@' records.json)" -eq 4 ] || fail "records do not name the board without LLVM"
+for process in $bare $(cat "/proc/$bare/task/$bare/children"); do
+    ! grep -q libLLVM "/proc/$process/maps" || fail "a process of the board without LLVM has it"
 done

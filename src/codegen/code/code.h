@@ -41,6 +41,9 @@ typedef enum tc_cg_stage {
     TC_CG_ASM     /* assembly */
 } tc_cg_stage;
 
+/* Opens the compiler's library, which a process that closes its sandbox could not do later. TC_ENV: it is not there. */
+TC_NODISCARD tc_status tc_cg_prepare(tc_error *err);
+
 /* Bytes of the workspace that a kernel of f needs with `nthreads` threads. */
 int64_t tc_cg_workspace_bytes(const tc_func *f, int nthreads);
 

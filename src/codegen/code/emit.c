@@ -172,6 +172,10 @@ tc_status tc_cg_object_of(const tc_target *t, LLVMModuleRef mod, void **obj, siz
     return s;
 }
 
+tc_status tc_cg_prepare(tc_error *err) {
+    return tc_cg_llvm_init(err);
+}
+
 /* ---- functions to modules ---- */
 
 static bool verifies(const tc_cg_options *o) {

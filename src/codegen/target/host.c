@@ -1,5 +1,5 @@
-/* What the system and LLVM tell of this machine, asked once in the life of a process: what does not change need not be read again, and
- * a process that has closed its sandbox could not read it. */
+/* What the system and the processor tell of this machine, and LLVM where they do not, asked once in the life of a process: what does not
+ * change need not be read again, and a process that has closed its sandbox could not read it. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,43 +45,64 @@ static int64_t cache_bytes(int name, int level) {
     return v > 0 ? v : sysconf(name);
 }
 
-/* LLVM asks /proc/cpuinfo, which has not all features that our code uses, and under an emulator none of its processor's: the kernel, or the
- * emulator in its place, tells each process. */
-#ifdef __aarch64__
-static char *features_of_host(void) {
+/* ---- what it can do ---- */
+
+#if defined(__x86_64__)
+static const tc_cg_isa_id ISA = TC_CG_X86;
+
+static void own_features(tc_strbuf *b) {
+    tc_cg_cpuid_features(b);
+}
+#elif defined(__aarch64__)
+static const tc_cg_isa_id ISA = TC_CG_ARM;
+
+/* The kernel, or an emulator in its place, tells each process: by bits of AT_HWCAP, and from 64 on of AT_HWCAP2. */
+static void own_features(tc_strbuf *b) {
     static const struct {
-        unsigned long word;
-        int bit;
-        const char *text;
-    } TOLD[] = {{AT_HWCAP, 20, ",+dotprod"},
-                {AT_HWCAP, 22, ",+sve"},
-                {AT_HWCAP2, 1, ",+sve2"},
-                {AT_HWCAP2, 13, ",+i8mm"},
-                {AT_HWCAP2, 14, ",+bf16"}};
-    tc_strbuf b = {0};
-    char *known = tc_cg_own_text(LLVMGetHostCPUFeatures());
-    tc_sb_add(&b, known);
-    free(known);
-    for (size_t i = 0; i < TC_LEN(TOLD); i++)
-        if (getauxval(TOLD[i].word) >> TOLD[i].bit & 1)
-            tc_sb_add(&b, TOLD[i].text);
-    char *all = tc_xstrdup(tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return all;
+        const char *name;
+        int bits[4]; /* all of them; -1: no more */
+    } TOLD[] = {{"fp-armv8", {0, -1}},    {"neon", {1, -1}},       {"aes", {3, 4, -1}},        {"sha2", {5, 6, -1}},
+                {"crc", {7, -1}},         {"lse", {8, -1}},        {"fullfp16", {9, 10, -1}},  {"rdm", {12, -1}},
+                {"jsconv", {13, -1}},     {"complxnum", {14, -1}}, {"rcpc", {15, -1}},         {"sha3", {17, 21, -1}},
+                {"sm4", {18, 19, -1}},    {"dotprod", {20, -1}},   {"sve", {22, -1}},          {"fp16fml", {23, -1}},
+                {"crypto", {3, 4, 5, 6}}, {"sve2", {65, -1}},      {"sve2-aes", {66, 67, -1}}, {"sve2-bitperm", {68, -1}},
+                {"sve2-sha3", {69, -1}},  {"sve2-sm4", {70, -1}},  {"f32mm", {74, -1}},        {"f64mm", {75, -1}},
+                {"i8mm", {77, -1}},       {"bf16", {78, -1}}};
+    for (size_t i = 0; i < TC_LEN(TOLD); i++) {
+        bool all = true;
+        for (size_t k = 0; k < TC_LEN(TOLD[i].bits) && TOLD[i].bits[k] >= 0; k++)
+            all = all && getauxval(TOLD[i].bits[k] < 64 ? AT_HWCAP : AT_HWCAP2) >> (TOLD[i].bits[k] % 64) & 1;
+        if (all)
+            tc_sb_printf(b, "%s+%s", b->len ? "," : "", TOLD[i].name);
+    }
 }
 #else
-static char *features_of_host(void) {
-    return tc_cg_own_text(LLVMGetHostCPUFeatures());
+static const tc_cg_isa_id ISA = TC_CG_RISCV;
+
+/* Only LLVM knows. */
+static void own_features(tc_strbuf *b) {
+    if (tc_cg_llvm_init(NULL) != TC_OK)
+        return;
+    char *known = tc_cg_own_text(LLVMGetHostCPUFeatures());
+    tc_sb_add(b, known);
+    free(known);
 }
 #endif
+
+static char *taken(tc_strbuf *b) {
+    char *text = tc_xstrdup(tc_sb_str(b));
+    tc_strbuf_free(b);
+    return text;
+}
 
 static tc_cg_host host;
 
 static void ask(void) {
+    tc_strbuf features = {0};
+    own_features(&features);
     host = (tc_cg_host){
-        .triple = tc_cg_own_text(LLVMGetDefaultTargetTriple()),
-        .cpu = tc_cg_own_text(LLVMGetHostCPUName()),
-        .features = features_of_host(),
+        .triple = tc_cg_isa_row(ISA)->triple,
+        .features = taken(&features),
         .l1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 1),
         .l2 = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 2),
         .l3 = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 3),
@@ -95,12 +116,59 @@ const tc_cg_host *tc_cg_this_host(void) {
     static bool known;
     pthread_mutex_lock(&lock);
     if (!known) {
-        free(host.triple);
-        free(host.cpu);
         free(host.features);
         ask();
         known = !tc_ran_out();
     }
     pthread_mutex_unlock(&lock);
     return &host;
+}
+
+/* ---- what it is called ---- */
+
+typedef struct named {
+    char *cpu, *features;
+} named;
+static named by_llvm;
+
+/* LLVM asks /proc/cpuinfo, which has not all features that our code uses, and under an emulator none of its processor's. */
+static tc_status ask_llvm(named *n, tc_error *err) {
+    tc_strbuf b = {0};
+    tc_status s = tc_cg_llvm_init(err);
+    if (s != TC_OK) {
+        tc_error_prefix(err,
+                        "what processor this machine has is not known without LLVM, so its target must be named (--target): ");
+        return s;
+    }
+    char *known = tc_cg_own_text(LLVMGetHostCPUFeatures());
+    tc_sb_add(&b, known);
+    free(known);
+    if (ISA == TC_CG_ARM && *tc_cg_this_host()->features)
+        tc_sb_printf(&b, "%s%s", b.len ? "," : "", tc_cg_this_host()->features);
+    *n = (named){tc_cg_own_text(LLVMGetHostCPUName()), taken(&b)};
+    return TC_OK;
+}
+
+static tc_status name_by_llvm(const char **cpu, const char **features, tc_error *err) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool known;
+    tc_status s = TC_OK;
+    pthread_mutex_lock(&lock);
+    if (!known) {
+        free(by_llvm.cpu);
+        free(by_llvm.features);
+        by_llvm = (named){0};
+        s = ask_llvm(&by_llvm, err);
+        known = s == TC_OK && !tc_ran_out();
+    }
+    *cpu = by_llvm.cpu;
+    *features = by_llvm.features;
+    pthread_mutex_unlock(&lock);
+    return s;
+}
+
+tc_status tc_cg_name_host(const char **cpu, const char **features, tc_error *err) {
+    *cpu = tc_cg_cpuid_name();
+    *features = tc_cg_this_host()->features;
+    return *cpu ? TC_OK : name_by_llvm(cpu, features, err);
 }

@@ -131,11 +131,11 @@ static bool works_here(const feature *f) {
 }
 
 /* Of the host's many features, those in a set of any CPU we know: the others do not change our code. */
-static void add_host_features(features *f, const tc_cg_isa *isa) {
+static void add_host_features(features *f, const tc_cg_isa *isa, const char *told) {
     features host = {0}, known = {0};
     int n;
     const tc_cg_cpu *cpus = tc_cg_cpus(&n);
-    add_features(&host, tc_cg_this_host()->features, false);
+    add_features(&host, told, false);
     for (int i = 0; i < n; i++)
         if (isa && cpus[i].isa == isa->id)
             add_features(&known, cpus[i].features, true);
@@ -155,6 +155,7 @@ static void add_host_features(features *f, const tc_cg_isa *isa) {
 typedef struct request {
     char triple[128], cpu[64], attr[2048];
     long vector_bytes, cores;
+    const char *features; /* of this machine, where the CPU is its; or NULL */
 } request;
 
 static bool option(const char *word, const char *name, char *out, size_t size) {
@@ -190,20 +191,19 @@ static tc_status read_options(const char *text, request *q, tc_error *err) {
     return q->cores < 0 || q->cores > 4096 ? unknown(err, text, "-cores must be between 1 and 4096") : TC_OK;
 }
 
-static void host_names(request *q) {
-    const tc_cg_host *h = tc_cg_this_host();
-    snprintf(q->triple, sizeof q->triple, "%s", h->triple);
-    snprintf(q->cpu, sizeof q->cpu, "%s", h->cpu);
+static tc_status host_names(request *q, tc_error *err) {
+    const char *cpu;
+    TC_TRY(tc_cg_name_host(&cpu, &q->features, err));
+    snprintf(q->triple, sizeof q->triple, "%s", tc_cg_this_host()->triple);
+    snprintf(q->cpu, sizeof q->cpu, "%s", cpu);
+    return TC_OK;
 }
 
-/* Completes the request: which triple and CPU are meant. *host: the CPU is this machine's. */
-static tc_status resolve(const char *text, request *q, bool *host, tc_error *err) {
+/* Completes the request: which triple and CPU are meant. */
+static tc_status resolve(const char *text, request *q, tc_error *err) {
     bool llvm = !strncmp(text, "llvm", 4) && (!text[4] || isspace((unsigned char)text[4]));
-    *host = !strcmp(text, "native");
-    if (*host) {
-        host_names(q);
-        return TC_OK;
-    }
+    if (!strcmp(text, "native"))
+        return host_names(q, err);
     if (!llvm) {
         const tc_cg_cpu *c = strlen(text) < sizeof q->cpu ? find_cpu(text) : NULL;
         if (!c)
@@ -213,10 +213,8 @@ static tc_status resolve(const char *text, request *q, bool *host, tc_error *err
         return TC_OK;
     }
     TC_TRY(read_options(text, q, err));
-    if (!strcmp(q->cpu, "native") && !*q->triple) {
-        *host = true;
-        host_names(q);
-    }
+    if (!strcmp(q->cpu, "native") && !*q->triple)
+        return host_names(q, err);
     const tc_cg_cpu *c = find_cpu(q->cpu);
     if (!*q->triple && c)
         snprintf(q->triple, sizeof q->triple, "%s", tc_cg_isa_row(c->isa)->triple);
@@ -225,17 +223,36 @@ static tc_status resolve(const char *text, request *q, bool *host, tc_error *err
     return TC_OK;
 }
 
-/* "aarch64" -> "aarch64-unknown-linux-gnu"; the rest as LLVM writes it. */
-static char *full_triple(const char *t) {
+/* Whether the triple is one of those on which everybody agrees, LLVM, too: one of our instruction sets, for Linux with glibc or musl, with
+ * all of its parts. */
+static bool is_plain(const char *triple) {
+    static const char *const ENDS[] = {"-pc-linux-gnu", "-pc-linux-musl", "-unknown-linux-gnu", "-unknown-linux-musl"};
+    const tc_cg_isa *isa = tc_cg_isa_of(triple);
+    const size_t n = isa ? strlen(isa->spelling[0]) : 0;
+    if (!isa || strncmp(triple, isa->spelling[0], n) != 0)
+        return false;
+    for (size_t i = 0; i < TC_LEN(ENDS); i++)
+        if (!strcmp(triple + n, ENDS[i]))
+            return true;
+    return false;
+}
+
+/* "aarch64" -> "aarch64-unknown-linux-gnu"; the rest as LLVM writes it, which plain ones are. */
+static tc_status full_triple(const char *t, char **out, tc_error *err) {
     const tc_cg_isa *isa = tc_cg_isa_of(t);
-    if (!strchr(t, '-') && isa)
-        return tc_xstrdup(isa->triple);
-    return tc_cg_own_text(LLVMNormalizeTargetTriple(t));
+    if ((!strchr(t, '-') && isa) || is_plain(t)) {
+        *out = tc_xstrdup(is_plain(t) ? t : isa->triple);
+        return TC_OK;
+    }
+    TC_TRY(tc_cg_llvm_init(err));
+    *out = tc_cg_own_text(LLVMNormalizeTargetTriple(t));
+    return TC_OK;
 }
 
 static tc_status check_triple(const char *text, const char *triple, tc_error *err) {
     LLVMTargetRef target;
     char *msg = NULL;
+    TC_TRY(tc_cg_llvm_init(err));
     if (!LLVMGetTargetFromTriple(triple, &target, &msg))
         return LLVMTargetHasAsmBackend(target) ? TC_OK : unknown(err, text, "this LLVM makes no object code for that triple");
     tc_status s = unknown(err, text, "LLVM does not know that triple");
@@ -279,6 +296,11 @@ static tc_status check_width(const char *text, const tc_target *t, int bytes, tc
     return unknown(err, text, why);
 }
 
+void tc_target_ask_machine(void) {
+    if (strstr(tc_cg_this_host()->features, "+amx-tile"))
+        tc_cg_tiles_work();
+}
+
 bool tc_target_is_host_isa(const char *triple) {
     const tc_cg_isa *here = tc_cg_isa_of(tc_cg_this_host()->triple);
     return here && here == tc_cg_isa_of(triple);
@@ -295,9 +317,11 @@ static bool runs_here(const char *triple, const features *f) {
     return ok;
 }
 
-static tc_status finish(const char *text, const request *q, bool host, tc_target *t, tc_error *err) {
-    t->triple = full_triple(q->triple);
-    TC_TRY(check_triple(text, t->triple, err));
+static tc_status finish(const char *text, const request *q, tc_target *t, tc_error *err) {
+    const bool host = q->features != NULL;
+    TC_TRY(full_triple(q->triple, &t->triple, err));
+    if (!is_plain(t->triple))
+        TC_TRY(check_triple(text, t->triple, err));
     const tc_cg_isa *isa = tc_cg_isa_of(t->triple);
     bool plain = !*q->cpu || !strcmp(q->cpu, "generic");
     const tc_cg_cpu *c = find_cpu(plain && isa && isa->implied_cpu ? isa->implied_cpu : q->cpu);
@@ -310,7 +334,7 @@ static tc_status finish(const char *text, const request *q, bool host, tc_target
     if (c)
         add_features(&f, c->features, true);
     if (host)
-        add_host_features(&f, isa);
+        add_host_features(&f, isa, q->features);
     bool good = add_features(&f, q->attr, false);
     tc_status s = good && !host ? check_features(text, &f, isa, err) : TC_OK;
     t->features = print_features(&f, c != NULL);
@@ -320,7 +344,8 @@ static tc_status finish(const char *text, const request *q, bool host, tc_target
         return unknown(err, text, "-mattr must be a list like +avx2,-avx512f");
     TC_TRY(s);
     t->cpu = tc_xstrdup(!plain ? tc_cg_llvm_cpu(q->cpu) : isa ? isa->plain_cpu : "generic");
-    TC_TRY(check_layout(text, t, err));
+    if (!is_plain(t->triple))
+        TC_TRY(check_layout(text, t, err));
     TC_TRY(check_width(text, t, (int)q->vector_bytes, err));
     tc_cg_default_machine(t, (int)q->vector_bytes, &t->machine);
     if (t->native)
@@ -331,12 +356,10 @@ static tc_status finish(const char *text, const request *q, bool host, tc_target
 }
 
 tc_status tc_target_parse(const char *text, tc_target **out, tc_error *err) {
-    TC_TRY(tc_cg_llvm_init(err));
     request q = {0};
-    bool host = false;
-    TC_TRY(resolve(text, &q, &host, err));
+    TC_TRY(resolve(text, &q, err));
     tc_target *t = tc_xcalloc(1, sizeof *t);
-    tc_status s = finish(text, &q, host, t, err);
+    tc_status s = finish(text, &q, t, err);
     if (s != TC_OK) {
         tc_target_free(t);
         return s;

@@ -17,7 +17,7 @@ typedef struct tc_target {
     tc_machine machine;
 } tc_target;
 
-/* Reads a target: "native" (this machine, detected now), "llvm -mtriple=T [-mcpu=C] [-mattr=+a,-b] [-vector-bytes=N] [-cores=N]",
+/* Reads a target, without LLVM where it is of Linux on one of our instruction sets: "native" (this machine, detected now), "llvm -mtriple=T [-mcpu=C] [-mattr=+a,-b] [-vector-bytes=N] [-cores=N]",
  * or the short name of a known CPU ("skylake-avx512", "znver4", "neoverse-n1", "rv64gcv", ...: tc_target_names). TC_BAD_INPUT for
  * what is none of them, for a feature that is not known, and for vectors wider than the target's, says how to name one. AArch64's
  * vectors are NEON's unless -vector-bytes names the width of SVE registers; RISC-V's come from +v and +zvl256b. `text` of a
@@ -25,6 +25,8 @@ typedef struct tc_target {
  * are typical values. */
 TC_NODISCARD tc_status tc_target_parse(const char *text, tc_target **out, tc_error *err);
 void tc_target_free(tc_target *t); /* NULL is fine */
+/* Asks the machine what targets need to know of it, which a process that closes its sandbox could not ask later. */
+void tc_target_ask_machine(void);
 /* Whether the triple's instruction set is this machine's, whatever it adds to the baseline. */
 bool tc_target_is_host_isa(const char *triple);
 const char *const *tc_target_names(void); /* short names, NULL-terminated */

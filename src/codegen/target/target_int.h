@@ -3,13 +3,27 @@
 #define TC_CODEGEN_TARGET_TARGET_INT_H
 
 #include "codegen/target/isa.h"
+#include "support/strbuf.h"
 
-/* This machine as the system tells of it (host.c). Sizes are bytes, 0 or less where they are not known. */
+/* ---- host.c ---- */
+
+/* This machine as the system tells of it, without LLVM on x86 and AArch64. Sizes are bytes, 0 or less where they are not known. */
 typedef struct tc_cg_host {
-    char *triple, *cpu, *features;
+    const char *triple;
+    char *features; /* of those that -mattr may name, those that it has: "+a,-b" */
     int64_t l1, l2, l3, line;
 } tc_cg_host;
 const tc_cg_host *tc_cg_this_host(void);
+/* What LLVM calls its processor, and the features of that as they become part of the target: by cpuid.def, and by LLVM what is not there.
+ * TC_ENV: there is no LLVM, and it would be needed. */
+TC_NODISCARD tc_status tc_cg_name_host(const char **cpu, const char **features, tc_error *err);
+
+/* ---- cpuid.c ---- */
+
+/* This machine's processor, where it is one of x86, without LLVM and in its words: all features that -mattr may name, "+a,-b", appended; its
+ * name, NULL where only LLVM can tell. */
+void tc_cg_cpuid_features(tc_strbuf *b);
+const char *tc_cg_cpuid_name(void);
 
 /* ---- machine.c ---- */
 void tc_cg_detect_machine(tc_machine *m);

@@ -24,6 +24,8 @@ enum {
 
 /* In the environment of a worker, with the value 1: it opens counters (measure/machine/counters.h), before its sandbox is closed. */
 #define TC_MEAS_WORKER_COUNTERS "TCTUNE_WORKER_COUNTERS"
+/* And of one that only runs what others compiled, so that it opens no compiler. */
+#define TC_MEAS_WORKER_RUNS "TCTUNE_WORKER_RUNS"
 
 /* MSG(id, text, most): frame types, and the bytes that an answer may have; 0: none, it is a request. Requests and their answers. */
 #define TC_MEAS_MESSAGES(MSG)                                                                                                    \

@@ -298,10 +298,8 @@ static tc_status loop(worker *w, const char *lacks, tc_error *err) {
 
 /* What is asked of the machine is asked before. */
 static void close_sandbox(const worker *w, tc_strbuf *lacks) {
-    tc_target *here;
     char *folder = w->cache ? tc_user_folder() : NULL;
-    if (tc_target_parse("native", &here, NULL) == TC_OK)
-        tc_target_free(here);
+    tc_target_ask_machine();
     tc_sandbox_enter(&(tc_sandbox){.folder = folder, .threads = omp_get_max_threads()}, lacks);
     free(folder);
 }
@@ -334,8 +332,11 @@ int tc_meas_worker_main(int fd_in, int fd_out) {
         tc_meas_counters_open(&counters);
         w.counters = &counters;
     }
-    close_sandbox(&w, &lacks);
-    tc_status s = loop(&w, tc_sb_str(&lacks), &err);
+    tc_status s = getenv(TC_MEAS_WORKER_RUNS) ? TC_OK : tc_cg_prepare(&err);
+    if (s == TC_OK) {
+        close_sandbox(&w, &lacks);
+        s = loop(&w, tc_sb_str(&lacks), &err);
+    }
     if (s != TC_OK)
         fprintf(stderr, "tctune worker: %s\n", err.msg);
     release(&w);
