@@ -23,6 +23,22 @@ static void a_machine_is_not_emulated(void **state) {
     assert_null(tc_emulated_command("/proc/self/exe", "again"));
 }
 
+static bool says(bool beneath, const char *vendor) {
+    uint32_t registers[3];
+    memcpy(registers, vendor, sizeof registers);
+    return tc_cpuid_is_emulator(beneath ? UINT32_C(0x80202001) : UINT32_C(0x7fffffff), registers);
+}
+
+/* Of guests of a hypervisor processors are real. */
+static void an_emulated_machine_says_so(void **state) {
+    (void)state;
+    assert_true(says(true, "TCGTCGTCGTCG"));
+    assert_false(says(false, "TCGTCGTCGTCG")); /* a processor without such a leaf answers with another one's */
+    static const char *const real[] = {"KVMKVMKVM\0\0\0", "Microsoft Hv", "VMwareVMware", "XenVMMXenVMM", "TCGTCGTCGTCH"};
+    for (size_t i = 0; i < sizeof real / sizeof *real; i++)
+        assert_false(says(true, real[i]));
+}
+
 /* Under the emulator: the command names both, and what it starts is emulated too. */
 static int start_again(void) {
     char **other = tc_emulated_command("/no/such/program", "once"), **c = tc_emulated_command("/proc/self/exe", "again");
@@ -61,6 +77,7 @@ static void an_emulator_is_seen_and_starts_more(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_machine_is_not_emulated),
+        cmocka_unit_test(an_emulated_machine_says_so),
         cmocka_unit_test(an_emulator_is_seen_and_starts_more),
     };
     this_program = argv[0];

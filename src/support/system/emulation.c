@@ -3,6 +3,9 @@
  * process is the emulator, with the program and its arguments behind its own. Where both names say the same nothing stands between. */
 #include "support/system/emulation.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +22,34 @@ static bool link_of(const char *path, char out[PATH_MAX]) {
     return n > 0;
 }
 
-bool tc_is_emulated(void) {
+/* A program runs this one, in the same machine. */
+static bool is_run_by_another(void) {
     char seen[PATH_MAX], run[PATH_MAX];
     return link_of("/proc/self/exe", seen) && link_of("/proc/thread-self/exe", run) && strcmp(seen, run) != 0;
+}
+
+bool tc_cpuid_is_emulator(uint32_t features, const uint32_t vendor[3]) {
+    static const char tcg[] = "TCGTCGTCGTCG";   /* "KVMKVMKVM" and others are of processors that are there */
+    const uint32_t beneath = UINT32_C(1) << 31; /* there is such a leaf */
+    return (features & beneath) && memcmp(vendor, tcg, 3 * sizeof *vendor) == 0;
+}
+
+#ifdef __x86_64__
+static bool is_of_emulated_machine(void) {
+    enum { FEATURES = 1, VENDOR = 0x40000000 };
+    uint32_t highest, features, other, vendor[3];
+    __cpuid(FEATURES, highest, other, features, vendor[0]);
+    __cpuid(VENDOR, highest, vendor[0], vendor[1], vendor[2]);
+    return tc_cpuid_is_emulator(features, vendor);
+}
+#else
+static bool is_of_emulated_machine(void) {
+    return false; /* nothing says so */
+}
+#endif
+
+bool tc_is_emulated(void) {
+    return is_run_by_another() || is_of_emulated_machine();
 }
 
 /* Reads a command line, words that each end with a zero; how many. 0: it is not known. */
@@ -53,7 +81,7 @@ static char **join(const char *first, const char *text, size_t n, const char *pr
 char **tc_emulated_command(const char *program, const char *argument) {
     char own[PATH_MAX], emulator[PATH_MAX], **out = NULL;
     bool itself = strcmp(program, "/proc/self/exe") == 0;
-    if (!tc_is_emulated() || !link_of("/proc/thread-self/exe", emulator) || (itself && !link_of(program, own)))
+    if (!is_run_by_another() || !link_of("/proc/thread-self/exe", emulator) || (itself && !link_of(program, own)))
         return NULL;
     char *all = tc_xcalloc(1, 2 * LONGEST);
     size_t seen = words_of("/proc/self/cmdline", all + LONGEST), run = words_of("/proc/thread-self/cmdline", all);
