@@ -96,10 +96,11 @@ throughput() {
     done
 }
 
+# Threads of several tuners on few cores would keep each other from running while they wait.
 search_for() { # DATABASE SEED [OPTION...]: until the minutes are over
     db=$1 seed=$2
     shift 2
-    timeout --foreground -s INT "$((minutes * 60))" nsenter --net=/run/netns/switch "$TCTUNE" tune --te "$kernel" --trials 100000 --threads "$lab_threads" \
+    OMP_WAIT_POLICY=passive timeout --foreground -s INT "$((minutes * 60))" nsenter --net=/run/netns/switch "$TCTUNE" tune --te "$kernel" --trials 100000 --threads "$lab_threads" \
         --deterministic-measure --start-from none --stop-at-roof 9 --seed "$seed" --db "$db" --fleet "$url" "$@" >"$db.out" 2>"$db.err" || true
 }
 

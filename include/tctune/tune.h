@@ -101,7 +101,7 @@ typedef struct tctune_tune_options {
         stop; /* once it is not 0, a run ends as by tctune_session_stop, which sets it; the caller clears it; NULL: one of the session's own */
     const tctune_fleet *fleet; /* who measures; NULL: this machine. Without a target, its workers' target and threads are taken */
     int rounds_at_once; /* that are under way, up to 8: what is proposed does not know their results; 0: 2 with a fleet, which measures one
-                                * while the next is proposed, else 1. One seed and one number give one search, whoever measures */
+                                * while the next is proposed, or more where other tuners share it, else 1. One seed and one number give one search, whoever measures */
 } tctune_tune_options;
 
 /* Whether the options are in order; opens nothing. */

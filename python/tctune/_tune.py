@@ -115,8 +115,8 @@ class Session(Handle):
     measure in all, what the database holds counts; minutes: of wall time: one of the two is given, the first reached ends it. db: file
     of records, made where there is none: a session that was stopped, or killed, goes on from it. threads: of the kernels; 0: every core.
     stop_at_roof: a kernel that reaches this share of the machine's peak gets no more trials (0.97). batch: candidates of a round. rounds_at_once:
-    rounds under way: what is proposed does not know their results (None: 2 with a fleet, which measures one while the next is proposed, else
-    1). accuracy "strict" or "fast" (None); precision "f32" (None), "bf16", "auto". mode: how kernels are timed: "auto" (None), "hot", "cold".
+    rounds under way: what is proposed does not know their results (None: 2 with a fleet, which measures one while the next is proposed, or more
+    where other tuners share it, else 1). accuracy "strict" or "fast" (None); precision "f32" (None), "bf16", "auto". mode: how kernels are timed: "auto" (None), "hot", "cold".
     search: "phases" (None), "random", "ansor"; phases: only these. start_from: files with records of similar kernels, or "none".
     deterministic_measure: times are computed, not taken; measure_peak: the machine's peak is measured all the same. fleet: who measures, a
     tctune.Fleet or the address of its server; None: this machine. Without target and threads, its workers' are taken.

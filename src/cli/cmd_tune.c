@@ -53,7 +53,7 @@ static const tc_cli_option options[] = {
     TC_CLI_COUNT(
         tune_args, rounds_at_once, "rounds-at-once", "N",
         "rounds under way: what is proposed does not know their results. Default 2 with --fleet, which measures one while the "
-        "next is proposed, else 1"),
+        "next is proposed, or more where other tuners share it, else 1"),
     TC_CLI_OUT_OPTION(tune_args, out),
     TC_CLI_BUDGET_OPTION(tune_args, budget),
     TC_CLI_TEXT(tune_args, inputs, "inputs", "FILE.npz",

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "support/meanwhile.h"
 #include "support/status.h"
 #include "tir_lower/tir.h"
 
@@ -72,6 +73,7 @@ typedef struct tc_cost_options {
     int max_rounds;  /* 0: 150 */
     bool growing;    /* the samples of the last fit and some more: while these are under a half, its number of rounds and its
                       * quality on held-out programs stay, which takes a fifth of the time */
+    tc_meanwhile meanwhile; /* done after each tree */
 } tc_cost_options;
 
 /* How well scores order programs. Pairs are of the same task, with labels at least 5 % apart. */

@@ -217,13 +217,15 @@ static double pooled_loss(const fold *f, int nfold, pool *p) {
 }
 
 /* Rounds at the best held-out loss, and the quality there. */
-static tc_status choose_rounds(fold *f, int nfold, size_t n, int max_rounds, tc_cost_report *report, tc_error *err) {
+static tc_status choose_rounds(fold *f, int nfold, size_t n, const tc_cost_options *o, tc_cost_report *report, tc_error *err) {
     pool p = {0, tc_xcalloc(n + 1, sizeof *p.sample), tc_xcalloc(n + 1, sizeof *p.score)};
     double best = INFINITY;
     tc_status status = TC_OK;
-    for (int round = 1; status == TC_OK && round <= max_rounds; round++) {
-        for (int k = 0; k < nfold && status == TC_OK; k++)
+    for (int round = 1; status == TC_OK && round <= o->max_rounds; round++) {
+        for (int k = 0; k < nfold && status == TC_OK; k++) {
             status = fold_round(&f[k], err);
+            tc_meanwhile_do(&o->meanwhile);
+        }
         if (status != TC_OK || round < LEAST_ROUNDS)
             continue;
         double loss = pooled_loss(f, nfold, &p);
@@ -274,7 +276,7 @@ static tc_status validate(size_t n, const tc_cost_sample *samples, const tc_cost
     for (int k = 0; k < nfold && status == TC_OK; k++)
         status = fold_new(&f[k], n, samples, part, k, o, err);
     if (status == TC_OK)
-        status = choose_rounds(f, nfold, n, o->max_rounds, report, err);
+        status = choose_rounds(f, nfold, n, o, report, err);
     for (int k = 0; k < nfold; k++)
         fold_free(&f[k]);
     return status;
@@ -294,8 +296,10 @@ tc_status train(size_t n, const tc_cost_sample *samples, const tc_cost_options *
     tc_status status = nfold ? validate(n, samples, &o, part, nfold, report, err) : TC_OK;
     if (status == TC_OK)
         status = fold_new(&all, n, samples, part, -2, &o, err);
-    for (int round = 0; status == TC_OK && round < report->rounds; round++)
+    for (int round = 0; status == TC_OK && round < report->rounds; round++) {
         status = boost(&all.trees, &all.train, all.gradient, all.hessian, all.score, err);
+        tc_meanwhile_do(&o.meanwhile);
+    }
     if (status == TC_OK) {
         *out = all.trees;
         all.trees = (booster){0};

@@ -59,11 +59,13 @@ typedef struct tc_meas_carrier {
     /* Runs a job that is ready: its record gets the times, or says why there are none. A job may be run again. */
     tc_status (*run)(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err);
     /* In place of both, of a carrier that has candidates measured elsewhere: a whole call, which goes on while others are begun and ended. b
-     * and what c points to live until its end. Records are reported as they come, in any order, and only while one is begun or ended. */
+     * and what c points to live until its end. Records are reported as they come, in any order, and only while one is begun, tended or ended. */
     tc_status (*begin)(const tc_meas_jobs *b, const tc_meas_call *c, void **flight, tc_error *err);
     /* Waits for it, and frees it; a stop leaves some records as they were. */
     tc_status (*end)(void *flight, tc_error *err);
     void (*abandon)(void *flight);                    /* frees it, and waits for nothing */
+    void (*tend)(const tc_meas *m);                   /* tc_meas_tend; what goes wrong, the next begin or end tells */
+    size_t (*appetite)(const tc_meas *m);             /* tc_meas_appetite */
     double (*peak)(const tc_meas *m, double seconds); /* tc_meas_fma_rate */
     size_t (*restarts)(const void *state);            /* of processes, after a death */
     bool (*emulated)(const tc_meas_options *o);       /* times would be taken on emulated processors; NULL: they never are */

@@ -304,6 +304,15 @@ bool tc_meas_overlaps(const tc_meas *m) {
     return m->carrier->begin != NULL;
 }
 
+void tc_meas_tend(const tc_meas *m) {
+    if (m->carrier->tend)
+        m->carrier->tend(m);
+}
+
+size_t tc_meas_appetite(const tc_meas *m) {
+    return m->carrier->appetite ? m->carrier->appetite(m) : 0;
+}
+
 tc_status tc_meas_batch(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_arena *arena, tc_record *out,
                         tc_meas_progress *progress, void *user, tc_error *err) {
     tc_meas_flight *f;

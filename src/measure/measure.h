@@ -81,7 +81,7 @@ typedef void tc_meas_progress(void *user, size_t index, const tc_record *r);
 TC_NODISCARD tc_status tc_meas_batch(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_arena *arena, tc_record *out,
                                      tc_meas_progress *progress, void *user, tc_error *err);
 /* The same in two steps, so that the next batch can be thought of while this one is measured: what it is given has to live until it is ended. Candidates
- * are reported while this batch, or another one that is under way, is ended. Any number may be; they are ended in any order. */
+ * are reported while this batch, or another one that is under way, is begun, tended or ended. Any number may be; they are ended in any order. */
 typedef struct tc_meas_flight tc_meas_flight;
 TC_NODISCARD tc_status tc_meas_begin(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_arena *arena, tc_record *out,
                                      tc_meas_progress *progress, void *user, tc_meas_flight **flight, tc_error *err);
@@ -90,6 +90,11 @@ TC_NODISCARD tc_status tc_meas_end(tc_meas_flight *f, tc_error *err);
 void tc_meas_abandon(tc_meas_flight *f);
 /* What was begun is measured while the caller does something else: elsewhere. Otherwise nothing is before it is ended. */
 bool tc_meas_overlaps(const tc_meas *m);
+/* For a caller that does something else for long: what is under way goes on, and nothing is waited for. Cheap where nothing is to be done. */
+void tc_meas_tend(const tc_meas *m);
+/* Candidates that should be under way beside those of the batch that is ended next, so that others who measure by the same workers get no more than
+ * their share while the caller thinks; 0: any number. */
+size_t tc_meas_appetite(const tc_meas *m);
 /* One candidate with many samples, never stopped early: for reports and for the last word on a winner. */
 TC_NODISCARD tc_status tc_meas_kernel_time(tc_meas *m, const tc_meas_input *input, int samples, tc_arena *arena, tc_record *out,
                                            tc_error *err);

@@ -13,6 +13,7 @@
 #include <signal.h>
 
 #include "support/map.h"
+#include "support/meanwhile.h"
 #include "tir_lower/tir.h"
 
 typedef struct tc_space tc_space;
@@ -64,6 +65,7 @@ typedef struct tc_space_options {
     const volatile sig_atomic_t *stop; /* may be NULL: checked between candidates */
     tc_map *lowered;                   /* may be NULL: tc_trace_hash -> hash of its program, 0: not
                       legal; what the search finds is added */
+    tc_meanwhile meanwhile;            /* done several times in each generation */
 } tc_space_options;
 
 tc_space_options tc_space_options_default(void);

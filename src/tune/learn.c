@@ -78,7 +78,7 @@ tc_status tc_tune_learn(tc_tune *t, tc_error *err) {
         s[i] = elder[i];
     for (size_t i = 0; i < t->samples.len; i++)
         s[nelder + i] = as_sample(t, &t->samples.data[i]);
-    tc_cost_options o = {.threads = tc_tune_workers(t), .seed = t->o.seed, .growing = true};
+    tc_cost_options o = {.threads = tc_tune_workers(t), .seed = t->o.seed, .growing = true, .meanwhile = tc_tune_meanwhile(t)};
     tc_status st = tc_cost_fit(t->model, n, s, &o, NULL, err);
     free(s);
     t->fitted = t->samples.len;

@@ -52,6 +52,7 @@ static void propose_in_order(tc_tune *t, form *k, tc_proposals *p, tc_trace *con
         for (int i = 0; i < m && p->n < want; i++)
             if (is_new(k, p, c[i].hash))
                 propose_one(p, c[i], phase);
+        tc_tune_tend(t);
     }
 }
 
@@ -117,6 +118,7 @@ static void descend(tc_tune *t, form *k, tc_proposals *p, int want) {
         int n = look_around(t, k, p, start[s], c);
         for (int i = 0; i < n && p->n < want; i++)
             propose_one(p, c[i], TC_TUNE_DESCENT);
+        tc_tune_tend(t);
     }
 }
 
@@ -142,7 +144,7 @@ int tc_tune_best_traces(const tc_tune *t, const form *k, tc_arena *a, const tc_t
     return m;
 }
 
-static tc_space_options evolution_of(const tc_tune *t, int want) {
+static tc_space_options evolution_of(tc_tune *t, int want) {
     tc_space_options o = tc_space_options_default();
     o.population = TC_MAX(LEAST_POPULATION, TC_MIN(PER_CANDIDATE * want, MOST_POPULATION));
     o.generations = GENERATIONS;
@@ -165,6 +167,7 @@ static tc_space_options evolution_of(const tc_tune *t, int want) {
     }
     o.threads = tc_tune_workers(t);
     o.stop = t->o.stop;
+    o.meanwhile = tc_tune_meanwhile(t);
     return o;
 }
 

@@ -270,6 +270,19 @@ tc_status tc_tune_end_round(tc_tune_flight *w, int *measured, tc_error *err) {
     return st;
 }
 
+void tc_tune_tend(tc_tune *t) {
+    if (t->flying)
+        tc_meas_tend(t->meas);
+}
+
+static void tend(void *tune) {
+    tc_tune_tend(tune);
+}
+
+tc_meanwhile tc_tune_meanwhile(tc_tune *t) {
+    return (tc_meanwhile){.call = tend, .user = t};
+}
+
 void tc_tune_drop_round(tc_tune_flight *w) {
     tc_meas_abandon(w->flight);
     leave(w);

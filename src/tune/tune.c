@@ -370,10 +370,20 @@ static tc_status end_round(tc_tune *t, tc_error *err) {
     return measured && !tc_tune_stopped(t) ? tc_tune_learn(t, err) : TC_OK;
 }
 
+/* Of rounds under way, without the results of which the next is proposed, no more than are needed. Where workers are shared, those behind the first are to
+ * last while the next is proposed, and this search has its share of the workers. */
+static bool wants_round(const tc_tune *t) {
+    size_t n = t->flight.len, usual = tc_meas_overlaps(t->meas) ? 2 : 1;
+    if (t->o.rounds_at_once > 0)
+        return n < (size_t)t->o.rounds_at_once;
+    if (n < usual)
+        return true;
+    return n < TC_TUNE_MOST_ROUNDS && (size_t)(t->flying - t->flight.data[0]->p.n) < tc_meas_appetite(t->meas);
+}
+
 static tc_status rounds(tc_tune *t, int batch, tc_error *err) {
-    int usual = tc_meas_overlaps(t->meas) ? 2 : 1, most = t->o.rounds_at_once > 0 ? t->o.rounds_at_once : usual;
     do {
-        while (t->flight.len < (size_t)most && can_go_on(t, batch))
+        while (wants_round(t) && can_go_on(t, batch))
             TC_TRY(begin_round(t, batch, err));
         if (t->flight.len)
             TC_TRY(end_round(t, err));

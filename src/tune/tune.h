@@ -175,8 +175,8 @@ typedef struct tc_tune_options {
     const volatile sig_atomic_t *stop; /* may be NULL */
     tc_tune_progress *progress;        /* may be NULL */
     void *user;
-    tc_tune_timing timing;   /* how tasks are timed, unless all of it is in a mode apart */
-    int rounds_at_once;      /* under way, up to TC_TUNE_MOST_ROUNDS; 0: 2 where candidates are measured elsewhere, else 1 */
+    tc_tune_timing timing; /* how tasks are timed, unless all of it is in a mode apart */
+    int rounds_at_once; /* under way, up to TC_TUNE_MOST_ROUNDS; 0: 2 where candidates are measured elsewhere, or more where others share who measures, else 1 */
     tc_meas_options measure; /* target, threads, seed and stop are filled in; mode: SIMULATED or EMULATED, or left to `timing` */
 } tc_tune_options;
 

@@ -6,6 +6,7 @@
 #include "search_space/space.h"
 #include "support/log.h"
 #include "support/map.h"
+#include "support/meanwhile.h"
 #include "support/vec.h"
 #include "tune/tune.h"
 
@@ -98,6 +99,9 @@ tc_status tc_tune_begin_round(tc_tune *t, int i, int f, int want, struct tc_tune
 /* Waits for it. *measured: how many were. Results of rounds count in the order in which they are ended. */
 tc_status tc_tune_end_round(struct tc_tune_flight *w, int *measured, tc_error *err);
 void tc_tune_drop_round(struct tc_tune_flight *w); /* without waiting; what was measured by then is stored */
+/* While something is computed for long: rounds under way go on. What they bring is stored, and counts when they are ended. */
+void tc_tune_tend(tc_tune *t);
+tc_meanwhile tc_tune_meanwhile(tc_tune *t); /* does so */
 /* What the state and the report say of trials follows from the counts of the forms and of errors. */
 void tc_tune_tally(tc_tune *t);
 /* A measured program counts for its form and task. */

@@ -230,6 +230,10 @@ static void test_untrained(void **state) {
     free_set(&s);
 }
 
+static void count_turn(void *user) {
+    ++*(int *)user;
+}
+
 static void test_small_and_large_sets(void **state) {
     (void)state;
     set s = make_set(1200, 3, 10);
@@ -241,8 +245,11 @@ static void test_small_and_large_sets(void **state) {
         assert_int_equal(report.held_out.programs, n < 16 ? 0 : n);
     }
     tc_cost_options o = OPTIONS;
+    int turns = 0;
     o.max_samples = 400;
+    o.meanwhile = (tc_meanwhile){.call = count_turn, .user = &turns};
     assert_int_equal(tc_cost_fit(m, s.n, s.sample, &o, &report, NULL), TC_OK);
+    assert_true(turns >= report.rounds); /* after each tree */
     assert_int_equal(report.used, 400);
     assert_int_equal(report.thinned, 800);
     assert_true(tc_cost_trusted(m));

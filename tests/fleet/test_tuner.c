@@ -730,6 +730,73 @@ static void batches_are_under_way_at_once(void **state) {
     tc_fleet_leave(f);
 }
 
+static void pause_between_steps(void) {
+    nanosleep(&(struct timespec){.tv_nsec = 25000000}, NULL);
+}
+
+/* A tuner that computes something looks up now and then: answers are taken, and more is asked for, without a wait for them. */
+static void a_batch_goes_on_while_its_tuner_thinks(void **state) {
+    (void)state;
+    start("w1", "1");
+    await_workers(1);
+    tc_fleet *f;
+    tc_fleet_options o = options();
+    o.in_flight = 1; /* a job at a time, so that all are measured only if the next is asked for when one is answered */
+    check(tc_fleet_join(&o, &f, &err));
+    tc_meas *m = measuring(f), *here = measuring(NULL);
+    tc_meas_flight *flight;
+    tc_meas_input in[MANY];
+    tc_record got[MANY];
+    int told[MANY] = {0}, all = 0;
+    for (int i = 0; i < MANY; i++)
+        in[i] = input(i);
+    check(tc_meas_begin(m, in, MANY, arena, got, count, told, &flight, &err));
+    for (int tries = 0; tries < 2000 && all < MANY; tries++) {
+        pause_between_steps();
+        tc_meas_tend(m);
+        tc_meas_tend(here);
+        all = 0;
+        for (int i = 0; i < MANY; i++)
+            all += told[i];
+    }
+    assert_int_equal(all, MANY);
+    check(tc_meas_end(flight, &err));
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(told[i], 1);
+    tc_meas_free(m);
+    tc_meas_free(here);
+    tc_fleet_leave(f);
+}
+
+/* A search that is alone has a round under way beside the one that it waits for; one that shares the workers as much as lasts. */
+static void who_shares_workers_has_more_under_way(void **state) {
+    (void)state;
+    start("w1", "1");
+    start("w2", "1");
+    await_workers(2);
+    tc_fleet *f = join();
+    tc_meas *m = measuring(f), *here = measuring(NULL);
+    compare_batch(f);
+    assert_true(tc_meas_appetite(m) == 0 && tc_meas_appetite(here) == 0);
+    tc_fleet *other[2];
+    as = "other";
+    other[0] = join();
+    tc_meas *beside = measuring(other[0]);
+    compare_batch(other[0]); /* it says that it is there */
+    as = "desk";
+    other[1] = join(); /* the first one, started again: it sees the other */
+    tc_meas *again = measuring(other[1]);
+    compare_batch(other[1]);
+    assert_int_equal(tc_meas_appetite(again), 2 * 2 * 8); /* half of two jobs for each worker, of eight candidates each, twice */
+    tc_meas_free(beside);
+    tc_meas_free(again);
+    tc_meas_free(m);
+    tc_meas_free(here);
+    tc_fleet_leave(other[1]);
+    tc_fleet_leave(other[0]);
+    tc_fleet_leave(f);
+}
+
 static void stopping_leaves_the_rest_unmeasured(void **state) {
     (void)state;
     pid_t w = start("w1", "1");
@@ -870,6 +937,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(a_tuner_that_is_started_again_finds_its_results, setup, teardown),
         cmocka_unit_test_setup_teardown(results_that_are_found_are_confirmed, setup, teardown),
         cmocka_unit_test_setup_teardown(batches_are_under_way_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_batch_goes_on_while_its_tuner_thinks, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_shares_workers_has_more_under_way, setup, teardown),
         cmocka_unit_test_setup_teardown(stopping_leaves_the_rest_unmeasured, setup, teardown),
         cmocka_unit_test_setup_teardown(keys_choose_workers, setup, teardown),
         cmocka_unit_test_setup_teardown(emulated_workers_are_marked, setup, teardown),

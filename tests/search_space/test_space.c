@@ -354,17 +354,24 @@ static tc_space_query query(const tc_scorer *sc, tc_rng *rng, int want, tc_arena
     return q;
 }
 
+static void count_turn(void *user) {
+    ++*(int *)user;
+}
+
 static tc_space_found search(const bench *b, int threads, const uint64_t *seen, size_t nseen, tc_arena *a, int want) {
     tc_error err;
     tc_scorer sc = {.score = score_by_hash};
     tc_rng r = tc_rng_seed(11);
     tc_space_query q = query(&sc, &r, want, a);
+    int turns = 0;
     q.options.threads = threads;
+    q.options.meanwhile = (tc_meanwhile){.call = count_turn, .user = &turns};
     q.seen = seen;
     q.nseen = nseen;
     tc_space_found found;
     if (tc_space_search(b->space, &q, &found, &err) != TC_OK)
         fail_msg("%s", err.msg);
+    assert_true(turns >= 2);
     return found;
 }
 

@@ -7,7 +7,8 @@
 
 #include "support/log.h"
 
-static const double hear_seconds = 0.05, look_seconds = 2;
+enum { MOST_CAUGHT = 64 /* results at once, before more is asked for */ };
+static const double hear_seconds = 0.05, look_seconds = 2, tend_seconds = 0.02;
 
 /* ---- what is heard ---- */
 
@@ -32,10 +33,10 @@ static tc_status follow(tc_fleet *f, const tc_fleet_mail *mail, tc_error *err) {
     return TC_OK;
 }
 
-static tc_status hear(tc_fleet *f, bool *heard, tc_error *err) {
+static tc_status hear(tc_fleet *f, double seconds, bool *heard, tc_error *err) {
     tc_fleet_mail mail;
     tc_arena *a = tc_arena_new();
-    tc_status s = tc_fleet_bus_hear(f->bus, hear_seconds, a, &mail, err);
+    tc_status s = tc_fleet_bus_hear(f->bus, seconds, a, &mail, err);
     *heard = s == TC_OK && mail.text;
     if (*heard)
         s = follow(f, &mail, err);
@@ -130,8 +131,7 @@ static tc_status bear_silence(tc_fleet *f, tc_error *err) {
 /* ---- the carrier ---- */
 
 static tc_status ask(errand *e, tc_error *err) {
-    const tc_fleet *f = e->f;
-    while (e->next < e->n && flying(f) < (size_t)f->in_flight && tc_fleet_bus_connected(f->bus))
+    while (errand_may_ask(e) && tc_fleet_bus_connected(e->f->bus))
         TC_TRY(errand_ask_next(e, err));
     return TC_OK;
 }
@@ -148,15 +148,51 @@ static tc_status ask_all(tc_fleet *f, errand *first, tc_error *err) {
     return TC_OK;
 }
 
+static tc_status review(tc_fleet *f, tc_error *err) {
+    for (size_t i = 0; i < f->errands.len; i++)
+        TC_TRY(errand_review(f->errands.data[i], err));
+    return TC_OK;
+}
+
+/* What went wrong while nobody waited is told once. */
+static tc_status tell_trouble(tc_fleet *f, tc_error *err) {
+    tc_error x = f->trouble;
+    f->trouble = (tc_error){0};
+    return x.status == TC_OK ? TC_OK : tc_fail(err, x.status, "%s", x.msg);
+}
+
 /* A step of all that is under way; e is waited for. */
 static tc_status step(errand *e, tc_error *err) {
     tc_fleet *f = e->f;
     bool heard;
     TC_TRY(ask_all(f, e, err));
-    TC_TRY(hear(f, &heard, err));
-    for (size_t i = 0; i < f->errands.len; i++)
-        TC_TRY(errand_review(f->errands.data[i], err));
+    TC_TRY(hear(f, hear_seconds, &heard, err));
+    TC_TRY(review(f, err));
     return heard ? TC_OK : bear_silence(f, err);
+}
+
+/* What has come by now, and what can be asked for then. */
+static tc_status catch_up(tc_fleet *f, tc_error *err) {
+    bool heard = true;
+    for (int n = 0; n < MOST_CAUGHT && heard; n++)
+        TC_TRY(hear(f, 0, &heard, err));
+    TC_TRY(review(f, err));
+    return ask_all(f, NULL, err);
+}
+
+static void tend(const tc_meas *m) {
+    tc_fleet *f = tc_meas_carried(m);
+    double now = tc_now();
+    if (f->errands.len == 0 || now - f->tended < tend_seconds || f->trouble.status != TC_OK || tc_meas_stopped(m))
+        return;
+    f->trouble.status = catch_up(f, &f->trouble);
+    f->tended = tc_now();
+}
+
+/* Where others share the queue: what this tuner may have in it, and once more as much, which lasts while that is measured. */
+static size_t appetite(const tc_meas *m) {
+    const tc_fleet *f = tc_meas_carried(m);
+    return f->shared ? 2 * (size_t)f->in_flight * GROUP : 0;
 }
 
 /* The last one that leaves takes out of the queue what nobody waits for. */
@@ -184,7 +220,7 @@ static void abandon(void *flight) {
 
 static tc_status end(void *flight, tc_error *err) {
     errand *e = flight;
-    tc_status s = TC_OK;
+    tc_status s = tell_trouble(e->f, err);
     e->f->heard = e->f->looked = tc_now();
     while (s == TC_OK && e->done < e->n && !tc_meas_stopped(e->b->m))
         s = step(e, err);
@@ -209,6 +245,7 @@ static tc_status begin(const tc_meas_jobs *b, const tc_meas_call *c, void **flig
     tc_fleet *f = tc_meas_carried(b->m);
     *flight = NULL;
     TC_TRY(check_call(c, err));
+    TC_TRY(tell_trouble(f, err));
     errand *e = tc_xcalloc(1, sizeof *e);
     *e = (errand){.f = f, .b = b, .c = *c, .a = tc_arena_new(), .order = tc_xcalloc(n, sizeof(order)), .n = n};
     for (size_t i = 0; i < n; i++) {
@@ -258,6 +295,8 @@ const tc_meas_carrier tc_meas_fleet = {.open = open_fleet,
                                        .begin = begin,
                                        .end = end,
                                        .abandon = abandon,
+                                       .tend = tend,
+                                       .appetite = appetite,
                                        .peak = peak,
                                        .restarts = restarts,
                                        .emulated = emulated};

@@ -53,8 +53,8 @@ void errand_hold(errand *e, order *o, const tc_fleet_result *x, double scale) {
 
 /* Nobody is asked about it any more. */
 static void drop_second(errand *e, claim *c) {
-    if (c->second && --e->parcel.data[c->parcel].left == 0)
-        e->flying--;
+    if (c->second)
+        (void)errand_settle_one(e, c->parcel);
     c->second = NULL;
 }
 
@@ -80,7 +80,7 @@ static void believe(errand *e, order *o) {
 
 static tc_status ask_second(errand *e, order *o, tc_error *err) {
     claim *c = o->claim;
-    parcel p = {.job = errand_job_of(e, o), .left = 1, .except = c->worker, .nexcept = c->n};
+    parcel p = {.job = errand_job_of(e, o), .size = 1, .left = 1, .except = c->worker, .nexcept = c->n};
     tc_meas_input *in = tc_arena_dup(e->a, p.job.call.in, sizeof *in);
     const char **each = TC_NEW(e->a, const char *);
     in->best = 0; /* it is to be timed as long as the claim was */
@@ -92,6 +92,7 @@ static tc_status ask_second(errand *e, order *o, tc_error *err) {
     c->parcel = e->parcel.len;
     tc_push(&e->parcel, p);
     e->flying++;
+    e->held++;
     return errand_send(e, &e->parcel.data[c->parcel], err);
 }
 

@@ -7,11 +7,6 @@
 
 #include "support/log.h"
 
-enum {
-    GROUP =
-        8 /* candidates of a job at most: a worker builds them on all its cores, and more would be measured anew where it is lost */
-};
-
 bool errand_is_batch(const errand *e) {
     return e->c.way == TC_MEAS_WAY_BATCH;
 }
@@ -69,7 +64,7 @@ static const char *id_of_all(tc_arena *a, const char *const *each, size_t n) {
 
 /* Asks for the orders that `which` lists. */
 static tc_status dispatch(errand *e, const size_t *which, size_t n, tc_error *err) {
-    parcel p = {.job = errand_job_of(e, &e->order[which[0]]), .left = n};
+    parcel p = {.job = errand_job_of(e, &e->order[which[0]]), .size = n, .left = n};
     p.job.id = e->order[which[0]].id;
     if (errand_is_batch(e)) {
         tc_meas_input *in = TC_NEW_N(e->a, tc_meas_input, n);
@@ -89,15 +84,22 @@ static tc_status dispatch(errand *e, const size_t *which, size_t n, tc_error *er
     }
     tc_push(&e->parcel, p);
     e->flying++;
+    e->held += n;
     return errand_send(e, &e->parcel.data[e->parcel.len - 1], err);
 }
 
+bool errand_settle_one(errand *e, size_t at) {
+    parcel *p = &e->parcel.data[at];
+    if (--p->left > 0)
+        return false;
+    e->flying--;
+    e->held -= p->size;
+    return true;
+}
+
 static void settle(errand *e, order *o) {
-    parcel *p = &e->parcel.data[o->parcel];
-    if (o->asked && --p->left == 0) {
-        e->flying--;
-        e->slowest = TC_MAX(e->slowest, tc_now() - p->sent);
-    }
+    if (o->asked && errand_settle_one(e, o->parcel))
+        e->slowest = TC_MAX(e->slowest, tc_now() - e->parcel.data[o->parcel].sent);
     o->asked = false;
 }
 
@@ -150,13 +152,42 @@ static tc_status next_order(errand *e, bool *wanted, tc_error *err) {
     return TC_OK;
 }
 
+static size_t jobs_in_queue(const tc_fleet *f) {
+    size_t n = 0;
+    for (size_t i = 0; i < f->errands.len; i++)
+        n += f->errands.data[i]->flying;
+    return n;
+}
+
+static size_t orders_in_queue(const tc_fleet *f) {
+    size_t n = 0;
+    for (size_t i = 0; i < f->errands.len; i++)
+        n += f->errands.data[i]->held;
+    return n;
+}
+
+/* Candidates that are asked for at once: tuners share by these, since jobs are of as many as there happen to be. */
+static size_t share_of(const tc_fleet *f) {
+    return (size_t)TC_MAX(f->in_flight, 1) * GROUP;
+}
+
+/* A tuner that is alone, or was told how many jobs it may have, counts these. */
+bool errand_may_ask(const errand *e) {
+    const tc_fleet *f = e->f;
+    if (e->next >= e->n)
+        return false;
+    return f->shared && !f->most ? orders_in_queue(f) < share_of(f) : jobs_in_queue(f) < (size_t)f->in_flight;
+}
+
 /* As many that all workers have two jobs of those that are left, whatever they are of. One worker has them all, in whatever jobs. */
 static size_t group_size(const errand *e) {
     const tc_fleet *f = e->f;
-    size_t left = 0, jobs = (size_t)TC_MAX(f->in_flight, 1);
+    size_t left = 0, jobs = (size_t)TC_MAX(f->in_flight, 1), most = GROUP;
     for (size_t i = 0; i < f->errands.len; i++)
         left += f->errands.data[i]->n - f->errands.data[i]->next;
-    return f->workers > 1 ? TC_MIN(TC_MAX((left + jobs - 1) / jobs, (size_t)1), (size_t)GROUP) : (size_t)GROUP;
+    if (f->shared && !f->most)
+        most = TC_MIN(most, share_of(f) - orders_in_queue(f));
+    return f->workers > 1 ? TC_MIN(TC_MAX((left + jobs - 1) / jobs, (size_t)1), most) : most;
 }
 
 tc_status errand_ask_next(errand *e, tc_error *err) {

@@ -5,7 +5,11 @@
 #include "fleet/tuner/tuner_int.h"
 #include "support/map.h"
 
-enum { MOST_ASKED = 16 /* times that a job is asked for */ };
+enum {
+    MOST_ASKED = 16, /* times that a job is asked for */
+    GROUP =
+        8 /* candidates of a job at most: a worker builds them on all its cores, and more would be measured anew where it is lost */
+};
 
 /* An answer that would be the best of its workload, and what others say of its program. */
 typedef struct claim {
@@ -42,7 +46,7 @@ typedef struct order {
 /* A job in the queue. */
 typedef struct parcel {
     tc_fleet_job job;
-    size_t left;               /* orders of it without an answer */
+    size_t size, left;         /* orders of it, and those without an answer */
     const char *const *except; /* workers that are not to measure it, beside those that nothing is asked of */
     int nexcept;
     double sent; /* when it was asked for last */
@@ -58,6 +62,7 @@ struct errand {
     tc_map at; /* id -> index of its order */
     TC_VEC(parcel) parcel;
     size_t flying; /* parcels with something left */
+    size_t held;   /* orders of these, answered or not */
     TC_VEC(mark) mark;
     TC_VEC(order *) claims;
     double slowest; /* seconds that the answer to a job took */
@@ -69,8 +74,12 @@ bool errand_is_batch(const errand *e);
 
 /* One order as a job of its own. */
 tc_fleet_job errand_job_of(const errand *e, const order *o);
+/* One of a parcel's answers has come, or is not awaited any more. True: it was the last. */
+bool errand_settle_one(errand *e, size_t at);
 /* Puts it into the queue, once more. */
 tc_status errand_send(errand *e, parcel *p, tc_error *err);
+/* There is something to ask for, and room for it in the queue. */
+bool errand_may_ask(const errand *e);
 /* Asks for the next orders: a job of them. Those that were answered before are taken as that. */
 tc_status errand_ask_next(errand *e, tc_error *err);
 /* The answer is not to be believed: another worker is asked. */

@@ -311,6 +311,7 @@ tc_status fleet_look_around(tc_fleet *f, tc_fleet_crowd *c, tc_error *err) {
     tc_push(&w.weights, f->weight);
     tc_status s = tc_fleet_bus_tuners(f->bus, weigh, &w, err);
     count_workers(f, c);
+    f->shared = w.weights.len > 1;
     if (s == TC_OK)
         f->in_flight = f->most > 0 ? f->most : fleet_share(w.weights.data, w.weights.len, f->workers);
     tc_vec_free(&w.weights);

@@ -28,6 +28,7 @@ struct tc_fleet {
     TC_VEC(fleet_known) known; /* workers of the key that were ever seen, as they were last */
     int in_flight;             /* jobs that are asked for at once, now */
     int most;                  /* of them, as the caller said; 0: it did not */
+    bool shared;               /* there are other tuners of the key */
     double weight, patience;
     double attended;          /* when it last said that it is there; 0: never */
     const char *database;     /* file; NULL: none */
@@ -37,6 +38,8 @@ struct tc_fleet {
     tc_fleet_scale scale;          /* of the workers that have answered */
     TC_VEC(errand *) errands;      /* calls that are under way, in the order in which they were begun */
     double heard, looked;          /* when a result came last, and when the stream was looked at */
+    double tended;                 /* when what is under way was last seen to beside something else */
+    tc_error trouble;              /* what went wrong then */
     bool forgotten;                /* something may be in the queue that nobody waits for */
     tc_fleet_publisher *publisher; /* tells others what is recorded; NULL: nobody does */
 };

@@ -124,7 +124,9 @@ static slot *fill(search *x, const maker *m, int n) {
         for (int i = 0; i < n; i++)
             if (s[i].state == SLOT_PENDING)
                 make_one(x, m, &s[i], i);
+        tc_meanwhile_do(&x->q->options.meanwhile);
         realise_all(x, s, n, first);
+        tc_meanwhile_do(&x->q->options.meanwhile);
         pending = 0;
         for (int i = 0; i < n; i++)
             pending += s[i].state == SLOT_PENDING;
