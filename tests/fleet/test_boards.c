@@ -13,14 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <nats/nats.h>
 
 #include "codegen/target/target.h"
+#include "crew.h"
 #include "fleet/crowd.h"
 #include "fleet/objects/objects.h"
 #include "fleet/tuner/tuner.h"
@@ -35,15 +34,13 @@
 #define OTHER "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1"
 #define LEASE 0.6
 
-static const char *this_program;
+static test_crew crew;
 static test_server server;
 static tc_arena *arena;
 static tc_error err;
 static char *target;
 static volatile sig_atomic_t stop;
 static sem_t over; /* a thread that started processes stays until then: they end with it */
-static pid_t workers[8];
-static int nworker;
 
 /* ---- workers ---- */
 
@@ -165,25 +162,11 @@ static int be_worker(char **argv) {
 }
 
 static pid_t start(const char *name, const char *what) {
-    pid_t p = fork();
-    assert_true(p >= 0);
-    if (p == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl(this_program, this_program, "worker", server.url, name, what, (char *)NULL);
-        _exit(127);
-    }
-    return workers[nworker++] = p;
+    return test_crew_start(&crew, (const char *const[]){server.url, name, what, NULL});
 }
 
 static int finish(pid_t p, int sig) {
-    int status;
-    if (sig)
-        kill(p, sig);
-    assert_int_equal(waitpid(p, &status, 0), p);
-    for (int i = 0; i < nworker; i++)
-        if (workers[i] == p)
-            workers[i] = workers[--nworker];
-    return status;
+    return test_crew_finish(&crew, p, sig);
 }
 
 static void check(tc_status s) {
@@ -291,8 +274,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    while (nworker)
-        finish(workers[0], SIGKILL);
+    test_crew_end(&crew);
     test_server_stop(&server);
     tc_arena_free(arena);
     return 0;
@@ -531,7 +513,7 @@ int main(int argc, char **argv) {
                                        TEST(failures_that_are_none_of_building_are_the_builders_fault),
                                        TEST(deleted_streams_are_made_again)};
     tc_target *t;
-    this_program = argv[0];
+    crew.program = argv[0];
     if (argc == 2 && strcmp(argv[1], "worker") == 0) /* of one of those */
         return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
     if (tc_target_parse("native", &t, NULL) != TC_OK)

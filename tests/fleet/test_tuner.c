@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include <nats/nats.h>
 
 #include "codegen/target/target.h"
+#include "crew.h"
 #include "fleet/crowd.h"
 #include "fleet/tuner/tuner.h"
 #include "fleet/worker/serve.h"
@@ -34,7 +34,7 @@
 
 enum { MANY = 30 };
 
-static const char *this_program;
+static test_crew crew;
 static test_server server;
 static tc_arena *arena;
 static tc_error err;
@@ -42,8 +42,6 @@ static char *target;
 static volatile sig_atomic_t stop;
 static const char *as; /* the tuner's name */
 static sem_t over;     /* a thread that started processes stays until then: they end with it */
-static pid_t workers[8];
-static int nworker;
 
 /* ---- workers ---- */
 
@@ -170,14 +168,7 @@ static int be_worker(char **argv) {
 }
 
 static pid_t start_in(const char *name, const char *what, const char *boot) {
-    pid_t p = fork();
-    assert_true(p >= 0);
-    if (p == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl(this_program, this_program, "worker", server.url, name, what, boot, (char *)NULL);
-        _exit(127);
-    }
-    return workers[nworker++] = p;
+    return test_crew_start(&crew, (const char *const[]){server.url, name, what, boot, NULL});
 }
 
 static pid_t start(const char *name, const char *what) {
@@ -185,14 +176,7 @@ static pid_t start(const char *name, const char *what) {
 }
 
 static int finish(pid_t p, int sig) {
-    int status;
-    if (sig)
-        kill(p, sig);
-    assert_int_equal(waitpid(p, &status, 0), p);
-    for (int i = 0; i < nworker; i++)
-        if (workers[i] == p)
-            workers[i] = workers[--nworker];
-    return status;
+    return test_crew_finish(&crew, p, sig);
 }
 
 static void check(tc_status s) {
@@ -301,8 +285,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    while (nworker)
-        finish(workers[0], SIGKILL);
+    test_crew_end(&crew);
     test_server_stop(&server);
     tc_arena_free(arena);
     return 0;
@@ -616,7 +599,7 @@ static void a_tuner_says_how_long_it_waits(void **state) {
     tc_meas *m = measuring(f);
     kill(both[1], SIGSTOP);
     both[0] = start("asked", own_key());
-    nworker--; /* it is waited for here */
+    test_crew_forget(&crew, both[0]); /* it is waited for here */
     tc_meas_set_deadline(m, tc_now() + 1000);
     assert_int_equal(pthread_create(&t, NULL, let_go, both), 0);
     check(tc_meas_batch(m, &in, 1, arena, &r, NULL, NULL, &err));
@@ -945,7 +928,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(without_workers_waiting_ends, setup, teardown),
     };
     tc_target *t;
-    this_program = argv[0];
+    crew.program = argv[0];
     if (argc == 6 && strcmp(argv[1], "worker") == 0)
         return be_worker(argv + 2);
     if (argc == 2 && strcmp(argv[1], "worker") == 0) /* of one of those */
