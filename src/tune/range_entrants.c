@@ -203,6 +203,18 @@ static tc_status enter_companions(range_contest *x, const int64_t *sizes, bool o
     return s;
 }
 
+/* Of the forms with constants of others, which few kernels have. */
+static tc_status enter_sharing(range_contest *x, tc_error *err) {
+    bool any = false;
+    for (int f = 0; f < x->nform; f++)
+        any |= !has_own_constants(&x->form[f]);
+    for (int i = 0; any && i < x->grid.n; i++)
+        TC_TRY(enter_companions(x, x->grid.sizes[i], false, err));
+    for (int i = 0; any && i < x->r->tuned.n; i++)
+        TC_TRY(enter_companions(x, x->r->tuned.sizes[i], false, err));
+    return TC_OK;
+}
+
 static bool is_tuned(const range_contest *x, const int64_t *sizes) {
     bool is = false;
     for (int i = 0; i < x->r->tuned.n; i++)
@@ -220,10 +232,7 @@ tc_status tc_range_gather(range_contest *x, tc_error *err) {
         if (!is_tuned(x, x->grid.sizes[i]))
             TC_TRY(enter_from(x, x->grid.sizes[i], 1, err));
     x->most = ENTRANTS + COMPANIONS / 2;
-    for (int i = 0; i < x->grid.n; i++)
-        TC_TRY(enter_companions(x, x->grid.sizes[i], false, err));
-    for (int i = 0; i < x->r->tuned.n; i++)
-        TC_TRY(enter_companions(x, x->r->tuned.sizes[i], false, err));
+    TC_TRY(enter_sharing(x, err));
     x->most = ENTRANTS + COMPANIONS;
     for (int i = 0; i < x->r->tuned.n; i++)
         TC_TRY(enter_companions(x, x->r->tuned.sizes[i], true, err));

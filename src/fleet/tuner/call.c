@@ -60,13 +60,6 @@ static tc_status look(errand *e, tc_error *err) {
     return TC_OK;
 }
 
-static size_t flying(const tc_fleet *f) {
-    size_t n = 0;
-    for (size_t i = 0; i < f->errands.len; i++)
-        n += f->errands.data[i]->flying;
-    return n;
-}
-
 static tc_status ask_for_rest(errand *e, tc_error *err) {
     for (size_t i = 0; i < e->parcel.len; i++) {
         parcel *p = &e->parcel.data[i];
@@ -96,7 +89,7 @@ static tc_status look_again(tc_fleet *f, tc_error *err) {
     f->looked = tc_now();
     for (size_t i = 0; i < f->errands.len; i++)
         TC_TRY(look(f->errands.data[i], err));
-    return mine == 0 && flying(f) ? ask_again(f, err) : TC_OK;
+    return mine == 0 && errand_jobs(f) ? ask_again(f, err) : TC_OK;
 }
 
 /* Nothing was heard for long: is there anybody who could answer? */

@@ -152,7 +152,7 @@ static tc_status next_order(errand *e, bool *wanted, tc_error *err) {
     return TC_OK;
 }
 
-static size_t jobs_in_queue(const tc_fleet *f) {
+size_t errand_jobs(const tc_fleet *f) {
     size_t n = 0;
     for (size_t i = 0; i < f->errands.len; i++)
         n += f->errands.data[i]->flying;
@@ -176,7 +176,7 @@ bool errand_may_ask(const errand *e) {
     const tc_fleet *f = e->f;
     if (e->next >= e->n)
         return false;
-    return f->shared && !f->most ? orders_in_queue(f) < share_of(f) : jobs_in_queue(f) < (size_t)f->in_flight;
+    return f->shared && !f->most ? orders_in_queue(f) < share_of(f) : errand_jobs(f) < (size_t)f->in_flight;
 }
 
 /* As many that all workers have two jobs of those that are left, whatever they are of. One worker has them all, in whatever jobs. */

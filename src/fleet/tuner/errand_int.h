@@ -78,6 +78,8 @@ tc_fleet_job errand_job_of(const errand *e, const order *o);
 bool errand_settle_one(errand *e, size_t at);
 /* Puts it into the queue, once more. */
 tc_status errand_send(errand *e, parcel *p, tc_error *err);
+/* Jobs of all calls that are in the queue. */
+size_t errand_jobs(const tc_fleet *f);
 /* There is something to ask for, and room for it in the queue. */
 bool errand_may_ask(const errand *e);
 /* Asks for the next orders: a job of them. Those that were answered before are taken as that. */
