@@ -87,16 +87,11 @@ endif()
 
 # Properties that every test shares, also those made with add_test directly. The time limit ends what hangs, and nothing that is slow
 # because the machine is busy. Objects are kept by program and by build, so tests of one build share them; those that test the keeping
-# have folders of their own. The leak sanitizer of GCC 12 crashes where it looks into the thread-local storage of a library that was opened late, as
-# LLVM is by commands and by programs that build whole models: there it does not look.
+# have folders of their own.
 function(tctune_test_properties name)
     cmake_parse_arguments(arg "" "" "LABELS;ENV" ${ARGN})
-    set(leaks "suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0")
-    if(NOT "unit" IN_LIST arg_LABELS)
-        string(APPEND leaks ":use_tls=0")
-    endif()
     set(env "TCTUNE_CACHE=${PROJECT_BINARY_DIR}/objects" ${arg_ENV} "TMPDIR=${CMAKE_CURRENT_BINARY_DIR}/tmp" "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0"
-            "LSAN_OPTIONS=${leaks}" ${TCTUNE_THREADS_ENV} "UBSAN_OPTIONS=print_stacktrace=1"
+            "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0" ${TCTUNE_THREADS_ENV} "UBSAN_OPTIONS=print_stacktrace=1"
             "TCTUNE_PEAK_SECONDS=0.005" # nobody reads the shares of the peak that reports print
             "OMP_WAIT_POLICY=passive") # threads that spin while they wait take the core of the test beside theirs
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/tmp)
