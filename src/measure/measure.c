@@ -468,6 +468,9 @@ tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *inputs, size_t n, 
 
 /* ---- over sizes ---- */
 
+/* After so many rounds in which a program was clearly slower than the best it is out of the race: one alone may be the machine's doing. */
+enum { SLOW_ROUNDS = 2 };
+
 typedef struct field {
     const tc_meas_jobs *b; /* its jobs are what was built */
     size_t n, npoint;
@@ -476,6 +479,7 @@ typedef struct field {
     tc_record *out;
     double *seconds; /* [program][round], of one point */
     int *done;       /* rounds of each program there */
+    int *slow;       /* of these, those in which it was clearly slower than the best */
 } field;
 
 static tc_record *record_at(const field *f, size_t program, size_t point) {
@@ -530,7 +534,8 @@ static tc_status run_turn(const field *f, size_t point, int round, bool *in, tc_
         if (!in[i] || tc_meas_stopped(f->b->m))
             continue;
         TC_TRY(run_there(f, i, point, err));
-        in[i] = tc_record_ok(record_at(f, i, point)) && !record_at(f, i, point)->stopped_early;
+        f->slow[i] += record_at(f, i, point)->stopped_early;
+        in[i] = tc_record_ok(record_at(f, i, point)) && f->slow[i] < SLOW_ROUNDS;
     }
     return TC_OK;
 }
@@ -544,7 +549,7 @@ static tc_status run_point(const field *f, size_t point, tc_error *err) {
         at.sizes = f->sizes[point];
         begin_record(b->m, &(tc_meas_job){.in = &at, .r = record_at(f, i, point)}, b->a);
         in[i] = may_run(f, i, point);
-        f->done[i] = 0;
+        f->done[i] = f->slow[i] = 0;
     }
     for (int round = 0; round < f->rounds && s == TC_OK; round++)
         s = run_turn(f, point, round, in, err);
@@ -585,7 +590,15 @@ tc_status tc_meas_over_sizes(tc_meas *m, const tc_meas_input *programs, size_t n
                              int rounds, tc_arena *arena, tc_record *out, tc_meas_progress *progress, void *user, tc_error *err) {
     tc_meas_jobs built = {m, arena, tc_xcalloc(n + 1, sizeof(tc_meas_job)), NULL, NULL},
                  b = {m, arena, built.job, progress, user};
-    field f = {&b, n, npoint, sizes, rounds, out, TC_NEW_N(arena, double, n *(size_t)rounds), TC_NEW_N(arena, int, n)};
+    field f = {&b,
+               n,
+               npoint,
+               sizes,
+               rounds,
+               out,
+               TC_NEW_N(arena, double, n *(size_t)rounds),
+               TC_NEW_N(arena, int, n),
+               TC_NEW_N(arena, int, n)};
     tc_record *made = TC_NEW_N(arena, tc_record, n);
     tc_meas_input *in = tc_arena_dup(arena, programs, n * sizeof *programs);
     for (size_t i = 0; i < n; i++) {

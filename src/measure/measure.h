@@ -138,7 +138,7 @@ TC_NODISCARD tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *input
                                           int rounds, tc_arena *arena, tc_record *out, double *seconds, int *done, tc_error *err);
 
 /* Programs of one workload with symbols at several sizes. Each is built once, then run in turns with the others at one size after the
- * other, `rounds` times; one that is clearly slower there than the best, as in a batch, once. out[i * npoint + p] becomes the record of
+ * other, `rounds` times; one that is clearly slower there than the best, as in a batch, is out after two. out[i * npoint + p] becomes the record of
  * programs[i] at sizes[p], its times being the medians of its runs there. A program that is not built, or goes wrong or hangs at some
  * size, fails at all that follow: it will not be used. `progress`, with the record's index, after each. */
 TC_NODISCARD tc_status tc_meas_over_sizes(tc_meas *m, const tc_meas_input *programs, size_t n, const char *const *sizes,

@@ -131,7 +131,7 @@ static void reply_run(tc_meas_reader *r, int run, tc_arena *a, tc_strbuf *b) {
     tc_meas_put_bytes(b, t, wrong ? 0 : n * sizeof *t);
     tc_meas_put_u64(b, !wrong);
     tc_meas_put_f64(b, echo ? timing.doubt : 0.5);
-    tc_meas_put_u64(b, 0);
+    tc_meas_put_u64(b, run <= (int)number_after(trace, "slow-until=")); /* stopped early */
     tc_meas_put_f64(b, 0.125);
     tc_meas_put_f64(b, 1e-4 * (1 + load_of(trace, run)));
     tc_meas_put_shares(b, &(tc_meas_shares){.work = number_after(trace, "work="), .wait = 0.25});

@@ -303,6 +303,27 @@ static void a_program_that_fails_at_a_size(void **state) {
     tc_meas_free(m);
 }
 
+/* Where others take the machine for a moment, a program that is as good as any looks slow for a round. Runs are 1 and 2, 3 and 4 backwards, 5
+ * and 6. */
+static void a_slow_round_is_run_again(void **state) {
+    (void)state;
+    enum { ROUNDS = 3 };
+    static const char *const sizes[] = {"7"};
+    static const struct {
+        const char *trace;
+        size_t times;
+    } second[] = {{"b slow-until=1", ROUNDS}, {"b slow-until=2", ROUNDS}, {"b slow-until=3", 2}, {"b slow-until=6", 2}};
+    for (size_t i = 0; i < TC_LEN(second); i++) {
+        tc_meas *m = make((tc_meas_options){0});
+        tc_meas_input in[] = {input("w", "a"), input("w", second[i].trace)};
+        tc_record r[2];
+        assert_int_equal(tc_meas_over_sizes(m, in, 2, sizes, 1, ROUNDS, arena, r, NULL, NULL, NULL), TC_OK);
+        assert_int_equal(r[0].ntimes, ROUNDS);
+        assert_int_equal(r[1].ntimes, second[i].times);
+        tc_meas_free(m);
+    }
+}
+
 static void no_worker_is_an_error(void **state) {
     (void)state;
     tc_meas_input in = input("w", "a");
@@ -405,6 +426,8 @@ int main(int argc, char **argv) {
         TEST(builds_beside_runs),
         TEST(a_stop_ends_a_hanging_candidate),
         TEST(a_program_that_fails_at_a_size),
+        TEST(a_slow_round_is_run_again),
+        TEST(a_slow_round_is_run_again),
         TEST(no_worker_is_an_error),
         TEST(foreign_targets_cannot_be_measured),
         TEST(what_others_built_is_run),
