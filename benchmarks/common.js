@@ -11,6 +11,13 @@ const root = path.dirname(__dirname);
 const tctune = path.resolve(process.env.TCTUNE || path.join(root, 'build/release/bin/tctune'));
 const results = path.join(root, 'build/benchmarks');
 
+// What a Python program needs that uses the library of the build that the command is of. Nobody reads the peak that it tells of.
+const library_env = {
+    TCTUNE_LIBRARY: process.env.TCTUNE_LIBRARY || path.resolve(path.dirname(tctune), '../lib/libtctune.so.0'),
+    PYTHONPATH: path.join(root, 'python'),
+    TCTUNE_PEAK_SECONDS: '0.005',
+};
+
 // Threads of a team that was just busy spin before they sleep; nobody's turn starts while another's threads do.
 const PAUSE_MS = 100;
 
@@ -51,9 +58,9 @@ function seconds(args, options) {
 
 // A program that says {ready: true} and then answers each line it is sent with one line of JSON.
 class Peer {
-    constructor(name, command, args) {
+    constructor(name, command, args, env = {}) {
         this.name = name;
-        this.process = child_process.spawn(command, args, {stdio: ['pipe', 'pipe', 'inherit']});
+        this.process = child_process.spawn(command, args, {stdio: ['pipe', 'pipe', 'inherit'], env: {...process.env, ...env}});
         this.process.on('error', () => {}); // reading finds out
         this.process.stdin.on('error', () => {});
         this.lines = readline.createInterface({input: this.process.stdout})[Symbol.asyncIterator]();
@@ -181,5 +188,5 @@ function main(body) {
     });
 }
 
-module.exports = {Ours, Peer, alternate, fail, load, machine, main, median, percent, positive, programs, record, results, root, run, runJson, seconds, show,
-                  spread, tctune};
+module.exports = {Ours, Peer, alternate, fail, library_env, load, machine, main, median, percent, positive, programs, record, results, root, run, runJson,
+                  seconds, show, spread, tctune};
