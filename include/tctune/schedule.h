@@ -22,8 +22,8 @@ typedef struct tctune_schedule tctune_schedule;
 /* What a schedule begins with. */
 typedef struct tctune_schedule_options {
     size_t struct_size;
-    const char *target; /* NULL: this machine */
-    int threads;        /* of the kernel; 0: every core */
+    const char *target; /* NULL: this machine; where a fleet measures it, that of the workers whom the fleet's key names */
+    int threads;        /* of the kernel; 0: every core, and where a fleet measures it, those of its workers */
     const char *text;   /* steps to begin with; NULL: none, the loops as the kernel has them */
     int default_steps;  /* not 0: begin with the default schedule, the first that a search tries */
     /* File whose best verified record is what to begin with, in whichever form of the kernel; TCTUNE_BAD_INPUT where it has none. */
@@ -62,7 +62,7 @@ typedef struct tctune_measure_options {
     const char *mode; /* "auto" (NULL), "hot", "cold" */
     uint64_t seed;
     const volatile int *stop;  /* ends it within about a second once it is not 0; NULL: nobody */
-    const tctune_fleet *fleet; /* who measures; NULL: this machine */
+    const tctune_fleet *fleet; /* who measures; NULL: this machine. The steps must be legal for the target of its workers */
 } tctune_measure_options;
 
 /* Times it in a process of its own, and compares its result with the reference. TCTUNE_OK also where it failed: the list has one record, which

@@ -1,6 +1,7 @@
 /* Fleets (include/tctune/fleet.h). */
 #include "api/fleet_int.h"
 
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,15 +58,17 @@ tc_status api_fleet_join(const tctune_fleet *given, const char *work, const char
     return TC_OK;
 }
 
-/* Theirs, unless one was asked for. */
+/* Theirs, where none was asked for, and their threads likewise. */
 static tc_status take_target(const api_measured_by *by, const tc_fleet *f, tc_target **target, tc_error *err) {
     double gflops;
     int64_t last;
-    if (!by->target && !by->threads) {
+    if (!by->target && strcmp((*target)->text, tc_fleet_target(f)) != 0) {
         tc_target_free(*target);
         *target = NULL;
-        TC_TRY(api_target(tc_fleet_target(f), tc_fleet_threads(f), target, err));
+        TC_TRY(api_target(tc_fleet_target(f), by->threads, target, err));
     }
+    if (!by->threads)
+        (*target)->machine.cores = tc_fleet_threads(f);
     tc_fleet_machine(f, &gflops, &last);
     (*target)->native = false;
     (*target)->machine.l3 = last > 0 ? last : (*target)->machine.l3;

@@ -17,7 +17,7 @@ typedef struct api_measured_by {
     const tctune_fleet *fleet;   /* NULL: this machine */
     const char *work, *database; /* as above */
     const char *target;          /* as asked for; NULL: this machine's, or that of the workers whom the fleet's key names */
-    int threads;                 /* as asked for; 0: it is the same of these */
+    int threads;                 /* as asked for; 0: it is the same of these, each for itself */
     int usual_threads;           /* where no key says otherwise; 0: every core */
 } api_measured_by;
 

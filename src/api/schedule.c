@@ -15,7 +15,9 @@ struct tctune_schedule {
     tctune_work *work;
     int task;
     tc_target *target;
-    tc_arena *arena; /* of all that follows */
+    tc_arena *arena;   /* of all that follows */
+    const char *asked; /* the target that was asked for; NULL: this machine's, or that of workers who measure it */
+    int asked_threads; /* 0: it is the same of these */
     tc_ctx *ctx;
     const tc_workload *form;  /* the workload that its steps are of: the task's own, or another form's */
     const tc_workload *timed; /* that at the sizes of a run */
@@ -110,6 +112,8 @@ static tc_status open_schedule(tctune_work *work, int task, const tctune_schedul
     TC_TRY(API_OPTIONS(o, options, err));
     TC_TRY(api_check_task(work, task, err));
     *out = new_schedule(work, task);
+    (*out)->asked = o.target ? tc_arena_strdup((*out)->arena, o.target) : NULL;
+    (*out)->asked_threads = o.threads;
     TC_TRY(api_target(o.target, o.threads, &(*out)->target, err));
     return begin(*out, &o, err);
 }
@@ -122,16 +126,24 @@ tctune_status tctune_schedule_new(tctune_work *work, int task, const tctune_sche
              (tctune_schedule_free(*schedule), *schedule = NULL));
 }
 
-/* Its steps are taken again: they were legal. */
-static tc_status copy(const tctune_schedule *s, tctune_schedule **out, tc_error *err) {
+/* Its steps are taken again, for a target that becomes the copy's: for its own they were legal. */
+static tc_status copy_for(const tctune_schedule *s, tc_target *target, tctune_schedule **out, tc_error *err) {
     tctune_schedule *c = *out = new_schedule(s->work, s->task);
     int n = own_workload(s)->nsymbol;
-    TC_TRY(api_target(s->target->text, s->target->machine.cores, &c->target, err));
+    c->target = target;
+    c->asked = s->asked ? tc_arena_strdup(c->arena, s->asked) : NULL;
+    c->asked_threads = s->asked_threads;
     TC_TRY(read_sizes(c, s->sizes ? tc_meas_sizes_text(c->arena, s->sizes, n) : NULL, err));
     TC_TRY(tc_te_parse(c->ctx, "workload", tc_te_text(c->arena, s->form), &c->form, err));
     TC_TRY(take_steps(c, tc_arena_strdup(c->arena, s->k.trace), err));
     c->k.form = tc_arena_strdup(c->arena, s->k.form);
     return TC_OK;
+}
+
+static tc_status copy(const tctune_schedule *s, tctune_schedule **out, tc_error *err) {
+    tc_target *target;
+    TC_TRY(api_target(s->target->text, s->target->machine.cores, &target, err));
+    return copy_for(s, target, out, err);
 }
 
 tctune_status tctune_schedule_copy(const tctune_schedule *schedule, tctune_schedule **out, char *error, size_t error_size) {
@@ -211,33 +223,71 @@ static tc_status canonical(const tctune_schedule *s, tc_arena *a, tc_tune_schedu
     return tc_tune_schedule_canonical(s->form, s->target, a, out, err);
 }
 
-static tc_status measure(const tctune_schedule *s, const tctune_measure_options *options, tc_meas_db *db, tc_arena *a,
-                         tctune_records **out, tc_error *err) {
+/* Who measures it, and what that is: of a fleet, the schedule for its workers' target. */
+typedef struct measured {
+    tc_tune_kernel_options options;
+    const tctune_schedule *of;
+    tctune_schedule *there; /* NULL: this machine measures */
+    tc_fleet *fleet;        /* NULL: it is the same */
+} measured;
+
+static tc_status take_there(const tctune_schedule *s, const tctune_fleet *fleet, measured *m, tc_error *err) {
+    api_measured_by by = {.fleet = fleet, .work = s->target->text, .target = s->asked, .threads = s->asked_threads};
+    tc_target *target;
+    tc_status st = api_fleet_target(&by, &target, &m->fleet, err);
+    if (st != TC_OK) {
+        tc_target_free(target);
+        return st;
+    }
+    if (copy_for(s, target, &m->there, err) == TC_OK) {
+        m->there->k.file = s->k.file;
+        m->of = m->there;
+        return TC_OK;
+    }
+    tc_error_prefix(err, "for the target '%s' of those who measure: ", target->text);
+    return err->status;
+}
+
+static tc_status prepare(const tctune_schedule *s, const tctune_measure_options *options, measured *m, tc_error *err) {
     tctune_measure_options o;
+    TC_TRY(API_OPTIONS(o, options, err));
+    if (o.mode)
+        TC_TRY(tc_tune_timing_parse(o.mode, &m->options.timing, err));
+    if (o.repeats < 0)
+        return tc_fail(err, TC_BAD_INPUT, "%d repeats are none", o.repeats);
+    m->of = s;
+    TC_TRY(o.fleet ? take_there(s, o.fleet, m, err) : check_here(s, err));
+    m->options.target = m->of->target;
+    m->options.repeats = o.repeats;
+    m->options.seed = o.seed;
+    m->options.stop = o.stop;
+    m->options.carrier = m->fleet ? &tc_meas_fleet : NULL;
+    m->options.carried_by = m->fleet;
+    return TC_OK;
+}
+
+static tc_status measure_prepared(const measured *m, tc_meas_db *db, tc_arena *a, tctune_records **out, tc_error *err) {
     tc_tune_schedule k;
     tc_record r;
     double best;
-    TC_TRY(API_OPTIONS(o, options, err));
-    tc_tune_kernel_options ko = {.target = s->target, .repeats = o.repeats, .seed = o.seed, .stop = o.stop};
-    if (o.mode)
-        TC_TRY(tc_tune_timing_parse(o.mode, &ko.timing, err));
-    if (o.repeats < 0)
-        return tc_fail(err, TC_BAD_INPUT, "%d repeats are none", o.repeats);
-    TC_TRY(canonical(s, a, &k, err));
+    const tc_workload *w = m->of->timed;
+    TC_TRY(canonical(m->of, a, &k, err));
     k.file = k.file ? k.file : by_hand;
-    tc_fleet *fleet = NULL;
-    if (o.fleet)
-        TC_TRY(api_fleet_join(o.fleet, s->target->text, NULL, s->target, &fleet, err));
-    if (!fleet)
-        TC_TRY(check_here(s, err));
-    ko.carrier = fleet ? &tc_meas_fleet : NULL;
-    ko.carried_by = fleet;
-    tc_status st =
-        db ? tc_tune_kernel_record(s->timed, &k, &ko, db, a, &r, &best, err) : tc_tune_kernel_time(s->timed, &k, &ko, a, &r, err);
-    tc_fleet_leave(fleet);
-    TC_TRY(st);
+    TC_TRY(db ? tc_tune_kernel_record(w, &k, &m->options, db, a, &r, &best, err)
+              : tc_tune_kernel_time(w, &k, &m->options, a, &r, err));
     *out = api_records_of(&r);
     return TC_OK;
+}
+
+static tc_status measure(const tctune_schedule *s, const tctune_measure_options *options, tc_meas_db *db, tc_arena *a,
+                         tctune_records **out, tc_error *err) {
+    measured m = {0};
+    tc_status st = prepare(s, options, &m, err);
+    if (st == TC_OK)
+        st = measure_prepared(&m, db, a, out, err);
+    tc_fleet_leave(m.fleet);
+    tctune_schedule_free(m.there);
+    return st;
 }
 
 tctune_status tctune_schedule_measure(const tctune_schedule *s, const tctune_measure_options *options, tctune_database *database,

@@ -104,12 +104,42 @@ says out board
 [ "$(wc -l <out)" -eq 3 ] || fail "two jobs are not three lines"
 run 0 "$TCTUNE" fleet log --nats "$url" --worker nobody
 says out "no results"
+
+# ---- target and threads are those of the workers whom a key names, unless others are asked for ----
+case $(uname -m) in
+aarch64) other=cortex-a53 ;;
+riscv64) other=generic-rv64 ;;
+*) other=x86-64 ;;
+esac
+"$TCTUNE" worker --nats "$url" --name plain --target $other --threads 3 --lease 2 >plain.log 2>&1 &
+plain=$!
+workers="$workers $plain"
+until_it_says plain.log "plain serves $("$TCTUNE" worker --print-key --target $other --threads 3)"
+measure() { # STATUS KEY [OPTIONS...]
+    want=$1 key=$2
+    shift 2
+    run "$want" "$TCTUNE" measure --te gemm.te --sched y.sched --repeats 3 --db keys.db --fleet "$url" --key "$key" "$@"
+}
+measure 0 '*-1t-*'
+says out "samples, 1 threads"
+measure 0 "$other-3t-*"
+says out "samples, 3 threads"
+measure 0 "$other-*t-*" --threads 3
+measure 1 "$other-3t-*" --threads 1
+says err "with 3 threads, not for"
+"$TCTUNE" export --db keys.db --out records.json >/dev/null
+[ "$(grep -c -- "\"target\":\"[^\"]*-mcpu=${other}[ \"].*\"host\":\"plain@" records.json)" -eq 2 ] || fail "records are not of the worker's target"
+kill -TERM "$plain"
+wait "$plain" || fail "the worker's exit status is not 0"
+workers=${workers% *}
+
+# ---- it leaves when it is drained ----
 run 0 "$TCTUNE" fleet drain board --nats "$url"
 wait "$workers" || fail "a drained worker's exit status is not 0"
 says worker.log "told to leave (drain)"
-"$TCTUNE" worker --nats "$url" --name board --threads 1 >worker.log 2>&1 &
+"$TCTUNE" worker --nats "$url" --name board --threads 1 >again.log 2>&1 &
 workers=$!
-until_it_says worker.log "board serves"
+until_it_says again.log "board serves"
 
 # ---- it leaves when it is told to ----
 kill -TERM "$workers"
