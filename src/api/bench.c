@@ -316,13 +316,16 @@ static const char *note_failure(const kernel_bench *b, const timed_kernel *k) {
     return s->record ? tc_tune_note_failure(s->db, s->record, &k->bench.record, b->arena) : "";
 }
 
+/* NULL: this machine, or nobody. */
 static const char *worker_of(const kernel_bench *b, const timed_kernel *k) {
-    return b->fleet ? k->bench.record.host : NULL;
+    return b->fleet && *k->bench.record.host ? k->bench.record.host : NULL;
 }
 
 static tc_status not_measured(const kernel_bench *b, const timed_kernel *k, tc_error *err) {
     const tc_record *now = &k->bench.record;
     const char *noted = note_failure(b, k), *worker = worker_of(b, k);
+    if (now->error == TC_MEAS_INTERRUPTED) /* the message says by what */
+        return tc_fail(err, TC_ENV, "%s: the kernel could not be measured: %s", b->path, now->message);
     return tc_fail(err, TC_ENV, "%s: the kernel could not be measured%s%s: %s: %s%s%s", b->path, worker ? " by " : "",
                    worker ? worker : "", tc_meas_error_meaning(now->error), now->message, *noted ? "; " : "", noted);
 }

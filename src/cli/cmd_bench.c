@@ -174,7 +174,7 @@ static void apart_cells(tc_cli_table *t, const json_t *k, double sum) {
             tc_cli_cell(t, "-");
     }
     tc_cli_cell(t, "%s", tc_cli_text(k, "mode"));
-    tc_cli_cell(t, "%s", worker ? worker : "here");
+    tc_cli_cell(t, "%s", worker ? worker : error ? "-" : "here");
     tc_cli_cell(t, "%s", tc_cli_text(k, "form"));
     if (error)
         tc_cli_cell(t, "%s: %s", error, tc_cli_text(k, "message"));
@@ -317,19 +317,41 @@ static int bench_task(const bench_args *a, tctune_work *w, tc_error *err) {
     return status;
 }
 
-/* The kernels of a network, by workers of a fleet. */
+/* Once the table is printed: of the first that failed, which it is and why. */
+static int status_apart(const json_t *j, tc_error *err) {
+    const json_t *kernels = json_object_get(j, "kernels"), *k = NULL;
+    long long failed = tc_cli_number(j, "failed");
+    size_t i = 0;
+    if (!failed)
+        return TC_CLI_DONE;
+    while (k = json_array_get(kernels, i), k && !json_is_string(json_object_get(k, "error")))
+        i++;
+    const char *worker = json_string_value(json_object_get(k, "worker"));
+    tc_strbuf others = {0};
+    if (failed > 1)
+        tc_sb_printf(&others, "; %lld others were not measured either, as is told of each", failed - 1);
+    tc_fail(err, TC_ENV, "kernel %zu, %s, could not be measured%s%s: %s: %s%s", i, tc_cli_text(k, "name"), worker ? " by " : "",
+            worker ? worker : "", tc_cli_text(k, "error"), tc_cli_text(k, "message"), tc_sb_str(&others));
+    tc_strbuf_free(&others);
+    return TC_CLI_FAILED;
+}
+
+/* The kernels of a network, by workers of a fleet: one that fails there leaves the others as they are. */
 static int bench_tasks(const bench_args *a, tctune_work *w, tc_error *err) {
     tctune_fleet fleet;
     tctune_bench_kernel_options o = kernel_options(a, &fleet);
     char *text;
-    int failed;
-    int status = tc_cli_status(tctune_bench_kernels(w, &o, &failed, &text, TC_CLI_SAY(err)));
+    int status = tc_cli_status(tctune_bench_kernels(w, &o, NULL, &text, TC_CLI_SAY(err)));
     if (status != TC_CLI_DONE)
         return status;
-    tc_cli_tell(text, a->json, print_apart);
-    if (failed)
-        tc_fail(err, TC_ENV, "%d of the kernels could not be measured: the table says why", failed);
-    return failed ? TC_CLI_FAILED : TC_CLI_DONE;
+    json_t *j = tc_cli_document(text);
+    if (a->json)
+        tc_cli_json_print(json_incref(j));
+    else
+        print_apart(j);
+    status = status_apart(j, err);
+    json_decref(j);
+    return status;
 }
 
 typedef int bench_work(const bench_args *a, tctune_work *w, tc_error *err);

@@ -141,3 +141,42 @@ status=0
 wait "$duel" || status=$?
 [ "$status" -eq 130 ] || fail "exit status $status of a comparison that was stopped"
 says err "stopped after 0 rounds"
+
+# ---- workers that vanish with it, one after the other: nobody else is put at risk, and nothing is recorded ----
+kill -KILL "$last"
+wait "$last" || true
+records() {
+    "$TCTUNE" export --db "$1" --out records.json >/dev/null
+    cat records.json
+}
+vanishes() { # NAME OPTIONS-AND-COMMAND...: in the middle, with two workers; the third one answers
+    name=$1
+    shift
+    "$TCTUNE" "$@" --te gemm.te --threads 1 --fleet "$url" >out 2>err &
+    duel=$!
+    workers=$duel
+    for i in 1 2; do
+        "$TCTUNE" worker --nats "$url" --name "$name$i" --threads 1 --lease 1 >"$name$i.log" 2>&1 &
+        last=$!
+        workers="$duel $last"
+        until_it_works "$last"
+        kill -KILL "$last"
+        wait "$last" || true
+    done
+    work_as "${name}3"
+    status=0
+    wait "$duel" || status=$?
+    [ "$status" -eq 1 ] || fail "exit status $status of what workers vanished with"
+    says err "nobody knows what became of the workers that had it"
+    says err "keep what ends machines away"
+    run 0 "$TCTUNE" fleet log --nats "$url" --worker "${name}3"
+    says out lost
+    kill -TERM "$last"
+    wait "$last" || fail "the worker's exit status is not 0"
+}
+records r.db >before
+vanishes c compare 1 default --db r.db --repeats 4000
+records r.db >after
+cmp -s before after || fail "the record that workers vanished with is another one"
+vanishes m measure --sched y.sched --db lost.db --repeats 4000
+[ -z "$(records lost.db)" ] || fail "there is a record of what workers vanished with"

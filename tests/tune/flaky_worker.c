@@ -25,6 +25,8 @@ static const struct {
     const char *name, *kernel;
 } faults[] = {
     {"wrong", TENSORS "compute Y[i:24, j:48] = sum(k:31) X[i, k] * W[k, j]\noutput Y\n"},
+    {"short",
+     TENSORS "tensor B[48] f32\ncompute Y[i:1, j:1] = X[i, j] + W[i, j] + B[j]\noutput Y\n"}, /* of kernels with a bias */
     {"crash", TENSORS "compute Y[i:9000, j:48] = sum(k:32) X[i % 24, k] * W[k, j]\noutput Y\n"},
     {"hang", TENSORS "compute Y[i:24, j:48] = sum(k:1000000000000) X[i, k % 32] * W[k % 32, j]\noutput Y\n"},
 };

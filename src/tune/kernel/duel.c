@@ -3,6 +3,7 @@
 #include "support/clock/clock.h"
 #include "support/system/stop.h"
 #include "tune/kernel/compare.h"
+#include "tune/kernel/kernel.h"
 
 /* What takes part, as measuring knows it: a library is a guest, whose times come last. */
 typedef struct field {
@@ -57,9 +58,7 @@ static int find_failure(const field *f) {
 
 static tc_status too_few(const tc_tune_duel_options *o, const field *f, tc_error *err) {
     if (o->carrier && f->done == 0 && !tc_is_raised(o->stop))
-        return tc_fail(err, TC_ENV,
-                       "nobody knows what became of the workers that ran the two, and no other one is put at risk: see what "
-                       "`tctune fleet log` says of them, and keep what ends machines away from the fleet");
+        return tc_fail(err, TC_ENV, "%s", tc_tune_vanished);
     return tc_fail(err, TC_ENV, "stopped after %d rounds: too few for a verdict", f->done);
 }
 

@@ -15,6 +15,13 @@
 
 static const double peak_seconds = 0.5, unit_seconds = 0.3, sampling_seconds = 2.5; /* as tc_meas_kernel_time has it */
 
+const char tc_tune_vanished[] = "nobody knows what became of the workers that had it, and no other one is put at risk: see what "
+                                "`tctune fleet log` says of them, and keep what ends machines away from the fleet";
+
+static bool vanished(const tc_tune_kernel_options *o, const tc_record *r) {
+    return r->error == TC_MEAS_INTERRUPTED && o->carrier && !tc_is_raised(o->stop);
+}
+
 static tc_status time_kernel(const tc_tune_schedule *s, const tc_tune_kernel_options *o, tc_meas_mode mode, tc_arena *a,
                              tc_record *out, tc_error *err) {
     tc_meas_options mo = {
@@ -26,6 +33,8 @@ static tc_status time_kernel(const tc_tune_schedule *s, const tc_tune_kernel_opt
     TC_TRY(tc_meas_new(&mo, &m, err));
     tc_status st = tc_meas_kernel_time(m, &in, o->repeats ? o->repeats : TC_TUNE_REPEATS, a, out, err);
     tc_meas_free(m);
+    if (st == TC_OK && vanished(o, out))
+        return tc_fail(err, TC_ENV, "%s", tc_tune_vanished);
     if (st == TC_OK && out->error == TC_MEAS_INTERRUPTED)
         return tc_fail(err, TC_ENV, "stopped before anything was measured");
     return st;
@@ -140,6 +149,10 @@ tc_status tc_tune_kernels_measure(const tc_tune_timed *k, size_t n, const tc_tun
         return tc_fail(err, TC_ENV, "stopped before everything was measured");
     for (size_t i = 0; i < n; i++) {
         out[i] = (tc_tune_kernel_bench){.record = r[i], .stream = {.bytes = footprint(k[i].workload)}};
+        if (vanished(o, &r[i])) { /* nobody's, so it names none */
+            out[i].record.message = tc_tune_vanished;
+            out[i].record.host = "";
+        }
         TC_TRY(describe_form(k[i].schedule, &o->target->machine, &out[i], err));
         if (!is_cold(&k[i], o)) /* emulated ones have one mode */
             out[i].constants = 0;

@@ -54,6 +54,9 @@ TC_NODISCARD tc_status tc_tune_kernel_time(const tc_workload *w, const tc_tune_s
 TC_NODISCARD tc_status tc_tune_kernel_record(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o,
                                              tc_meas_db *db, tc_arena *a, tc_record *out, double *best, tc_error *err);
 
+/* Why a fleet that nobody stopped left something unmeasured: workers vanished with it. */
+extern const char tc_tune_vanished[];
+
 /* A record of the database file `db` failed when it was run again, as `now` says: notes that there, unless it is of another
  * target or number of threads, where its trace is another program. What became of it, as part of a sentence in `a`: "" where the
  * failure does not disprove the record. A database that cannot be written to stays as it is. */
