@@ -66,17 +66,32 @@ void test_server_restart(test_server *s) {
     fail_msg("the server does not answer");
 }
 
-void test_server_start(test_server *s, const char *more) {
+/* jetstream: its settings; more: other lines. */
+static void configure(const test_server *s, const char *jetstream, const char *more) {
     char conf[600], text[4096];
+    snprintf(conf, sizeof conf, "%s/nats.conf", s->folder);
+    int n = snprintf(text, sizeof text, "host: 127.0.0.1\nport: %d\njetstream { %s }\n%s\n", s->port, jetstream, more);
+    unlink(conf);
+    assert_int_equal(tc_fs_write_scratch(conf, text, (size_t)n, NULL), TC_OK);
+}
+
+void test_server_start(test_server *s, const char *more) {
+    char store[600];
     *s = (test_server){.port = free_port()};
     snprintf(s->folder, sizeof s->folder, "%s/nats-%d", TCTUNE_TEST_TMP, s->port);
     tc_fs_remove_tree(s->folder);
     assert_int_equal(mkdir(s->folder, 0700), 0);
     snprintf(s->url, sizeof s->url, "nats://127.0.0.1:%d", s->port);
-    snprintf(conf, sizeof conf, "%s/nats.conf", s->folder);
-    int n =
-        snprintf(text, sizeof text, "host: 127.0.0.1\nport: %d\njetstream { store_dir: \"%s\" }\n%s\n", s->port, s->folder, more);
-    assert_int_equal(tc_fs_write_scratch(conf, text, (size_t)n, NULL), TC_OK);
+    snprintf(store, sizeof store, "store_dir: \"%s\"", s->folder);
+    configure(s, store, more);
+    test_server_restart(s);
+}
+
+void test_server_limit(test_server *s, const char *room) {
+    char store[700];
+    test_server_kill(s);
+    snprintf(store, sizeof store, "store_dir: \"%s/small\", max_file_store: %s", s->folder, room);
+    configure(s, store, "");
     test_server_restart(s);
 }
 

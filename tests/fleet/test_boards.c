@@ -335,16 +335,18 @@ static void objects_are_larger_than_messages(void **state) {
 
 /* ---- builders of another kind ---- */
 
-static void ask(tc_fleet_bus *b, const char *key, const tc_fleet_build_job *j) {
-    tc_strbuf text = {0};
-    int64_t n = 1;
-    tc_fleet_build_job_write(j, &text);
-    check(tc_fleet_bus_ask_build(b, key, "board", tc_sb_str(&text), &err));
-    tc_strbuf_free(&text);
-    while (n > 0) { /* until it was taken out of the queue */
+static void await_builds(tc_fleet_bus *b, const char *key) {
+    for (int64_t n = 1; n > 0;) { /* until all were taken out of the queue */
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
         check(tc_fleet_bus_builds(b, key, "board", &n, &err));
     }
+}
+
+static void ask(tc_fleet_bus *b, const char *key, const tc_fleet_build_job *j) {
+    tc_strbuf text = {0};
+    tc_fleet_build_job_write(j, &text);
+    check(tc_fleet_bus_ask_build(b, key, "board", tc_sb_str(&text), &err));
+    tc_strbuf_free(&text);
 }
 
 static void a_builder_builds_for_other_processors(void **state) {
@@ -364,6 +366,7 @@ static void a_builder_builds_for_other_processors(void **state) {
     await("smith", TC_FLEET_SERVING, "");
     check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "test", &b, &err));
     ask(b, key, &j);
+    await_builds(b, key);
     check(tc_fleet_bus_next_built(b, key, tc_fleet_build_id(arena, &j, 0), 0, arena, &mail, &err));
     assert_non_null(mail.text);
     check(tc_fleet_built_read(mail.text, arena, &built, &err));
@@ -374,10 +377,119 @@ static void a_builder_builds_for_other_processors(void **state) {
     assert_int_equal(head.e_machine, EM_AARCH64);
     j.target = target; /* what is not of its key nobody gets under it */
     ask(b, key, &j);
+    await_builds(b, key);
     check(tc_fleet_bus_next_built(b, key, tc_fleet_build_id(arena, &j, 0), 0, arena, &mail, &err));
     assert_null(mail.text);
     tc_fleet_bus_close(b);
     tc_target_free(t);
+}
+
+/* ---- several builders ---- */
+
+static int64_t built_by(const char *builder) {
+    return count(tc_arena_printf(arena, "tctune.built.%s.%s.>", own_key(arena), builder));
+}
+
+/* A job of one candidate that is like no other. */
+static void ask_for_one(tc_fleet_bus *b, int number) {
+    tc_meas_input in = {.workload = GEMM, .trace = tc_arena_printf(arena, "io, ii = split t0.i0 [_, %d]\n", number)};
+    tc_fleet_build_job j = {.board = "board", .asked = 1, .target = target, .threads = 1, .limit = 60, .in = &in, .n = 1};
+    ask(b, own_key(arena), &j);
+}
+
+static void builders_of_a_key_share_its_queue(void **state) {
+    enum { AT_ONCE = 4, MOST = 60 };
+    tc_record got[N];
+    tc_fleet_bus *b;
+    int asked = 0;
+    (void)state;
+    start("smith", "build");
+    start("jones", "build");
+    await("smith", TC_FLEET_SERVING, "");
+    await("jones", TC_FLEET_SERVING, "");
+    check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "test", &b, &err));
+    while (asked < MOST && (built_by("smith") == 0 || built_by("jones") == 0)) {
+        for (int i = 0; i < AT_ONCE; i++)
+            ask_for_one(b, 2 + asked++);
+        await_builds(b, own_key(arena));
+    }
+    tc_fleet_bus_close(b);
+    assert_true(built_by("smith") > 0 && built_by("jones") > 0);
+    assert_int_equal(count("tctune.built.>"), asked); /* each by one of them */
+    start("board", "measure");
+    await("board", TC_FLEET_SERVING, "");
+    check(measure(0, 2, got));
+    compare(got, want);
+}
+
+/* ---- room on the server ---- */
+
+/* So much of it is taken by objects that nobody wants. */
+static void flood(int64_t bytes) {
+    enum { EACH = 64 << 10 };
+    static const char junk[EACH];
+    tc_fleet_bus *b;
+    tc_fleet_self other = {.key = own_key(arena), .name = "other", .boot = "b"};
+    check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "test", &b, &err));
+    for (int i = 0; i < bytes / EACH; i++)
+        check(tc_fleet_bus_put_chunk(b, &other, tc_arena_printf(arena, "%d", i), junk, EACH, &err));
+    tc_fleet_bus_close(b);
+}
+
+static void objects_that_made_room_are_built_again(void **state) {
+    (void)state;
+    tc_record got[N];
+    test_server_limit(&server, "1800KB"); /* of which objects get 1 MB */
+    start("smith", "build");
+    start("board", "measure");
+    await("smith", TC_FLEET_SERVING, "");
+    await("board", TC_FLEET_SERVING, "");
+    for (uint64_t seed = 2; seed < 4; seed++) {
+        check(measure(0, seed, got));
+        compare(got, want);
+        assert_true(count("tctune.built.>") >= N);
+        flood(2 << 20);
+        assert_int_equal(count("tctune.built.>"), 0);
+    }
+}
+
+/* A builder has a job, and no room for what it makes. */
+static void a_builder_waits_for_room(void) {
+    tc_fleet_bus *b;
+    tc_error e = {0};
+    tc_arena *a = tc_arena_new();
+    int64_t waiting, under_way = 0;
+    assert_int_equal(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "watch", &b, &e), TC_OK);
+    while (under_way == 0) {
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        assert_int_equal(tc_fleet_bus_build_queue(b, own_key(a), &waiting, &under_way, &e), TC_OK);
+    }
+    tc_fleet_bus_close(b);
+    tc_arena_free(a);
+}
+
+static void *make_room(void *none) {
+    (void)none;
+    a_builder_waits_for_room();
+    test_server_limit(&server, "64MB");
+    sem_wait(&over);
+    return NULL;
+}
+
+static void without_room_objects_wait(void **state) {
+    (void)state;
+    pthread_t t;
+    tc_record got[N];
+    test_server_limit(&server, "512KB");
+    start("smith", "build");
+    start("board", "measure");
+    await("smith", TC_FLEET_SERVING, "");
+    await("board", TC_FLEET_SERVING, "");
+    assert_int_equal(pthread_create(&t, NULL, make_room, NULL), 0);
+    check(measure(0, 2, got));
+    sem_post(&over);
+    pthread_join(t, NULL);
+    compare(got, want);
 }
 
 /* ---- losses ---- */
@@ -504,6 +616,9 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {TEST(a_board_makes_of_candidates_what_others_make_of_them),
                                        TEST(objects_are_larger_than_messages),
                                        TEST(a_builder_builds_for_other_processors),
+                                       TEST(builders_of_a_key_share_its_queue),
+                                       TEST(objects_that_made_room_are_built_again),
+                                       TEST(without_room_objects_wait),
                                        TEST(a_board_waits_for_a_builder),
                                        TEST(without_a_builder_tuners_say_so),
                                        TEST(what_a_lost_builder_had_is_built_by_another),

@@ -265,18 +265,10 @@ static void too_small_messages_are_said(void **state) {
 
 /* A server without room for objects is one for a fleet without boards all the same. */
 static void without_room_others_go_on(void **state) {
-    char conf[600], text[1200];
     tc_meas_made x = made();
     (void)state;
     tc_fleet_bus_close(bus);
-    test_server_kill(&server);
-    snprintf(conf, sizeof conf, "%s/nats.conf", server.folder);
-    int n =
-        snprintf(text, sizeof text, "host: 127.0.0.1\nport: %d\njetstream { store_dir: \"%s/small\", max_file_store: 512KB }\n",
-                 server.port, server.folder);
-    unlink(conf);
-    check(tc_fs_write_scratch(conf, text, (size_t)n, &err));
-    test_server_restart(&server);
+    test_server_limit(&server, "512KB");
     check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "test", &bus, &err));
     check(tc_fleet_bus_ask(bus, "k1", "desk", "j1", 1, "what", &err));
     assert_int_equal(tc_fleet_object_put(bus, &self, ID, &x, true, &err), TC_ENV);
