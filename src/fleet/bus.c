@@ -192,14 +192,20 @@ static char *key_word(const char *text, const char *begin, size_t least) {
     return NULL;
 }
 
+static void forget(char **secret) {
+    if (*secret)
+        memset(*secret, 0, strlen(*secret));
+    free(*secret);
+    *secret = NULL;
+}
+
 static tc_status read_nkey(tc_fleet_bus *b, const char *file, tc_error *err) {
     enum { PUBLIC = 56, SEED = 58 /* characters */ };
     char *text;
     TC_TRY(tc_fs_read_text(file, &text, err));
     b->public_key = key_word(text, "U", PUBLIC);
     b->seed = key_word(text, "SU", SEED);
-    memset(text, 0, strlen(text));
-    free(text);
+    forget(&text);
     if (b->public_key && b->seed)
         return TC_OK;
     return tc_fail(err, TC_BAD_INPUT,
@@ -208,10 +214,46 @@ static tc_status read_nkey(tc_fleet_bus *b, const char *file, tc_error *err) {
                    file, b->seed ? "public key" : "seed", b->seed ? "U" : "SU");
 }
 
+/* The client's library sends no signature where the first byte of one is 0, as of one in 256 (nats.c, pull request 705, mended after 3.4); the server
+ * refuses it as any wrong one, and a connection that two are refused of in a row is not made again. So this attempt is given up here: the
+ * next one signs something else. */
 static natsStatus sign(char **error, unsigned char **signature, int *n, const char *nonce, void *bus) {
-    const tc_fleet_bus *b = bus;
+    tc_fleet_bus *b = bus;
     (void)error;
-    return nats_Sign(b->seed, nonce, signature, n);
+    natsStatus s = nats_Sign(b->seed, nonce, signature, n);
+    if (s != NATS_OK || *n == 0 || **signature != 0)
+        return s;
+    atomic_store(&b->unsendable, true);
+    free(*signature);
+    *signature = NULL;
+    return NATS_ERR;
+}
+
+/* The user's JWT, and the seed that it is signed with. */
+static tc_status find_creds(tc_fleet_bus *b, char **jwt, tc_error *err) {
+    enum { JWT = 32, SEED = 58 /* characters, at least */ };
+    char *text;
+    TC_TRY(tc_fs_read_text(b->creds, &text, err));
+    forget(&b->seed);
+    b->seed = key_word(text, "SU", SEED);
+    *jwt = key_word(text, "ey", JWT);
+    forget(&text);
+    if (*jwt && b->seed)
+        return TC_OK;
+    const char *missing = *jwt ? "seed of a user (it begins with SU)" : "user's JWT (it begins with ey)";
+    free(*jwt);
+    *jwt = NULL;
+    return tc_fail(err, TC_BAD_INPUT, "%s: there is no %s in it: both are needed, as `nsc generate creds` prints them", b->creds,
+                   missing);
+}
+
+/* For each connection anew, as credentials are renewed. What it gives is freed by the library. */
+static natsStatus read_creds(char **jwt, char **error, void *bus) {
+    tc_error why = {0};
+    if (find_creds(bus, jwt, &why) == TC_OK)
+        return NATS_OK;
+    *error = strdup(why.msg);
+    return NATS_ERR;
 }
 
 /* Replies, and so jobs, come to a place that the server can keep from others. */
@@ -229,8 +271,10 @@ static tc_status let_in(tc_fleet_bus *b, const tc_fleet_access *a, natsOptions *
     for (size_t i = 0; i < TC_LEN(files); i++)
         if (files[i] && !tc_fs_exists(files[i]))
             return tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", files[i]);
-    if (a->creds)
-        s = natsOptions_SetUserCredentialsFromFiles(o, a->creds, NULL);
+    if (a->creds) {
+        b->creds = tc_xstrdup(a->creds);
+        s = natsOptions_SetUserCredentialsCallbacks(o, read_creds, b, sign, b);
+    }
     if (a->nkey) {
         TC_TRY(read_nkey(b, a->nkey, err));
         s = natsOptions_SetNKey(o, b->public_key, sign, b);
@@ -258,13 +302,11 @@ static natsStatus set_servers(natsOptions *o, const char *urls) {
     return s;
 }
 
-/* The client's library sends no signature where the first byte of one is 0, as of one in 256 (nats.c, pull request 705, mended after 3.4), and the
- * server refuses it as any wrong one. Each connection signs something else. */
-static natsStatus connect_signed(tc_fleet_bus *b, const tc_fleet_access *a, natsOptions *o) {
-    natsStatus s = NATS_CONNECTION_AUTH_FAILED;
-    int tries = a->creds || a->nkey ? 4 : 1;
-    while (tries-- > 0 && s == NATS_CONNECTION_AUTH_FAILED)
+static natsStatus connect_signed(tc_fleet_bus *b, natsOptions *o) {
+    natsStatus s;
+    do
         s = natsConnection_Connect(&b->connection, o);
+    while (s != NATS_OK && atomic_exchange(&b->unsendable, false));
     return s;
 }
 
@@ -280,7 +322,7 @@ static tc_status connect_with(tc_fleet_bus *b, const tc_fleet_access *a, const c
     if (s == NATS_OK)
         s = natsOptions_SetReconnectWait(o, RECONNECT_MS);
     if (s == NATS_OK)
-        s = connect_signed(b, a, o);
+        s = connect_signed(b, o);
     if (s == NATS_NO_SERVER || s == NATS_TIMEOUT)
         return tc_fail(err, TC_ENV, "%s: no NATS server answers there: is nats-server running, and the address right?", b->url);
     if (s == NATS_CONNECTION_AUTH_FAILED)
@@ -347,9 +389,8 @@ void tc_fleet_bus_close(tc_fleet_bus *b) {
     nats_ReleaseThreadMemory();
     free(b->url);
     free(b->public_key);
-    if (b->seed)
-        memset(b->seed, 0, strlen(b->seed));
-    free(b->seed);
+    free(b->creds);
+    forget(&b->seed);
     free(b);
 }
 

@@ -12,8 +12,10 @@ enum { BUS_SUBJECT = 256 /* bytes of a subject; its words are bounded (tc_fleet_
 
 struct tc_fleet_bus {
     char *url;               /* without passwords */
-    char *public_key, *seed; /* of an nkey; NULL: none */
+    char *public_key, *seed; /* of an nkey; NULL: none. Of credentials the seed is that of the last connection */
+    char *creds;             /* their file; NULL: none */
     atomic_bool barred;      /* the server said that this user may not do something */
+    atomic_bool unsendable;  /* a signature was one that the client's library cannot send */
     natsConnection *connection;
     jsCtx *js;
     kvStore *workers, *builders, *begun, *tuners, *orders;
