@@ -199,6 +199,16 @@ static void forget(char **secret) {
     *secret = NULL;
 }
 
+static tc_status try_seed(const tc_fleet_bus *b, const char *file, tc_error *err) {
+    unsigned char *signature = NULL;
+    int n;
+    natsStatus s = nats_Sign(b->seed, "a nonce", &signature, &n);
+    free(signature);
+    return s == NATS_OK ? TC_OK
+                        : tc_fail(err, TC_BAD_INPUT,
+                                  "%s: nothing can be signed with the seed in it: it is damaged. Make the user anew", file);
+}
+
 static tc_status read_nkey(tc_fleet_bus *b, const char *file, tc_error *err) {
     enum { PUBLIC = 56, SEED = 58 /* characters */ };
     char *text;
@@ -207,7 +217,7 @@ static tc_status read_nkey(tc_fleet_bus *b, const char *file, tc_error *err) {
     b->seed = key_word(text, "SU", SEED);
     forget(&text);
     if (b->public_key && b->seed)
-        return TC_OK;
+        return try_seed(b, file, err);
     return tc_fail(err, TC_BAD_INPUT,
                    "%s: there is no %s of a user in it (it begins with %s): both are needed, as deploy/fleet-user "
                    "writes them",

@@ -27,6 +27,39 @@ compute Y[i:32, j:48] = sum(k:64) X[i, k] * W[k, j]
 output Y
 TE
 
+# ---- keys that cannot sign ----
+mkdir keys
+cd keys
+key=$("$TCTUNE" worker --print-key)
+"$DEPLOY/fleet-user" worker good "$key" || fail "no user is made"
+"$DEPLOY/fleet-user" tuner other || fail "no user is made"
+"$DEPLOY/fleet-user" check good.nk || fail "a good key is refused"
+seed=$(head -n 1 good.nk) public=$(tail -n 1 good.nk)
+bad() { # TEXT SEED PUBLIC
+    printf '%s\n%s\n' "$2" "$3" >bad.nk
+    if "$DEPLOY/fleet-user" check bad.nk >../out 2>&1; then fail "a bad key is taken: $1"; fi
+    grep -qF "fleet-user: bad.nk: $1" ../out || fail "it does not say: $1"
+}
+swap() { # TEXT: with another letter at the end
+    case $1 in
+    *A) echo "${1%?}B" ;;
+    *) echo "${1%?}A" ;;
+    esac
+}
+bad "there is no seed of a user in it" "" "$public"
+bad "there is no public key of a user in it" "$seed" ""
+bad "the seed is damaged: its checksum is wrong" "$(swap "$(echo "$seed" | cut -c 1-20)")$(echo "$seed" | cut -c 21-)" "$public"
+bad "the seed is damaged: it has 50 characters" "$(echo "$seed" | cut -c 1-50)" "$public"
+bad "the seed is damaged: it is not in base32" "$(echo "$seed" | cut -c 1-57)0" "$public"
+bad "its seed is of an account, not of a user" "SA$(echo "$seed" | cut -c 3-)" "$public"
+bad "the public key is damaged: its checksum is wrong" "$seed" "$(swap "$(echo "$public" | cut -c 1-20)")$(echo "$public" | cut -c 21-)"
+bad "its public key is not that of its seed" "$seed" "$(tail -n 1 other.nk)"
+if "$DEPLOY/fleet-user" check none.nk >../out 2>&1; then fail "a key that is not there is taken"; fi
+printf '%s\n%s\n' "$(swap "$(echo "$seed" | cut -c 1-20)")$(echo "$seed" | cut -c 21-)" "$public" >bad.nk
+if "$TCTUNE" fleet status --nats nats://127.0.0.1:1 --nkey bad.nk >../out 2>&1; then fail "there is no server"; fi
+grep -qF "bad.nk: nothing can be signed with the seed in it" ../out || fail "the command does not say what is wrong with its key"
+cd ..
+
 # Any free port may be taken by another before the server has it: then another one.
 for port in 24222 25222 26222 27222; do
     "$DEPLOY/fleet-up" lab 2 "$port" >up.log 2>&1 &
@@ -57,3 +90,6 @@ kill -TERM "$up"
 wait "$up" || fail "exit status $? at the end"
 up=
 if "$TCTUNE" fleet status --nats "tls://localhost:$port" --nkey lab/desk.nk --tls-ca lab/fleet.crt >out 2>&1; then fail "the server is still there"; fi
+head -n 1 lab/w1.nk >half && mv half lab/w1.nk
+if "$DEPLOY/fleet-up" lab 1 "$port" >out 2>&1; then fail "a fleet comes up whose worker cannot sign"; fi
+grep -qF "fleet-user: w1.nk: there is no public key of a user in it" out || fail "it does not say which key is bad"
