@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 #include <stdio.h>
@@ -80,6 +81,75 @@ static void same_features(void **state) {
 #endif
 }
 
+/* ---- AArch64 processors, by what Linux tells of them ---- */
+
+/* LLVM's own, of C++: llvm::sys::detail::getHostCPUNameForARM(StringRef), which any machine has. A StringRef is passed as these two. */
+typedef struct words {
+    const char *text;
+    size_t n;
+} words;
+typedef words name_for_arm(words cpuinfo);
+
+static name_for_arm *llvms;
+
+static void same_name(const char *cpuinfo) {
+    const words want = llvms((words){cpuinfo, strlen(cpuinfo)});
+    const char *got = tc_cg_arm_name(cpuinfo);
+    if (strlen(got) != want.n || memcmp(got, want.text, want.n) != 0)
+        fail_msg("%s, by LLVM %.*s: %s", got, (int)want.n, want.text, cpuinfo);
+}
+
+static const char *core(char out[256], int implementer, int variant, int part) {
+    snprintf(out, 256,
+             "processor\t: 0\nBogoMIPS\t: 100.00\nFeatures\t: fp asimd\nCPU implementer\t: 0x%02x\nCPU architecture: 8\n"
+             "CPU variant\t: 0x%x\nCPU part\t: 0x%03x\nCPU revision\t: 1\n\n",
+             implementer, variant, part);
+    return out;
+}
+
+static void arm_processors_are_called_what_llvm_calls_them(void **state) {
+    (void)state;
+    enum { PARTS = 0x1000, MAKERS = 0x100 };
+    static const int MADE[] = {0x41, 0x42, 0x43, 0x46, 0x48, 0x4e, 0x51, 0x53, 0x6d, 0xc0}, KNOWN[] = {0xd03, 0x516, 1, 0xac3};
+    char text[256], both[600];
+    union {
+        void *object;
+        name_for_arm *function;
+    } found = {dlsym(RTLD_DEFAULT, "_ZN4llvm3sys6detail20getHostCPUNameForARMENS_9StringRefE")};
+    void *library = dlopen(TEST_LLVM, RTLD_NOW | RTLD_NOLOAD);
+    if (!found.object && library)
+        found.object = dlsym(library, "_ZN4llvm3sys6detail20getHostCPUNameForARMENS_9StringRefE");
+    assert_non_null(found.object);
+    llvms = found.function;
+    for (size_t i = 0; i < TC_LEN(MADE); i++)
+        for (int part = 0; part < PARTS; part++)
+            same_name(core(text, MADE[i], 0, part));
+    for (int maker = 0; maker < MAKERS; maker++)
+        for (size_t i = 0; i < TC_LEN(KNOWN); i++)
+            same_name(core(text, maker, 0, KNOWN[i]));
+    for (int variant = 0; variant < 16; variant++)
+        for (int part = 0; part < 8; part++)
+            same_name(core(text, 0x53, variant, part));
+    for (size_t i = 0; i < TC_LEN(MADE); i++) { /* of cores of two kinds */
+        snprintf(both, sizeof both, "%s", core(text, MADE[i], 1, KNOWN[0]));
+        snprintf(both + strlen(both), sizeof both - strlen(both), "%sHardware\t: Qualcomm Technologies, Inc MSM8%s\n",
+                 core(text, 0x41, 0, 0xd08), i % 2 ? "994" : "000");
+        same_name(both);
+    }
+    static const char *const ODD[] = {"",
+                                      "\n",
+                                      "CPU part",
+                                      "CPU implementer\nCPU part\n",
+                                      "CPU implementer\t: 0x41\n",
+                                      "CPU implementer\t: 0x41\nCPU part\t: 0xd03 \n",
+                                      "CPU part\t: 0xd03\nCPU implementer\t: 0x41",
+                                      "vendor_id\t: AuthenticAMD\ncpu family\t: 26\n"};
+    for (size_t i = 0; i < TC_LEN(ODD); i++)
+        same_name(ODD[i]);
+    if (library)
+        dlclose(library);
+}
+
 /* Nothing of what a target needs is asked of LLVM where it is of Linux on one of our instruction sets. */
 static void plain_triples_are_llvms(void **state) {
     (void)state;
@@ -106,6 +176,7 @@ int main(void) {
         cmocka_unit_test(same_triple),
         cmocka_unit_test(same_processor),
         cmocka_unit_test(same_features),
+        cmocka_unit_test(arm_processors_are_called_what_llvm_calls_them),
         cmocka_unit_test(plain_triples_are_llvms),
     };
     return cmocka_run_group_tests(tests, ask_llvm, forget);

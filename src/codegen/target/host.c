@@ -50,13 +50,28 @@ static int64_t cache_bytes(int name, int level) {
 #if defined(__x86_64__)
 static const tc_cg_isa_id ISA = TC_CG_X86;
 
+static const char *own_name(void) {
+    return tc_cg_cpuid_name();
+}
+
 static void own_features(tc_strbuf *b) {
     tc_cg_cpuid_features(b);
 }
 #elif defined(__aarch64__)
 static const tc_cg_isa_id ISA = TC_CG_ARM;
 
-/* The kernel, or an emulator in its place, tells each process: by bits of AT_HWCAP, and from 64 on of AT_HWCAP2. */
+/* Emulators show that of the machine beneath, or their own: in the one case LLVM finds no AArch64 processor there, either. */
+static const char *own_name(void) {
+    char *cpuinfo;
+    if (tc_fs_read_text("/proc/cpuinfo", &cpuinfo, NULL) != TC_OK)
+        return tc_cg_arm_name("");
+    const char *name = tc_cg_arm_name(cpuinfo);
+    free(cpuinfo);
+    return name;
+}
+
+/* The kernel, or an emulator in its place, tells each process: by bits of AT_HWCAP, and from 64 on of AT_HWCAP2. LLVM asks /proc/cpuinfo, which
+ * tells of the same bits, for fewer features than our code uses, and under an emulator of none of its processor's. */
 static void own_features(tc_strbuf *b) {
     static const struct {
         const char *name;
@@ -80,6 +95,10 @@ static void own_features(tc_strbuf *b) {
 static const tc_cg_isa_id ISA = TC_CG_RISCV;
 
 /* Only LLVM knows. */
+static const char *own_name(void) {
+    return NULL;
+}
+
 static void own_features(tc_strbuf *b) {
     if (tc_cg_llvm_init(NULL) != TC_OK)
         return;
@@ -102,6 +121,7 @@ static void ask(void) {
     own_features(&features);
     host = (tc_cg_host){
         .triple = tc_cg_isa_row(ISA)->triple,
+        .cpu = own_name(),
         .features = taken(&features),
         .l1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 1),
         .l2 = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 2),
@@ -131,7 +151,6 @@ typedef struct named {
 } named;
 static named by_llvm;
 
-/* LLVM asks /proc/cpuinfo, which has not all features that our code uses, and under an emulator none of its processor's. */
 static tc_status ask_llvm(named *n, tc_error *err) {
     tc_strbuf b = {0};
     tc_status s = tc_cg_llvm_init(err);
@@ -143,8 +162,6 @@ static tc_status ask_llvm(named *n, tc_error *err) {
     char *known = tc_cg_own_text(LLVMGetHostCPUFeatures());
     tc_sb_add(&b, known);
     free(known);
-    if (ISA == TC_CG_ARM && *tc_cg_this_host()->features)
-        tc_sb_printf(&b, "%s%s", b.len ? "," : "", tc_cg_this_host()->features);
     *n = (named){tc_cg_own_text(LLVMGetHostCPUName()), taken(&b)};
     return TC_OK;
 }
@@ -168,7 +185,7 @@ static tc_status name_by_llvm(const char **cpu, const char **features, tc_error 
 }
 
 tc_status tc_cg_name_host(const char **cpu, const char **features, tc_error *err) {
-    *cpu = tc_cg_cpuid_name();
+    *cpu = tc_cg_this_host()->cpu;
     *features = tc_cg_this_host()->features;
     return *cpu ? TC_OK : name_by_llvm(cpu, features, err);
 }

@@ -10,11 +10,12 @@
 /* This machine as the system tells of it, without LLVM on x86 and AArch64. Sizes are bytes, 0 or less where they are not known. */
 typedef struct tc_cg_host {
     const char *triple;
-    char *features; /* of those that -mattr may name, those that it has: "+a,-b" */
+    const char *cpu; /* what LLVM calls its processor; NULL: only LLVM knows */
+    char *features;  /* of those that -mattr may name, those that it has: "+a,-b" */
     int64_t l1, l2, l3, line;
 } tc_cg_host;
 const tc_cg_host *tc_cg_this_host(void);
-/* What LLVM calls its processor, and the features of that as they become part of the target: by cpuid.def, and by LLVM what is not there.
+/* What LLVM calls its processor, and the features of that as they become part of the target: by cpuid.def and midr.def, and by LLVM what is not there.
  * TC_ENV: there is no LLVM, and it would be needed. */
 TC_NODISCARD tc_status tc_cg_name_host(const char **cpu, const char **features, tc_error *err);
 
@@ -24,6 +25,11 @@ TC_NODISCARD tc_status tc_cg_name_host(const char **cpu, const char **features, 
  * name, NULL where only LLVM can tell. */
 void tc_cg_cpuid_features(tc_strbuf *b);
 const char *tc_cg_cpuid_name(void);
+
+/* ---- midr.c ---- */
+
+/* What LLVM calls the AArch64 processor that such a text of /proc/cpuinfo is of. */
+const char *tc_cg_arm_name(const char *cpuinfo);
 
 /* ---- machine.c ---- */
 void tc_cg_detect_machine(tc_machine *m);
