@@ -252,9 +252,16 @@ static double stream_thread(const stream *s) {
     return best;
 }
 
-static double stream_rate(const isa *k, int threads, int64_t bytes, bool writes, double seconds) {
-    seconds = tc_meas_peak_seconds(seconds);
-    int64_t floats = bytes / (int64_t)sizeof(float) / threads / (writes ? 3 : 1);
+/* Of a footprint as much as there is time for, where the environment cut that: as in triad_floats. */
+static int64_t timely_bytes(int64_t bytes, double asked, double seconds) {
+    enum { PASSES = 4 };
+    int64_t timely = (int64_t)(seconds * 10e9 / PASSES);
+    return seconds < asked ? TC_MIN(bytes, TC_MAX(timely, (int64_t)SHORT_TRIAD_BYTES)) : bytes;
+}
+
+static double stream_rate(const isa *k, int threads, int64_t bytes, bool writes, double asked) {
+    double seconds = tc_meas_peak_seconds(asked);
+    int64_t floats = timely_bytes(bytes, asked, seconds) / (int64_t)sizeof(float) / threads / (writes ? 3 : 1);
     stream s = {k, writes, TC_MAX(floats / STREAM_STEP, 1) * STREAM_STEP, tc_now() + seconds, tc_clock_span(0)};
     double sum = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : sum)
