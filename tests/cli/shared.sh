@@ -1,6 +1,6 @@
 # PyTorch's BERT exports and the ONNX project's test cases in SHARED, through the command: within 1e-4 of ONNX Runtime's outputs before
 # tuning, after it, and from the built library. Argument: small (the cases and small models) or large (BERT-base). Of the cases of single
-# operators, which tests/graph/ops has all of, each fourth is compiled here, and all in ./test.sh --full; so is the model of symbolic sizes
+# operators, which tests/graph/ops has all of, each sixth is compiled here, and all in ./test.sh --full; so is the model of symbolic sizes
 # tuned there alone (networks.sh builds it). Skipped, saying so, where that folder or the tools to fill in the weights are missing.
 . "$(dirname "$0")/check.sh"
 
@@ -11,7 +11,7 @@ if [ ! -f "$SHARED/models/fill_weights.py" ]; then
 fi
 if [ "$1" = small ]; then
     cases=$SHARED/onnx
-    every=4
+    every=6
     [ -z "${TCTUNE_TEST_FULL:-}" ] || every=1
     chosen=$(ls -d "$cases"/node/* | awk -v every=$every 'NR % every == 0')
     # shellcheck disable=SC2086 # folders

@@ -1,4 +1,4 @@
-/* Models as C source: every second case of tests/targets, against the code in this process, through GCC with warnings as errors; each eighth
+/* Models as C source: every fourth case of tests/targets, against the code in this process, through GCC with warnings as errors; each 16th
  * with optimisation, and through Clang where it is here (test_size.h: or all); with threads and without; and a network with large weights
  * and one of library kernels, also as relocatable objects. */
 #include <dirent.h>
@@ -160,8 +160,8 @@ static void test_cases(void **state) {
     int n = scandir(CASES, &files, is_case, alphasort);
     assert_true(n > 0);
     for (int i = 0; i < n; i++) {
-        if (i % 2 == 0 || test_is_full())
-            check_case(files[i]->d_name, dir, i % 8 == 0 || test_is_full());
+        if (i % 4 == 0 || test_is_full())
+            check_case(files[i]->d_name, dir, i % 16 == 0 || test_is_full());
         free(files[i]);
     }
     free(files);
