@@ -11,10 +11,10 @@ ok "$TCTUNE" --te product.te --trials 12 --threads 1 --stop-at-roof 9 --db good.
 ok "$TCTUNE" export --db good.db --out good.jsonl
 
 mkdir -m 777 free # where anybody may write
-used() { # WHAT OPTIONS...: of the kernel that is built
+used() { # WHAT OPTIONS...: of the kernel that is built; as C source, which needs no linker
     what=$1
     shift
-    "$TCTUNE" build --te product.te --threads 1 -o used.so --json "$@" >used.json
+    "$TCTUNE" build --te product.te --threads 1 -o used.c --json "$@" >used.json
     json used.json kernels.0.$what
 }
 record_of() { # DATABASE: the one that is used
