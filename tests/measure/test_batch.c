@@ -427,7 +427,6 @@ int main(int argc, char **argv) {
         TEST(a_stop_ends_a_hanging_candidate),
         TEST(a_program_that_fails_at_a_size),
         TEST(a_slow_round_is_run_again),
-        TEST(a_slow_round_is_run_again),
         TEST(no_worker_is_an_error),
         TEST(foreign_targets_cannot_be_measured),
         TEST(what_others_built_is_run),
