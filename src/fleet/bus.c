@@ -417,6 +417,12 @@ tc_status bus_publish(tc_fleet_bus *b, const char *subject, const char *id, cons
 }
 
 tc_status bus_publish_bytes(tc_fleet_bus *b, const char *subject, const char *id, const void *data, size_t n, tc_error *err) {
+    return bus_publish_numbered(b, subject, id, data, n, NULL, err);
+}
+
+tc_status bus_publish_numbered(tc_fleet_bus *b, const char *subject, const char *id, const void *data, size_t n, uint64_t *number,
+                               tc_error *err) {
+    jsPubAck *ack = NULL;
     jsPubOptions o;
     natsStatus s = NATS_ERR;
     jsErrCode code = 0;
@@ -424,11 +430,14 @@ tc_status bus_publish_bytes(tc_fleet_bus *b, const char *subject, const char *id
     o.MsgId = id;
     for (int i = 0; i < PUBLISH_TRIES; i++) {
         tc_error why;
-        s = js_Publish(NULL, b->js, subject, data, (int)n, &o, &code);
+        s = js_Publish(number ? &ack : NULL, b->js, subject, data, (int)n, &o, &code);
         if (!bus_nothing_came(s) || b->barred)
             break;
         if (tc_fleet_bus_connected(b) && bus_prepare(b, &why) != TC_OK) /* somebody deleted the stream */
             nats_Sleep(RECONNECT_MS);
     }
+    if (number)
+        *number = s == NATS_OK ? ack->Sequence : 0;
+    jsPubAck_Destroy(ack);
     return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "a message cannot be sent");
 }

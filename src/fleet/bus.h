@@ -54,9 +54,15 @@ void tc_fleet_bus_depart(tc_fleet_bus *b, const char *tuner);
 /* From now on results of workers of the key that are sent to `tuner` are received. */
 TC_NODISCARD tc_status tc_fleet_bus_listen(tc_fleet_bus *b, const char *key, const char *tuner, tc_error *err);
 /* Puts a job into the queue of a key. One of the same tuner and id that was put there within the last minutes is in it once; `asked`:
- * makes it another one. */
+ * makes it another one. *number: of it in the queue; they grow. NULL: nobody asks. */
 TC_NODISCARD tc_status tc_fleet_bus_ask(tc_fleet_bus *b, const char *key, const char *tuner, const char *id, int asked,
-                                        const char *text, tc_error *err);
+                                        const char *text, uint64_t *number, tc_error *err);
+/* Number up to which workers of the key have ended all that the server gave them, and to which it will not go back. A job that is in the queue still was
+ * passed over: nobody will be given it. nats-server 2.9 does that now and then, where jobs of several tuners are in one queue and are ended in another
+ * order than they came in. (Its pull requests 5266 and 6526 mend such faults of later versions.) 0: nothing was given yet. */
+TC_NODISCARD tc_status tc_fleet_bus_ended(tc_fleet_bus *b, const char *key, uint64_t *number, tc_error *err);
+/* Takes the job of such a number out of the queue. False: it was not there. */
+bool tc_fleet_bus_take_out(tc_fleet_bus *b, uint64_t number);
 
 /* What a worker sent, by the name that the server lets it have. */
 typedef struct tc_fleet_mail {

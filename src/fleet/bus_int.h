@@ -39,6 +39,9 @@ tc_status bus_prepare(tc_fleet_bus *b, tc_error *err);
 tc_status bus_publish(tc_fleet_bus *b, const char *subject, const char *id, const char *text, tc_error *err);
 /* The same of any bytes. id: NULL: each is a message of its own. */
 tc_status bus_publish_bytes(tc_fleet_bus *b, const char *subject, const char *id, const void *data, size_t n, tc_error *err);
+/* The same, and the message's number in its stream, if it is asked for. */
+tc_status bus_publish_numbered(tc_fleet_bus *b, const char *subject, const char *id, const void *data, size_t n, uint64_t *number,
+                               tc_error *err);
 /* Makes the stream of objects where there is none. */
 tc_status bus_prepare_objects(tc_fleet_bus *b, tc_error *err);
 /* Whoever is there, in such a bucket. */

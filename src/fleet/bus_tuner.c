@@ -29,11 +29,25 @@ tc_status tc_fleet_bus_listen(tc_fleet_bus *b, const char *key, const char *tune
 }
 
 tc_status tc_fleet_bus_ask(tc_fleet_bus *b, const char *key, const char *tuner, const char *id, int asked, const char *text,
-                           tc_error *err) {
+                           uint64_t *number, tc_error *err) {
     char subject[BUS_SUBJECT], once[BUS_SUBJECT];
     snprintf(subject, sizeof subject, "tctune.work.%s.%s", key, tuner);
     snprintf(once, sizeof once, "%s.%s.%d", tuner, id, asked);
-    return bus_publish(b, subject, once, text, err);
+    return bus_publish_numbered(b, subject, once, text, strlen(text), number, err);
+}
+
+tc_status tc_fleet_bus_ended(tc_fleet_bus *b, const char *key, uint64_t *number, tc_error *err) {
+    jsConsumerInfo *info = NULL;
+    jsErrCode code = 0;
+    natsStatus s = js_GetConsumerInfo(&info, b->js, BUS_WORK_STREAM, key, NULL, &code);
+    *number = s == NATS_OK ? info->AckFloor.Stream : 0;
+    jsConsumerInfo_Destroy(info);
+    return s == NATS_OK || bus_nothing_came(s) ? TC_OK : bus_fail(b, err, s, "a queue cannot be looked at");
+}
+
+bool tc_fleet_bus_take_out(tc_fleet_bus *b, uint64_t number) {
+    jsErrCode code = 0;
+    return js_DeleteMsg(b->js, BUS_WORK_STREAM, number, NULL, &code) == NATS_OK;
 }
 
 /* Its subject is tctune.result.KEY.WORKER.TUNER.ID. */

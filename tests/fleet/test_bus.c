@@ -80,9 +80,9 @@ static void a_job_is_answered_once(void **state) {
     tc_fleet_self self = self_of("w", "b1");
     int64_t mine;
     assert_null(find(tuner, "j1").text);
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", &err));
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", &err));  /* the same one */
-    check(tc_fleet_bus_ask(tuner, "k2", "desk", "j2", 1, "other", &err)); /* not this worker's */
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", NULL, &err));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", NULL, &err));  /* the same one */
+    check(tc_fleet_bus_ask(tuner, "k2", "desk", "j2", 1, "other", NULL, &err)); /* not this worker's */
     check(tc_fleet_bus_asked(tuner, "k1", "desk", &mine, &err));
     assert_int_equal(mine, 1);
     tc_fleet_delivery *d = fetch(worker, 5);
@@ -98,7 +98,7 @@ static void a_job_is_answered_once(void **state) {
     assert_string_equal(mail.text, "so");
     assert_string_equal(mail.worker, "w");
     assert_string_equal(mail.id, "j1");
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 2, "what", &err)); /* once more, in earnest */
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 2, "what", NULL, &err)); /* once more, in earnest */
     d = fetch(worker, 5);
     assert_non_null(d);
     tc_fleet_delivery_done(d);
@@ -122,7 +122,7 @@ static void what_a_lost_worker_had_goes_to_another(void **state) {
     (void)state;
     tc_fleet_bus *tuner = listen_as("desk"), *lost = serve("lost", 0.5), *other = serve("other", 0.5);
     tc_fleet_self was = self_of("lost", "b1"), is = self_of("lost", "b2"), self = self_of("other", "b1");
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", &err));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", NULL, &err));
     tc_fleet_delivery *d = fetch(lost, 5);
     check(tc_fleet_bus_begin(lost, &was, "j1", 0, &err));
     check(tc_fleet_bus_begin(lost, &was, "j2", 0, &err));
@@ -194,7 +194,7 @@ static void tuners_and_orders_are_known(void **state) {
 static void a_restarted_server_has_lost_nothing(void **state) {
     (void)state;
     tc_fleet_bus *tuner = listen_as("desk"), *worker = serve("w", 30);
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", &err));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", NULL, &err));
     test_server_kill(&server);
     test_server_restart(&server);
     tc_fleet_delivery *d = NULL;
@@ -231,8 +231,8 @@ static void who_serves_is_known(void **state) {
     tc_fleet_bus_leave(worker, "k1", "w");
     check(tc_fleet_bus_workers(tuner, note, &b, &err));
     assert_string_equal(tc_sb_str(&b), "here;");
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", &err));
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j2", 1, "what", &err));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", NULL, &err));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j2", 1, "what", NULL, &err));
     tc_fleet_delivery *d = fetch(worker, 5);
     check(tc_fleet_bus_queue(tuner, "k1", &waiting, &under_way, &err));
     assert_int_equal(waiting, 1);

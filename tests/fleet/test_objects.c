@@ -270,7 +270,7 @@ static void without_room_others_go_on(void **state) {
     tc_fleet_bus_close(bus);
     test_server_limit(&server, "512KB");
     check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "test", &bus, &err));
-    check(tc_fleet_bus_ask(bus, "k1", "desk", "j1", 1, "what", &err));
+    check(tc_fleet_bus_ask(bus, "k1", "desk", "j1", 1, "what", NULL, &err));
     assert_int_equal(tc_fleet_object_put(bus, &self, ID, &x, true, &err), TC_ENV);
 }
 

@@ -133,7 +133,7 @@ static void ask(const char *id) {
                                   .samples = 1};
     tc_fleet_job_write(&j, &text);
     check(tc_fleet_bus_attend(bus, "desk", "here", &err));
-    check(tc_fleet_bus_ask(bus, key, "desk", id, 1, tc_sb_str(&text), &err));
+    check(tc_fleet_bus_ask(bus, key, "desk", id, 1, tc_sb_str(&text), NULL, &err));
     tc_strbuf_free(&text);
 }
 

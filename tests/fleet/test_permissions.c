@@ -100,7 +100,7 @@ static void a_worker_serves_its_key(void **state) {
     assert_string_equal(text, "rest");
     assert_true(tc_fleet_bus_is_awaited(worker, "desk", NULL, 0) && !tc_fleet_bus_is_awaited(worker, "nobody", NULL, 0));
     assert_true(tc_fleet_bus_is_served(worker, "k1"));
-    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", &err));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", 1, "what", NULL, &err));
     check(tc_fleet_bus_fetch(worker, 5, &d, &err));
     assert_non_null(d);
     assert_string_equal(tc_fleet_delivery_text(d), "what");
@@ -176,7 +176,7 @@ static void orders_are_tuners(void **state) {
 static void no_jobs_of_its_own(void **state) {
     (void)state;
     tc_fleet_bus *w = joined("w1");
-    refused(tc_fleet_bus_ask(w, "k1", "w1", "j9", 1, "measure this", &err));
+    refused(tc_fleet_bus_ask(w, "k1", "w1", "j9", 1, "measure this", NULL, &err));
     tc_fleet_bus_close(w);
 }
 
@@ -211,7 +211,7 @@ static void members_read_records(void **state) {
     check(tc_fleet_bus_next_kept(member, x.number, arena, &x, &err));
     assert_null(x.text);
     refused(tc_fleet_bus_keep(member, "k1", "j2", "other", "a lie", &err));
-    refused(tc_fleet_bus_ask(member, "k1", "ann", "j9", 1, "measure this", &err));
+    refused(tc_fleet_bus_ask(member, "k1", "ann", "j9", 1, "measure this", NULL, &err));
     refused(tc_fleet_bus_keep(w, "k1", "j3", "third", "a lie", &err));
     refused(tc_fleet_bus_records(w, &k, &err));
     tc_fleet_bus_close(w);

@@ -407,7 +407,7 @@ static void ask_for(tc_fleet_bus *b, const char *tuner, const char *id, double w
                                   .budget = 1,
                                   .samples = 1};
     tc_fleet_job_write(&j, &text);
-    check(tc_fleet_bus_ask(b, own_key(), tuner, id, 1, tc_sb_str(&text), &err));
+    check(tc_fleet_bus_ask(b, own_key(), tuner, id, 1, tc_sb_str(&text), NULL, &err));
     tc_strbuf_free(&text);
 }
 

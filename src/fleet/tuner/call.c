@@ -82,6 +82,27 @@ static tc_status ask_again(tc_fleet *f, tc_error *err) {
     return TC_OK;
 }
 
+/* What the server passed over is asked for again. What workers have ended is not in the queue any more, also where the answer was not heard yet. */
+static tc_status ask_for_passed(errand *e, uint64_t ended, tc_error *err) {
+    for (size_t i = 0; i < e->parcel.len; i++) {
+        parcel *p = &e->parcel.data[i];
+        if (p->left < p->size || p->number == 0 || p->number > ended || !tc_fleet_bus_take_out(e->f->bus, p->number))
+            continue;
+        tc_log(TC_LOG_INFO, "job %s was passed over by the server for %.1f s, and is asked for again", p->job.id,
+               tc_now() - p->sent);
+        TC_TRY(errand_send(e, p, err));
+    }
+    return TC_OK;
+}
+
+static tc_status look_for_passed(tc_fleet *f, tc_error *err) {
+    uint64_t ended;
+    TC_TRY(tc_fleet_bus_ended(f->bus, f->key, &ended, err));
+    for (size_t i = 0; i < f->errands.len && ended; i++)
+        TC_TRY(ask_for_passed(f->errands.data[i], ended, err));
+    return TC_OK;
+}
+
 /* Looks into the stream; what is awaited then, and was in no queue before, is lost. */
 static tc_status look_again(tc_fleet *f, tc_error *err) {
     int64_t mine;
@@ -89,6 +110,7 @@ static tc_status look_again(tc_fleet *f, tc_error *err) {
     f->looked = tc_now();
     for (size_t i = 0; i < f->errands.len; i++)
         TC_TRY(look(f->errands.data[i], err));
+    TC_TRY(look_for_passed(f, err));
     return mine == 0 && errand_jobs(f) ? ask_again(f, err) : TC_OK;
 }
 

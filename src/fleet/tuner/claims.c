@@ -92,7 +92,7 @@ static tc_status ask_second(errand *e, order *o, tc_error *err) {
     c->parcel = e->parcel.len;
     tc_push(&e->parcel, p);
     e->flying++;
-    e->held++;
+    e->waiting++;
     return errand_send(e, &e->parcel.data[c->parcel], err);
 }
 

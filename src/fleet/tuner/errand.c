@@ -33,7 +33,7 @@ tc_status errand_send(errand *e, parcel *p, tc_error *err) {
     p->job.wanted = seconds_left(e);
     p->sent = tc_now();
     tc_fleet_job_write(&p->job, &text);
-    tc_status s = tc_fleet_bus_ask(e->f->bus, e->f->key, e->f->tuner, p->job.id, p->job.asked, tc_sb_str(&text), err);
+    tc_status s = tc_fleet_bus_ask(e->f->bus, e->f->key, e->f->tuner, p->job.id, p->job.asked, tc_sb_str(&text), &p->number, err);
     tc_strbuf_free(&text);
     return s;
 }
@@ -84,16 +84,17 @@ static tc_status dispatch(errand *e, const size_t *which, size_t n, tc_error *er
     }
     tc_push(&e->parcel, p);
     e->flying++;
-    e->held += n;
+    e->waiting += n;
     return errand_send(e, &e->parcel.data[e->parcel.len - 1], err);
 }
 
 bool errand_settle_one(errand *e, size_t at) {
     parcel *p = &e->parcel.data[at];
+    if (p->left == p->size) /* a worker has it */
+        e->waiting -= p->size;
     if (--p->left > 0)
         return false;
     e->flying--;
-    e->held -= p->size;
     return true;
 }
 
@@ -159,24 +160,38 @@ size_t errand_jobs(const tc_fleet *f) {
     return n;
 }
 
-static size_t orders_in_queue(const tc_fleet *f) {
+static size_t orders_that_wait(const tc_fleet *f) {
     size_t n = 0;
     for (size_t i = 0; i < f->errands.len; i++)
-        n += f->errands.data[i]->held;
+        n += f->errands.data[i]->waiting;
     return n;
 }
 
-/* Candidates that are asked for at once: tuners share by these, since jobs are of as many as there happen to be. */
-static size_t share_of(const tc_fleet *f) {
-    return (size_t)TC_MAX(f->in_flight, 1) * GROUP;
+static bool shares_by_candidates(const tc_fleet *f) {
+    return f->shared && !f->most;
 }
 
-/* A tuner that is alone, or was told how many jobs it may have, counts these. */
+/* Candidates of a tuner that wait in the queue at once. Tuners share by these: all wait for as long, whatever jobs they are in, so that each has as many
+ * measured as its part of what waits. What a worker has begun takes longer the more candidates the job has, and is not counted. Half of a job's for each
+ * of fleet_share's: with the one that a worker has under way that is enough for it. */
+static size_t share_of(const tc_fleet *f) {
+    return (size_t)TC_MAX(f->in_flight, 1) * GROUP / 2;
+}
+
+static size_t room(const tc_fleet *f) {
+    size_t waiting = orders_that_wait(f), share = share_of(f);
+    return waiting < share ? share - waiting : 0;
+}
+
+/* A tuner that is alone, or was told how many jobs it may have, counts these. Where candidates are counted there is to be room for half a job: of ever
+ * smaller ones each would be built alone. */
 bool errand_may_ask(const errand *e) {
     const tc_fleet *f = e->f;
-    if (e->next >= e->n)
+    size_t left = e->n - e->next;
+    if (left == 0)
         return false;
-    return f->shared && !f->most ? orders_in_queue(f) < share_of(f) : errand_jobs(f) < (size_t)f->in_flight;
+    return shares_by_candidates(f) ? room(f) >= TC_MIN(TC_MIN(share_of(f), GROUP) / 2, left)
+                                   : errand_jobs(f) < (size_t)f->in_flight;
 }
 
 /* As many that all workers have two jobs of those that are left, whatever they are of. One worker has them all, in whatever jobs. */
@@ -185,8 +200,8 @@ static size_t group_size(const errand *e) {
     size_t left = 0, jobs = (size_t)TC_MAX(f->in_flight, 1), most = GROUP;
     for (size_t i = 0; i < f->errands.len; i++)
         left += f->errands.data[i]->n - f->errands.data[i]->next;
-    if (f->shared && !f->most)
-        most = TC_MIN(most, share_of(f) - orders_in_queue(f));
+    if (shares_by_candidates(f))
+        most = TC_MIN(most, room(f));
     return f->workers > 1 ? TC_MIN(TC_MAX((left + jobs - 1) / jobs, (size_t)1), most) : most;
 }
 

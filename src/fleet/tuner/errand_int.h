@@ -49,7 +49,8 @@ typedef struct parcel {
     size_t size, left;         /* orders of it, and those without an answer */
     const char *const *except; /* workers that are not to measure it, beside those that nothing is asked of */
     int nexcept;
-    double sent; /* when it was asked for last */
+    double sent;     /* when it was asked for last */
+    uint64_t number; /* in the queue, then */
 } parcel;
 
 struct errand {
@@ -61,8 +62,8 @@ struct errand {
     size_t n, next, done;
     tc_map at; /* id -> index of its order */
     TC_VEC(parcel) parcel;
-    size_t flying; /* parcels with something left */
-    size_t held;   /* orders of these, answered or not */
+    size_t flying;  /* parcels with something left */
+    size_t waiting; /* orders of those of which nothing was answered yet */
     TC_VEC(mark) mark;
     TC_VEC(order *) claims;
     double slowest; /* seconds that the answer to a job took */

@@ -163,6 +163,8 @@ static tc_status join(tc_fleet *f, const tc_fleet_options *o, tc_error *err) {
     if (s == TC_OK && o->database && tc_fs_exists(o->database))
         open_database(f, o->database);
     if (s == TC_OK)
+        s = fleet_attend(f, err); /* before it has anything to ask for: those that come with it are to know of it then */
+    if (s == TC_OK)
         share(f, &o->access);
     tc_fleet_crowd_free(&c);
     return s;
@@ -305,6 +307,16 @@ static void weigh(void *user, const char *text, double age) {
         tc_push(&w->weights, t.weight);
 }
 
+/* Where one tuner comes or goes, others soon do. */
+static void note_calm(tc_fleet *f, int tuners) {
+    f->calm = f->tuners == tuners ? f->calm + 1 : 0;
+    f->tuners = tuners;
+}
+
+static double until_next_look(const tc_fleet *f) {
+    return f->calm < 4 ? 1 << f->calm : attend_seconds;
+}
+
 tc_status fleet_look_around(tc_fleet *f, tc_fleet_crowd *c, tc_error *err) {
     weighing w = {.f = f, .a = c->arena};
     TC_TRY(tc_fleet_crowd_see(c, f->bus, err));
@@ -313,6 +325,8 @@ tc_status fleet_look_around(tc_fleet *f, tc_fleet_crowd *c, tc_error *err) {
     count_workers(f, c);
     f->shared = w.weights.len > 1;
     if (s == TC_OK)
+        note_calm(f, (int)w.weights.len);
+    if (s == TC_OK)
         f->in_flight = f->most > 0 ? f->most : fleet_share(w.weights.data, w.weights.len, f->workers);
     tc_vec_free(&w.weights);
     return s;
@@ -320,7 +334,7 @@ tc_status fleet_look_around(tc_fleet *f, tc_fleet_crowd *c, tc_error *err) {
 
 tc_status fleet_attend(tc_fleet *f, tc_error *err) {
     double now = tc_now();
-    if (f->attended > 0 && now - f->attended < attend_seconds)
+    if (f->attended > 0 && now - f->attended < until_next_look(f))
         return TC_OK;
     f->attended = now;
     tc_strbuf b = {0};

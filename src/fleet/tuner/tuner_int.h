@@ -31,6 +31,8 @@ struct tc_fleet {
     bool shared;               /* there are other tuners of the key */
     double weight, patience;
     double attended;          /* when it last said that it is there; 0: never */
+    int calm;                 /* times since that nobody had come or gone when it looked around */
+    int tuners;               /* of the key, this one included, when it looked last; 0: it did not yet */
     const char *database;     /* file; NULL: none */
     int64_t last_id;          /* of what was recorded there before */
     uint64_t session, serial; /* make jobs that are wanted anew other ones */
@@ -44,7 +46,8 @@ struct tc_fleet {
     tc_fleet_publisher *publisher; /* tells others what is recorded; NULL: nobody does */
 };
 
-/* Says that this tuner is there, and looks around, when it is time to. */
+/* Says that this tuner is there, and looks around, when it is time to: a second after somebody came or went, or it came itself, then after two, four and
+ * eight, and from then on every ten. */
 tc_status fleet_attend(tc_fleet *f, tc_error *err);
 /* Counts workers and tuners, and what share of the queue is this one's. The crowd is a new one. */
 tc_status fleet_look_around(tc_fleet *f, tc_fleet_crowd *c, tc_error *err);
