@@ -209,10 +209,7 @@ static int bench_range(const bench_args *a, tctune_model *m, const tctune_bench_
     if (tctune_bench_range(m, o, &text, TC_CLI_SAY(err)) != TCTUNE_OK)
         return TC_CLI_FAILED;
     json_t *j = tc_cli_document(text);
-    if (a->json)
-        tc_cli_json_print(json_incref(j));
-    else
-        tc_cli_print_curves(j);
+    tc_cli_tell_of(j, a->json, tc_cli_print_curves);
     int status = a->plot ? tc_cli_plot_curves(j, a->plot, err) : TC_CLI_DONE;
     json_decref(j);
     return status;
@@ -240,10 +237,7 @@ static int bench_against(const bench_args *a, tctune_model *m, const tctune_benc
     if (tctune_bench_against(m, a->against, o, &slower, &text, TC_CLI_SAY(err)) != TCTUNE_OK)
         return TC_CLI_FAILED;
     json_t *j = tc_cli_document(text);
-    if (a->json)
-        tc_cli_json_print(json_incref(j));
-    else
-        tc_cli_print_against(j);
+    tc_cli_tell_of(j, a->json, tc_cli_print_against);
     int status = status_against(j, slower, err);
     json_decref(j);
     return status;
@@ -268,10 +262,7 @@ static int bench_model(const bench_args *a, tctune_model *m, tc_error *err) {
     if (tctune_bench(m, &o, &text, TC_CLI_SAY(err)) != TCTUNE_OK)
         return TC_CLI_FAILED;
     json_t *j = tc_cli_document(text);
-    if (a->json)
-        tc_cli_json_print(json_incref(j));
-    else
-        print_network(j);
+    tc_cli_tell_of(j, a->json, print_network);
     status = a->plot ? tc_cli_plot_kernels(j, a->plot, err) : TC_CLI_DONE;
     json_decref(j);
     return status;
@@ -345,10 +336,7 @@ static int bench_tasks(const bench_args *a, tctune_work *w, tc_error *err) {
     if (status != TC_CLI_DONE)
         return status;
     json_t *j = tc_cli_document(text);
-    if (a->json)
-        tc_cli_json_print(json_incref(j));
-    else
-        print_apart(j);
+    tc_cli_tell_of(j, a->json, print_apart);
     status = status_apart(j, err);
     json_decref(j);
     return status;

@@ -179,10 +179,7 @@ static int run_stats(const void *args, tc_error *err) {
     if (status != TC_CLI_DONE)
         return status;
     json_t *j = tc_cli_document(text);
-    if (a->json)
-        tc_cli_json_print(json_incref(j));
-    else
-        print_stats(j);
+    tc_cli_tell_of(j, a->json, print_stats);
     status = a->plot ? tc_cli_plot_database(j, a->plot, err) : TC_CLI_DONE;
     json_decref(j);
     return status;

@@ -74,10 +74,7 @@ static int verify(const verify_args *a, const tctune_cases_options *o, tc_error 
         return TC_CLI_FAILED;
     json_t *d = tc_cli_document(text);
     bool failed = tc_cli_number(d, "failed") > 0;
-    if (a->json)
-        tc_cli_json_print(json_incref(d));
-    else
-        print_counts(d);
+    tc_cli_tell_of(d, a->json, print_counts);
     json_decref(d);
     return failed ? TC_CLI_FAILED : tc_cli_status(s);
 }

@@ -192,9 +192,11 @@ static char *key_word(const char *text, const char *begin, size_t least) {
     return NULL;
 }
 
+enum { SEED_LENGTH = 58 /* characters of a user's */ };
+
 static void forget(char **secret) {
     if (*secret)
-        memset(*secret, 0, strlen(*secret));
+        explicit_bzero(*secret, strlen(*secret)); /* a memset before free would be left out */
     free(*secret);
     *secret = NULL;
 }
@@ -210,11 +212,11 @@ static tc_status try_seed(const tc_fleet_bus *b, const char *file, tc_error *err
 }
 
 static tc_status read_nkey(tc_fleet_bus *b, const char *file, tc_error *err) {
-    enum { PUBLIC = 56, SEED = 58 /* characters */ };
+    enum { PUBLIC = 56 /* characters */ };
     char *text;
     TC_TRY(tc_fs_read_text(file, &text, err));
     b->public_key = key_word(text, "U", PUBLIC);
-    b->seed = key_word(text, "SU", SEED);
+    b->seed = key_word(text, "SU", SEED_LENGTH);
     forget(&text);
     if (b->public_key && b->seed)
         return try_seed(b, file, err);
@@ -241,11 +243,11 @@ static natsStatus sign(char **error, unsigned char **signature, int *n, const ch
 
 /* The user's JWT, and the seed that it is signed with. */
 static tc_status find_creds(tc_fleet_bus *b, char **jwt, tc_error *err) {
-    enum { JWT = 32, SEED = 58 /* characters, at least */ };
+    enum { JWT = 32 /* characters, at least */ };
     char *text;
     TC_TRY(tc_fs_read_text(b->creds, &text, err));
     forget(&b->seed);
-    b->seed = key_word(text, "SU", SEED);
+    b->seed = key_word(text, "SU", SEED_LENGTH);
     *jwt = key_word(text, "ey", JWT);
     forget(&text);
     if (*jwt && b->seed)

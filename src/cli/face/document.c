@@ -20,13 +20,16 @@ json_t *tc_cli_document(char *text) {
     return j;
 }
 
+void tc_cli_tell_of(json_t *j, bool json, void (*print)(const json_t *document)) {
+    if (json)
+        tc_cli_json_print(json_incref(j));
+    else
+        print(j);
+}
+
 void tc_cli_tell(char *text, bool json, void (*print)(const json_t *document)) {
     json_t *j = tc_cli_document(text);
-    if (json) {
-        tc_cli_json_print(j);
-        return;
-    }
-    print(j);
+    tc_cli_tell_of(j, json, print);
     json_decref(j);
 }
 

@@ -34,6 +34,8 @@ int tc_cli_status(tctune_status s);
 
 /* Reads a text of the API's and gives it back. */
 json_t *tc_cli_document(char *text);
+/* Prints a document, which stays the caller's: as it is, or as `print` has it for people. */
+void tc_cli_tell_of(json_t *j, bool json, void (*print)(const json_t *document));
 /* Prints a text of the API's and gives it back: as it is, or as `print` has it for people. */
 void tc_cli_tell(char *text, bool json, void (*print)(const json_t *document));
 /* Of an object that has these fields. What a document does not say is "?", 0 or NAN. */

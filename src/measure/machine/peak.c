@@ -22,7 +22,7 @@ enum {
     ROUND = 20000,                /* steps between two looks at the clock: some 50 us */
     LEAST_TRIAD_BYTES = 32 << 20, /* per array, where there is time */
     MOST_TRIAD_BYTES = 128 << 20,
-    SHORT_TRIAD_BYTES = 1 << 20 /* however little time there is */
+    SHORT_BYTES = 3 << 20 /* of all arrays, however little time there is */
 };
 
 /* Twelve accumulators as named variables: they stay in registers at every optimisation level that we build with. */
@@ -145,17 +145,21 @@ static double fma_rate(const isa *k, int threads, double seconds) {
     return best;
 }
 
-/* Of each of the three arrays: past the last cache, unless the time is too short for PASSES over them at 10 GB/s. New pages cost more than
- * the passes: where the time is cut to milliseconds, arrays that stay large would take a hundred times as long. */
-static int64_t triad_floats(double seconds) {
+/* Of so many as much as PASSES over it have time for at 10 GB/s. New pages cost more than the passes: where the time is cut to milliseconds, arrays
+ * that stay large would take a hundred times as long. */
+static int64_t timely_bytes(int64_t bytes, double seconds) {
     enum { PASSES = 4 };
-    long l3 = 0, timely = (long)(seconds * 10e9 / 3 / PASSES);
+    return TC_MIN(bytes, TC_MAX((int64_t)(seconds * 10e9 / PASSES), (int64_t)SHORT_BYTES));
+}
+
+/* Of each of the three arrays: past the last cache, if there is time. */
+static int64_t triad_floats(double seconds) {
+    long l3 = 0;
 #ifdef _SC_LEVEL3_CACHE_SIZE
     l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
     long past_cache = TC_MIN(TC_MAX(2 * l3, (long)LEAST_TRIAD_BYTES), (long)MOST_TRIAD_BYTES);
-    long bytes = TC_MAX(TC_MIN(past_cache, timely), (long)SHORT_TRIAD_BYTES);
-    return bytes / (long)sizeof(float);
+    return timely_bytes(3 * (int64_t)past_cache, seconds) / 3 / (int64_t)sizeof(float);
 }
 
 static double triad_rate(int threads, double seconds) {
@@ -252,16 +256,11 @@ static double stream_thread(const stream *s) {
     return best;
 }
 
-/* Of a footprint as much as there is time for, where the environment cut that: as in triad_floats. */
-static int64_t timely_bytes(int64_t bytes, double asked, double seconds) {
-    enum { PASSES = 4 };
-    int64_t timely = (int64_t)(seconds * 10e9 / PASSES);
-    return seconds < asked ? TC_MIN(bytes, TC_MAX(timely, (int64_t)SHORT_TRIAD_BYTES)) : bytes;
-}
-
 static double stream_rate(const isa *k, int threads, int64_t bytes, bool writes, double asked) {
     double seconds = tc_meas_peak_seconds(asked);
-    int64_t floats = timely_bytes(bytes, asked, seconds) / (int64_t)sizeof(float) / threads / (writes ? 3 : 1);
+    if (seconds < asked) /* the environment cut it */
+        bytes = timely_bytes(bytes, seconds);
+    int64_t floats = bytes / (int64_t)sizeof(float) / threads / (writes ? 3 : 1);
     stream s = {k, writes, TC_MAX(floats / STREAM_STEP, 1) * STREAM_STEP, tc_now() + seconds, tc_clock_span(0)};
     double sum = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : sum)
