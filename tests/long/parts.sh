@@ -1,0 +1,109 @@
+# Read by test.sh, tests/long/run and .ci/run: how a part of the tests is run, counted and named at the end. A part that fails does not end the
+# run. The last line counts the tests of all parts, as test runners do.
+started=${started:-$(date +%s)}
+jobs=$(nproc)
+at_once=$((jobs + (jobs + 1) / 2)) # tests also wait: for workers, disks and clocks
+passed=0 failed=0 skipped=0
+notes= # a line for each test that failed or was left out
+
+seconds() {
+    echo $(($(date +%s) - started))
+}
+
+step() {
+    doing=$*
+    echo
+    echo "== $* ($(seconds) s)"
+}
+
+note() {
+    notes="$notes$*
+"
+}
+
+# left_out PART: WHY
+left_out() {
+    skipped=$((skipped + 1))
+    note "skipped: $*"
+}
+
+broken() {
+    failed=$((failed + 1))
+    note "FAILED: $*"
+}
+
+finish() {
+    status=$?
+    [ "$status" -eq 0 ] || broken "$doing"
+    printf '\n%s' "$notes"
+    echo "$(basename "$0"): $(seconds) s"
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ] || exit 1
+}
+
+build() { # PRESET [OPTION...]
+    step "building ($1)"
+    cmake --preset "$1"
+    cmake --build --preset "$@" -j "$jobs"
+}
+
+# Runs a command. Its output is shown and kept in the file $output; $status is its exit status.
+recorded() { # COMMAND...
+    output=$(mktemp)
+    status=0
+    { "$@" 2>&1 || echo $? >"$output.status"; } | tee "$output"
+    [ ! -f "$output.status" ] || status=$(cat "$output.status")
+    rm -f "$output.status"
+}
+
+# One test. Status 77: the machine lacks something that the test needs, which its last line names.
+check() { # NAME COMMAND...
+    step "$1"
+    shift
+    recorded "$@"
+    case $status in
+    0) passed=$((passed + 1)) ;;
+    77) left_out "$doing: $(tail -n 1 "$output" | sed 's/^skipped: //')" ;;
+    *) broken "$doing" ;;
+    esac
+    rm -f "$output"
+}
+
+# The tests of a preset.
+suite() { # NAME PRESET [OPTION...]
+    step "$1"
+    report=build/$2/junit.xml
+    preset=$2
+    shift 2
+    rm -f "$report"
+    status=0
+    ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$at_once" --output-junit junit.xml "$@" || status=$?
+    counted=$(awk -v part="$doing" -f scripts/count-tests.awk "$report")
+    lines=$(echo "$counted" | sed '$d')
+    [ -z "$lines" ] || note "$lines"
+    # shellcheck disable=SC2086 # counts PASSED FAILED SKIPPED
+    set -- ${counted##*counts}
+    passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+    if [ "$status" -ne 0 ] && [ "$2" -eq 0 ]; then
+        broken "$doing: ctest ended with status $status"
+    fi
+}
+
+# A run that counts its own tests: its counts and notes become this run's. Status 124 and 137: `timeout` ended it.
+counted_run() { # NAME COMMAND...
+    name=$1
+    shift
+    recorded "$@"
+    lines=$(grep -E '^(skipped|FAILED): ' "$output" | sed "s/: /: $name: /" || true)
+    [ -z "$lines" ] || note "$lines"
+    counted=$(sed -n '$s/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$output")
+    rm -f "$output"
+    # shellcheck disable=SC2086 # PASSED FAILED SKIPPED, or nothing
+    set -- ${counted:-0 0 0}
+    passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+    case $status in
+    0) ;;
+    124 | 137) broken "$name: it took too long and was ended" ;;
+    *) [ "$2" -gt 0 ] || broken "$name: it ended with status $status" ;;
+    esac
+}
