@@ -1,6 +1,7 @@
-/* Diagnostics. The level is process-wide; it starts from the environment. */
+/* What log.h describes. Level and taker are the process's; the level starts from the environment. */
 #include "support/log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,39 +12,104 @@
 
 static const char *const LEVEL_NAMES[] = {
     [TC_LOG_ERROR] = "error", [TC_LOG_WARN] = "warn", [TC_LOG_INFO] = "info", [TC_LOG_DEBUG] = "debug"};
-enum { NLEVELS = sizeof LEVEL_NAMES / sizeof LEVEL_NAMES[0], SILENT = -1, UNSET = -2 };
+enum { NLEVELS = sizeof LEVEL_NAMES / sizeof LEVEL_NAMES[0] };
 
-static atomic_int current_level = UNSET;
+static atomic_int current_level = TC_LOG_AS_ENVIRONMENT;
 
 static int level_from_environment(void) {
     const char *text = getenv("TCTUNE_LOG");
     for (int i = 0; text && i < NLEVELS; i++)
         if (strcmp(text, LEVEL_NAMES[i]) == 0)
             return i;
-    return SILENT;
+    return TC_LOG_SILENT;
 }
 
 void tc_log_set_level(tc_log_level level) {
     atomic_store(&current_level, (int)level);
 }
 
+/* ---- who takes the lines ---- */
+
+static struct {
+    atomic_bool there;    /* false: lines go to standard error, without the lock */
+    pthread_mutex_t lock; /* held while the function is called */
+    tc_log_taker *function;
+    void *user;
+} taker = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local bool in_taker; /* this thread is in the function, and has the lock */
+
+static void lock_taker(void) {
+    if (!in_taker)
+        pthread_mutex_lock(&taker.lock);
+}
+
+static void unlock_taker(void) {
+    if (!in_taker)
+        pthread_mutex_unlock(&taker.lock);
+}
+
+/* A child whose parent was in the function when it forked could never take the lock. */
+static void hold_over_forks(void) {
+    pthread_atfork(lock_taker, unlock_taker, unlock_taker);
+}
+
+bool tc_log_use(tc_log_taker *function, void *user, tc_log_level level, void **before) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (in_taker)
+        return false;
+    pthread_once(&once, hold_over_forks);
+    lock_taker();
+    *before = taker.user;
+    taker.function = function;
+    taker.user = user;
+    atomic_store(&taker.there, function != NULL);
+    tc_log_set_level(level);
+    unlock_taker();
+    return true;
+}
+
 /* One write per line: lines of several processes on one terminal do not mix. */
+static void print(tc_log_level level, const char *line) {
+    char text[2048];
+    int n = snprintf(text, sizeof text, "tctune: %s: %s\n", LEVEL_NAMES[level], line);
+    size_t len = strlen(text);
+    if ((size_t)n >= sizeof text) /* cut off, still one line */
+        text[len - 1] = '\n';
+    ssize_t ignored = write(STDERR_FILENO, text, len);
+    (void)ignored;
+}
+
+static void tell(tc_log_level level, const char *line) {
+    if (!atomic_load(&taker.there)) {
+        print(level, line);
+        return;
+    }
+    if (in_taker)
+        return;
+    lock_taker();
+    tc_log_taker *function = taker.function;
+    in_taker = true;
+    if (function)
+        function(taker.user, level, line);
+    in_taker = false;
+    unlock_taker();
+    if (!function) /* it was taken away meanwhile */
+        print(level, line);
+}
+
 void tc_log(tc_log_level level, const char *fmt, ...) {
     int limit = atomic_load(&current_level);
-    if (limit == UNSET)
+    if (limit == TC_LOG_AS_ENVIRONMENT)
         atomic_store(&current_level, limit = level_from_environment());
     if ((int)level > limit)
         return;
     char line[2048];
-    int used = snprintf(line, sizeof line, "tctune: %s: ", LEVEL_NAMES[level]);
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(line + used, sizeof line - (size_t)used - 1, fmt, ap);
+    int n = vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
-    size_t len = n < 0 ? (size_t)used : strlen(line);
-    line[len++] = '\n';
-    ssize_t ignored = write(STDERR_FILENO, line, len);
-    (void)ignored;
+    tell(level, n < 0 ? "" : line);
 }
 
 double tc_now(void) {

@@ -3,8 +3,13 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/log.h"
@@ -196,6 +201,97 @@ static void log_respects_its_level(void **state) {
     tc_log_set_level(TC_LOG_ERROR);
 }
 
+typedef struct taken {
+    char text[8192];
+    bool refused; /* a taker cannot name another */
+} taken;
+
+static void take(void *user, tc_log_level level, const char *line) {
+    taken *t = user;
+    void *before;
+    size_t n = strlen(t->text);
+    snprintf(t->text + n, sizeof t->text - n, "%d: %.20s\n", level, line);
+    tc_log(TC_LOG_ERROR, "from the taker");
+    t->refused = !tc_log_use(NULL, NULL, TC_LOG_DEBUG, &before);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void a_taker_gets_the_lines(void **state) {
+    (void)state;
+    char text[8192];
+    const char *path = TCTUNE_TEST_TMP "/taken.txt";
+    taken first = {0}, second = {0};
+    void *before = &first;
+    assert_true(tc_log_use(take, &first, TC_LOG_INFO, &before));
+    assert_null(before);
+    log_to(path, text, sizeof text);
+    assert_string_equal(text, "");
+    assert_string_equal(first.text, "0: e1\n2: i2\n");
+    assert_true(first.refused);
+    assert_true(tc_log_use(take, &second, TC_LOG_DEBUG, &before));
+    assert_ptr_equal(before, &first);
+    log_to(path, text, sizeof text);
+    assert_string_equal(first.text, "0: e1\n2: i2\n");
+    assert_string_equal(second.text, "0: e1\n2: i2\n3: 00000000000000000000\n");
+    setenv("TCTUNE_LOG", "error", 1);
+    assert_true(tc_log_use(NULL, NULL, TC_LOG_AS_ENVIRONMENT, &before));
+    assert_ptr_equal(before, &second);
+    log_to(path, text, sizeof text);
+    assert_string_equal(text, "tctune: error: e1\n");
+    unsetenv("TCTUNE_LOG");
+    assert_true(tc_log_use(NULL, NULL, TC_LOG_SILENT, &before));
+    assert_null(before);
+    log_to(path, text, sizeof text);
+    assert_string_equal(text, "");
+    tc_log_set_level(TC_LOG_ERROR);
+}
+
+/* A process that is forked while another thread is in the taker can log. */
+static void *log_much(void *user) {
+    const atomic_bool *end = user;
+    while (!atomic_load(end))
+        tc_log(TC_LOG_ERROR, "another thread");
+    return NULL;
+}
+
+static void take_and_count(void *user, tc_log_level level, const char *line) {
+    atomic_int *n = user;
+    (void)level;
+    (void)line;
+    atomic_fetch_add(n, 1);
+}
+
+static void children_log(void **state) {
+    (void)state;
+    atomic_bool end = false;
+    atomic_int lines = 0;
+    void *before;
+    pthread_t thread;
+    assert_true(tc_log_use(take_and_count, &lines, TC_LOG_ERROR, &before));
+    assert_int_equal(pthread_create(&thread, NULL, log_much, &end), 0);
+    while (!atomic_load(&lines))
+        sched_yield();
+    for (int i = 0; i < 50; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            int had = atomic_load(&lines);
+            tc_log(TC_LOG_ERROR, "the child");
+            _exit(atomic_load(&lines) == had + 1 ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    atomic_store(&end, true);
+    pthread_join(thread, NULL);
+    assert_true(tc_log_use(NULL, NULL, TC_LOG_ERROR, &before));
+}
+
 static void time_moves_forward(void **state) {
     (void)state;
     double t = tc_now();
@@ -215,6 +311,8 @@ int main(void) {
         cmocka_unit_test(errors_carry_codes),
         cmocka_unit_test(long_messages_end_in_dots),
         cmocka_unit_test(log_respects_its_level),
+        cmocka_unit_test(a_taker_gets_the_lines),
+        cmocka_unit_test(children_log),
         cmocka_unit_test(time_moves_forward),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
