@@ -1,4 +1,4 @@
-/* Reading a whole ONNX file as a message. */
+/* Reading a whole ONNX file, or a model's bytes in memory, as a message. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -97,6 +97,7 @@ static tc_status refuse(const reader *r, const Onnx__ModelProto *m, const tc_err
 
 static tc_status unpack(reader *r, Onnx__ModelProto **out, tc_error *err) {
     ProtobufCMessage *message;
+    r->allocator = (ProtobufCAllocator){reader_alloc, reader_free, r};
     tc_error why = {0};
     tc_status s = tc_onnx_unpack(&onnx__model_proto__descriptor, &r->allocator, &r->from, &r->left_out, &message, &why);
     Onnx__ModelProto *m = (Onnx__ModelProto *)message;
@@ -113,7 +114,6 @@ static tc_status unpack(reader *r, Onnx__ModelProto **out, tc_error *err) {
 /* Nothing of the file is in memory twice but what stands around the weights. */
 tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto **out, tc_error *err) {
     reader r = {.arena = arena};
-    r.allocator = (ProtobufCAllocator){reader_alloc, reader_free, &r};
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     struct stat st;
     if (fd < 0)
@@ -123,5 +123,11 @@ tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto
         return tc_fail(err, TC_BAD_INPUT, "%s: not a file", path);
     }
     TC_TRY(tc_onnx_source_of_file(fd, path, &r.from, err));
+    return unpack(&r, out, err);
+}
+
+tc_status tc_onnx_read_bytes(const void *bytes, size_t size, const char *name, tc_arena *arena, Onnx__ModelProto **out,
+                             tc_error *err) {
+    reader r = {.arena = arena, .from = {.data = bytes, .size = size, .path = name}};
     return unpack(&r, out, err);
 }

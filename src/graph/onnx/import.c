@@ -249,7 +249,9 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     tc_graph_importer im = {.path = path, .opts = opts};
     tc_graph_sizes *before = *known;
     *known = NULL;
-    tc_status s = tc_onnx_read_model(path, NULL, &im.model, err);
+    bool in_memory = opts && opts->bytes;
+    tc_status s = in_memory ? tc_onnx_read_bytes(opts->bytes, opts->nbytes, path, NULL, &im.model, err)
+                            : tc_onnx_read_model(path, NULL, &im.model, err);
     if (s != TC_OK) {
         tc_graph_sizes_free(before);
         return s;
@@ -260,8 +262,8 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     if (im.proto->name && *im.proto->name)
         im.g->name = tc_arena_strdup(im.g->arena, im.proto->name);
     im.used_shapes = tc_xcalloc(opts ? opts->nshapes + 1 : 1, sizeof *im.used_shapes);
-    char *dir = tc_fs_dirname(path);
-    im.dir = dir;
+    char *dir = in_memory ? NULL : tc_fs_dirname(path);
+    im.dir = opts && opts->folder ? opts->folder : dir;
     s = fill_graph(&im, err);
     im.g->reserved = NULL;
     tc_map_free(&im.producers);

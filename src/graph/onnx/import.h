@@ -4,8 +4,8 @@
 
 #include "graph/ir/graph.h"
 
-/* Which sizes a dimension may have in a run: multiples of `multiple` from least to most, which are multiples themselves. One that is
- * fixed has least == most. */
+/* Which sizes a dimension may have in a run: multiples of `multiple` from least to most, which are multiples themselves. One that
+ * is fixed has least == most. */
 typedef struct tc_graph_range {
     int64_t least, most, multiple;
 } tc_graph_range;
@@ -27,6 +27,12 @@ TC_NODISCARD tc_status tc_graph_bindings_parse(const char *const *texts, size_t 
 void tc_graph_bindings_free(tc_graph_binding *b, size_t n); /* NULL is fine */
 
 typedef struct tc_graph_import_options {
+    /* The contents of the model's file, where they are in memory; NULL: they are read from the file. They stay until import
+     * returns. */
+    const void *bytes;
+    size_t nbytes;
+    const char *
+        folder; /* of external data; NULL: the file's folder, and for contents in memory none, so that external data is refused */
     const tc_graph_binding *shapes;
     size_t nshapes;
     /* Graph inputs to be treated as constants of these values (they vanish from graph->inputs): conformance cases feed

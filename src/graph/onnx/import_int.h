@@ -40,7 +40,7 @@ typedef struct tc_graph_importer {
     Onnx__GraphProto *proto;
     tc_graph *root, *g; /* the model's; the one to which nodes are being added: root, or that of the frame */
     tc_graph_import_frame *frame;
-    const char *dir;  /* the model's folder */
+    const char *dir;  /* of external data; NULL: there is none */
     tc_map producers; /* value name -> index of the node that makes it */
     bool *used_shapes;
     tc_graph_import_scope *scope; /* NULL: in the graph itself */

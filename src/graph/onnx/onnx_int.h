@@ -6,12 +6,17 @@
 #include "graph/onnx/source.h"
 #include "onnx/onnx.pb-c.h"
 
-/* A model as it stands in the file (file.c), with a graph: in `arena`, or, where that is NULL, to be freed by onnx__model_proto__free_unpacked with
- * the default allocator. TC_BAD_INPUT says what is wrong with the file. */
+/* A model as it stands in the file (file.c), with a graph: in `arena`, or, where that is NULL, to be freed by
+ * onnx__model_proto__free_unpacked with the default allocator. TC_BAD_INPUT says what is wrong with the file. */
 TC_NODISCARD tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto **out, tc_error *err);
 
-/* Converts a TensorProto. Elements of 4 bits, two to a byte in the file, get a byte each. Raw bytes are taken out of `p` instead of copied when `steal` (p's allocator must be malloc). `dir`
- * is where external data may lie, the model's folder; NULL: nowhere. The message of a failure starts with the tensor's name. */
+/* The same of a model's bytes in memory, which nothing points into afterwards. `name` is for messages. */
+TC_NODISCARD tc_status tc_onnx_read_bytes(const void *bytes, size_t size, const char *name, tc_arena *arena,
+                                          Onnx__ModelProto **out, tc_error *err);
+
+/* Converts a TensorProto. Elements of 4 bits, two to a byte in the file, get a byte each. Raw bytes are taken out of `p` instead
+ * of copied when `steal` (p's allocator must be malloc). `dir` is where external data may lie, the model's folder; NULL: nowhere.
+ * The message of a failure starts with the tensor's name. */
 TC_NODISCARD tc_status tc_onnx_read_tensor(Onnx__TensorProto *p, const char *dir, bool steal, tc_graph_tensor *out,
                                            tc_error *err);
 /* p's fields point into t, name and the arena, which gets elements of 4 bits packed: p needs no freeing. */
@@ -26,13 +31,13 @@ typedef struct tc_onnx_piece {
 } tc_onnx_piece;
 typedef TC_VEC(tc_onnx_piece) tc_onnx_pieces;
 
-/* The number of the field, of 64 bits, that stands in a tensor for its elements: the index of their piece. Fields of a file that have
- * it are ignored. */
+/* The number of the field, of 64 bits, that stands in a tensor for its elements: the index of their piece. Fields of a file that
+ * have it are ignored. */
 enum { TC_ONNX_PIECE = (1 << 29) - 1 };
 
-/* Takes a message apart (wire.c), in the allocator's memory (NULL: malloc's); nesting is bounded. Large elements of a file are not read
- * but listed in `left_out`, which is NULL for what is in memory. Where it fails, *out is NULL and the message says what is wrong:
- * empty, truncated at which field, nested too deep, or not protobuf; what was wrong with the file, `from` knows. */
+/* Takes a message apart (wire.c), in the allocator's memory (NULL: malloc's); nesting is bounded. Large elements of a file are
+ * not read but listed in `left_out`, which is NULL for what is in memory. Where it fails, *out is NULL and the message says what
+ * is wrong: empty, truncated at which field, nested too deep, or not protobuf; what was wrong with the file, `from` knows. */
 TC_NODISCARD tc_status tc_onnx_unpack(const ProtobufCMessageDescriptor *type, ProtobufCAllocator *allocator, tc_onnx_source *from,
                                       tc_onnx_pieces *left_out, ProtobufCMessage **out, tc_error *err);
 

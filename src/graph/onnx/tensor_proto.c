@@ -181,7 +181,10 @@ static tc_status read_external(const Onnx__TensorProto *p, const char *dir, tc_g
     size_t need = tc_graph_tensor_bytes(t);
     TC_TRY(parse_external(p, &e, err));
     if (!dir)
-        return tc_fail(err, TC_BAD_INPUT, "tensor '%s': external data is not possible here", name_of(p));
+        return tc_fail(err, TC_BAD_INPUT,
+                       "tensor '%s': its data is in another file, '%s', and nothing says in which folder (data_folder, of a "
+                       "model in memory)",
+                       name_of(p), e.location);
     if (e.length >= 0 && (size_t)e.length != need)
         return wrong_size(p, t, (size_t)e.length, "bytes", err);
     tc_sb_printf(&path, "%s/%s", dir, e.location);

@@ -11,7 +11,12 @@
 
 typedef struct tc_graph_work_options {
     const char *model, *te; /* the file: one of the two */
-    const char *te_text;    /* the kernel itself, then `te` is what messages call it, or NULL; NULL: in the file */
+    /* The contents of the network's file, where they are in memory (`model` is then its name in messages); NULL: they are read
+     * from the file. They stay until tc_graph_work_open returns. */
+    const void *bytes;
+    size_t nbytes;
+    const char *data_folder; /* of a network's external data; as tc_graph_import_options.folder */
+    const char *te_text;     /* the kernel itself, then `te` is what messages call it, or NULL; NULL: in the file */
     /* Of a network; of a kernel the values of its symbols, all or none. */
     const tc_graph_binding *shapes;
     size_t nshapes;

@@ -98,9 +98,9 @@ static tc_graph_writer *model_of_weights(void) {
     return w;
 }
 
-static void check_weights(const char *path) {
+static void check_weights(const char *path, const tc_graph_import_options *o) {
     tc_graph *g;
-    assert_ok(tc_graph_import(path, NULL, &g, err));
+    assert_ok(tc_graph_import(path, o, &g, err));
     for (int k = 0; k < NSIZES; k++) {
         const tc_graph_tensor *t = g->outputs.data[k].value->producer->in[1]->constant;
         assert_int_equal(tc_graph_tensor_count(t), sizes[k]);
@@ -116,12 +116,31 @@ static void test_sizes(void **state) {
     tc_graph_writer *w = model_of_weights();
     assert_ok(tc_graph_writer_save(w, MODEL, err));
     tc_graph_writer_free(w);
-    check_weights(MODEL);
+    check_weights(MODEL, NULL);
     tc_onnx_edit *e;
     assert_ok(tc_onnx_edit_open(MODEL, &e, err));
     assert_ok(tc_onnx_edit_save(e, SCRATCH("weights_edited.onnx"), err));
     tc_onnx_edit_free(e);
-    check_weights(SCRATCH("weights_edited.onnx"));
+    check_weights(SCRATCH("weights_edited.onnx"), NULL);
+}
+
+/* From memory, where no file of that name is. */
+static void test_bytes(void **state) {
+    (void)state;
+    char *bytes;
+    size_t size;
+    tc_graph *g;
+    tc_graph_writer *w = model_of_weights();
+    assert_ok(tc_graph_writer_save(w, MODEL, err));
+    tc_graph_writer_free(w);
+    assert_ok(tc_fs_read(MODEL, &bytes, &size, err));
+    tc_graph_import_options o = {.bytes = bytes, .nbytes = size};
+    check_weights("memory.onnx", &o);
+    for (size_t n = 0; n < size; n += 1 + size / 100) {
+        o.nbytes = n;
+        assert_fails(TC_BAD_INPUT, tc_graph_import("memory.onnx", &o, &g, err), "memory.onnx: ");
+    }
+    free(bytes);
 }
 
 /* ---- damaged messages, by hand ---- */
@@ -295,6 +314,29 @@ static void test_external(void **state) {
     assert_fails(TC_BAD_INPUT, tc_graph_import(MODEL, NULL, &g, err), "tensor 'a'", "weights.data", "has only 0");
 }
 
+/* The data of a model in memory lie in the folder that is given, and nowhere else. */
+static void test_external_bytes(void **state) {
+    (void)state;
+    char *bytes;
+    size_t size;
+    tc_graph *g;
+    put_external_model(SCRATCH("weights.data"));
+    assert_ok(tc_fs_read(MODEL, &bytes, &size, err));
+    tc_graph_import_options o = {.bytes = bytes, .nbytes = size, .folder = TCTUNE_TEST_TMP};
+    assert_ok(tc_graph_import("memory.onnx", &o, &g, err));
+    tc_graph_free(g);
+    o.folder = "/no/such";
+    assert_fails(TC_BAD_INPUT, tc_graph_import("memory.onnx", &o, &g, err), "memory.onnx: ", "/no/such/weights.data");
+    o.folder = NULL;
+    assert_fails(TC_BAD_INPUT, tc_graph_import(MODEL, &o, &g, err), "tensor 'a'", "'weights.data'", "data_folder");
+    free(bytes);
+    /* Of a file, too, it comes before the file's own. */
+    assert_ok(tc_graph_import(MODEL, &(tc_graph_import_options){.folder = TCTUNE_TEST_TMP}, &g, err));
+    tc_graph_free(g);
+    assert_fails(TC_BAD_INPUT, tc_graph_import(MODEL, &(tc_graph_import_options){.folder = "/no/such"}, &g, err),
+                 "/no/such/weights.data");
+}
+
 static void test_error(void **state) {
     (void)state;
     tc_graph *g;
@@ -311,8 +353,9 @@ static void test_error(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_forged),   cmocka_unit_test(test_twice),
-        cmocka_unit_test(test_meanwhile), cmocka_unit_test(test_external), cmocka_unit_test(test_error),
+        cmocka_unit_test(test_sizes),          cmocka_unit_test(test_bytes),     cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_twice),          cmocka_unit_test(test_meanwhile), cmocka_unit_test(test_external),
+        cmocka_unit_test(test_external_bytes), cmocka_unit_test(test_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
