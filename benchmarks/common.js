@@ -13,7 +13,7 @@ const results = path.join(root, 'build/benchmarks');
 
 // What a Python program needs that uses the library of the build that the command is of. Nobody reads the peak that it tells of.
 const library_env = {
-    TCTUNE_LIBRARY: process.env.TCTUNE_LIBRARY || path.resolve(path.dirname(tctune), '../lib/libtctune.so.0'),
+    TCTUNE_LIBRARY: process.env.TCTUNE_LIBRARY || path.resolve(path.dirname(tctune), '../lib/libtctune.so'),
     PYTHONPATH: path.join(root, 'python'),
     TCTUNE_PEAK_SECONDS: '0.005',
 };

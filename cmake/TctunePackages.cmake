@@ -1,5 +1,5 @@
 # Debian packages: `cpack -G DEB` in the build folder of the preset `packages`, which installs to /usr.
-#     libtctune0        the library, its worker, and the records that searches start from
+#     libtctune0.2      the library, its worker, and the records that searches start from
 #     libtctune-dev     headers, a CMake package, a pkg-config file
 #     tctune            the command, manual pages, completions
 #     python3-tctune    the Python package
@@ -47,7 +47,7 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(same "(= ${TCTUNE_PACKAGE_VERSION})")
 
 # Its dependencies come from dpkg-shlibdeps by debian-project.cmake: CPack would add scripts that call ldconfig, which is dpkg's to do.
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtctune0)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtctune${TCTUNE_ABI})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 # LLVM is opened when something is compiled; a board that only measures has none.
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "libllvm19, gcc | c-compiler, libc6-dev | libc-dev")
@@ -67,7 +67,7 @@ set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/package/debian-project.c
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtctune-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtctune0 ${same}, libdlpack-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtctune${TCTUNE_ABI} ${same}, libdlpack-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "tctune ${same}")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "auto-scheduler for tensor programs - development files
 tctune makes tensor programs fast on the CPU they run on: it searches for
@@ -82,7 +82,7 @@ set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
 # What links a built model: the compiler knows where the system's libraries are, and libm is one for development.
-set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libtctune0 ${same}, gcc | c-compiler, libc6-dev | libc-dev")
+set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libtctune${TCTUNE_ABI} ${same}, gcc | c-compiler, libc6-dev | libc-dev")
 set(CPACK_DEBIAN_COMMAND_DESCRIPTION "auto-scheduler for tensor programs
 tctune makes tensor programs fast on the CPU they run on. It takes a network
 (an ONNX file), or a single kernel written as a tensor expression, searches
@@ -95,7 +95,7 @@ This package contains the command.")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-tctune)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
-set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "libtctune0 (>= ${TCTUNE_PACKAGE_VERSION}), python3:any, python3-cffi, python3-numpy")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "libtctune${TCTUNE_ABI} (>= ${TCTUNE_PACKAGE_VERSION}), python3:any, python3-cffi, python3-numpy")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-tqdm, python3-torch")
 set(CPACK_DEBIAN_PYTHON_DESCRIPTION "auto-scheduler for tensor programs - Python package
 tctune makes tensor programs fast on the CPU they run on: it searches for
@@ -110,12 +110,13 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/package/
 find_program(TCTUNE_GENSYMBOLS dpkg-gensymbols)
 mark_as_advanced(TCTUNE_GENSYMBOLS)
 if(TCTUNE_GENSYMBOLS AND TARGET tctune_shared AND TCTUNE_PYTHON_FOLDER)
-    file(WRITE ${shlibs} "libtctune 0 libtctune0 (>= ${PROJECT_VERSION})\n")
-    set(pattern ${CMAKE_CURRENT_LIST_DIR}/package/libtctune0.symbols)
+    file(WRITE ${shlibs} "libtctune ${TCTUNE_ABI} libtctune${TCTUNE_ABI} (>= ${PROJECT_VERSION})\n")
+    set(pattern ${PROJECT_BINARY_DIR}/package/libtctune.symbols)
+    configure_file(${CMAKE_CURRENT_LIST_DIR}/package/libtctune.symbols.in ${pattern} @ONLY)
     file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/package/debian)
     file(TOUCH ${PROJECT_BINARY_DIR}/package/debian/control)
     add_custom_command(OUTPUT ${symbols}
-                       COMMAND ${TCTUNE_GENSYMBOLS} -plibtctune0 -v${PROJECT_VERSION} -e$<TARGET_FILE:tctune_shared> -I${pattern}
+                       COMMAND ${TCTUNE_GENSYMBOLS} -plibtctune${TCTUNE_ABI} -v${PROJECT_VERSION} -e$<TARGET_FILE:tctune_shared> -I${pattern}
                                -O${symbols} -c4 -q
                        WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/package DEPENDS tctune_shared ${pattern} VERBATIM)
     add_custom_target(tctune_symbols ALL DEPENDS ${symbols})
@@ -125,6 +126,6 @@ endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/package/copyright.in ${PROJECT_BINARY_DIR}/package/copyright @ONLY)
 set(CPACK_TCTUNE_COPYRIGHT ${PROJECT_BINARY_DIR}/package/copyright)
 set(CPACK_TCTUNE_SOURCE ${PROJECT_SOURCE_DIR})
-set(CPACK_TCTUNE_NAMES library=libtctune0 development=libtctune-dev command=tctune python=python3-tctune)
+set(CPACK_TCTUNE_NAMES library=libtctune${TCTUNE_ABI} development=libtctune-dev command=tctune python=python3-tctune)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/package/debian-stage.cmake)
 include(CPack)

@@ -106,8 +106,8 @@ function(tctune_skipped_test name why)
     set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
 endfunction()
 
-# libtctune.so: the objects of every folder's library but the command's, exporting only what is marked TC_API, with the version that it came
-# with (src/api/tctune.map).
+# libtctune.so: the objects of all folders' libraries but the command's. It exports what is marked TCTUNE_API, each function with the version
+# that it came with (src/api/tctune.map).
 function(tctune_shared_library)
     get_property(libraries GLOBAL PROPERTY TCTUNE_LIBRARIES)
     list(REMOVE_ITEM libraries tctune_cli)
@@ -116,7 +116,7 @@ function(tctune_shared_library)
     endif()
     add_library(tctune_shared SHARED)
     set_target_properties(tctune_shared PROPERTIES LINKER_LANGUAGE C)
-    set_target_properties(tctune_shared PROPERTIES OUTPUT_NAME tctune VERSION ${PROJECT_VERSION} SOVERSION 0)
+    set_target_properties(tctune_shared PROPERTIES OUTPUT_NAME tctune VERSION ${PROJECT_VERSION} SOVERSION ${TCTUNE_ABI})
     target_include_directories(tctune_shared INTERFACE ${PROJECT_SOURCE_DIR}/include)
     set(map ${PROJECT_SOURCE_DIR}/src/api/tctune.map)
     target_link_options(tctune_shared PRIVATE -Wl,--version-script=${map})

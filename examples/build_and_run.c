@@ -25,20 +25,20 @@ int main(int argc, char **argv) {
     tctune_build_options o = {.struct_size = sizeof o, .threads = 1, .database = argv[2]};
     if (tctune_build_file(argv[1], &o, &model, error, sizeof error) != TCTUNE_OK)
         return fprintf(stderr, "%s\n", error), 1;
-    tctune_input(model, 0, &type, &ndim, &shape);
+    tctune_model_input(model, 0, &type, &ndim, &shape);
     DLTensor in = tensor(type, ndim, shape);
-    tctune_output(model, 0, &type, &ndim, &shape);
+    tctune_model_output(model, 0, &type, &ndim, &shape);
     DLTensor out = tensor(type, ndim, shape);
     tctune_kernel_time times[256];
-    int kernels = tctune_num_kernels(model);
-    if (kernels > 256 || tctune_run(model, &in, &out, error, sizeof error) != TCTUNE_OK ||
-        tctune_profile(model, &in, 20, times, error, sizeof error) != TCTUNE_OK)
+    int kernels = tctune_model_num_kernels(model);
+    if (kernels > 256 || tctune_model_run(model, &in, &out, error, sizeof error) != TCTUNE_OK ||
+        tctune_model_profile(model, &in, 20, times, error, sizeof error) != TCTUNE_OK)
         return fprintf(stderr, "%s\n", error), 1;
     printf("the first number is %g\n", (double)*(float *)out.data);
     for (int i = 0; i < kernels; i++)
         printf("%10.2f us  %dx  %s\n", times[i].seconds * 1e6, times[i].launches, times[i].name);
     free(in.data);
     free(out.data);
-    tctune_free(model);
+    tctune_model_free(model);
     return 0;
 }

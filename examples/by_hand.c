@@ -16,7 +16,7 @@ int main(void) {
     tctune_verdict v = {.struct_size = sizeof v};
     static const char *const steps[] = {"j_o, j_v = split Y.j [_, 32]", "i_o, i_r = split Y.i [_, 8]",
                                         "reorder Y.j_o Y.i_o Y.k Y.i_r Y.j_v", "unroll Y.i_r", "vectorize Y.j_v"};
-    tctune_status s = tctune_work_open(&wo, &work, error, sizeof error);
+    tctune_status s = tctune_open(&wo, &work, error, sizeof error);
     if (s == TCTUNE_OK)
         s = tctune_schedule_new(work, 0, &so, &plain, error, sizeof error);
     if (s == TCTUNE_OK)
@@ -26,7 +26,7 @@ int main(void) {
     if (s == TCTUNE_OK)
         s = tctune_schedule_print(tiled, "nest", &nest, error, sizeof error);
     if (s == TCTUNE_OK)
-        s = tctune_compare(tiled, plain, 15, 0, &v, error, sizeof error);
+        s = tctune_schedule_compare(tiled, plain, 15, 0, &v, error, sizeof error);
     if (s == TCTUNE_OK)
         printf("%s\nas it stands %.1f us, tiled %.1f us: %.1f times as fast [%.1f, %.1f], %s; at the machine's limit %.1f us\n",
                nest, v.b * 1e6, v.a * 1e6, v.ratio, v.low, v.high, v.faster < 0 ? "it is faster" : "it is not faster",

@@ -6,10 +6,10 @@ int main(int argc, char **argv) {
     char error[1024];
     tctune_database *db;
     tctune_records *list = NULL;
-    tctune_query q = {.struct_size = sizeof q, .verified = 1, .order = TCTUNE_BY_MEDIAN, .limit = 20};
+    tctune_query q = {.struct_size = sizeof q, .verified = 1, .order = TCTUNE_ORDER_BY_MEDIAN, .limit = 20};
     if (argc < 2)
         return fprintf(stderr, "usage: query DATABASE\n"), 2;
-    tctune_status s = tctune_database_open(argv[1], TCTUNE_READ, &db, error, sizeof error);
+    tctune_status s = tctune_database_open(argv[1], TCTUNE_ACCESS_READ, &db, error, sizeof error);
     if (s == TCTUNE_OK)
         s = tctune_database_records(db, &q, &list, error, sizeof error);
     tctune_database_close(db);

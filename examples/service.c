@@ -23,9 +23,9 @@ static void *serve(void *done) {
     tctune_context *context;
     if (tctune_context_new(model, &context, error, sizeof error) != TCTUNE_OK)
         return NULL;
-    tctune_input(model, 0, &type, &ndim, &shape);
+    tctune_model_input(model, 0, &type, &ndim, &shape);
     DLTensor in = tensor(type, ndim, shape);
-    tctune_output(model, 0, &type, &ndim, &shape);
+    tctune_model_output(model, 0, &type, &ndim, &shape);
     DLTensor out = tensor(type, ndim, shape);
     for (int i = 0; i < runs; i++)
         *(int *)done += tctune_context_run(context, &in, &out, error, sizeof error) == TCTUNE_OK;
@@ -52,6 +52,6 @@ int main(int argc, char **argv) {
         all += done[i];
     }
     printf("%d runs by %d threads\n", all, threads);
-    tctune_free(model);
+    tctune_model_free(model);
     return 0;
 }

@@ -13,7 +13,7 @@ static void on_signal(int number) {
 
 static int show(void *user, const tctune_event *e) {
     (void)user;
-    if (e->kind == TCTUNE_ROUND_DONE)
+    if (e->kind == TCTUNE_EVENT_ROUND_DONE)
         printf("%4d trials, %6.1f s: %8.1f us, last %s\n", e->report->trials, e->report->seconds, e->report->latency * 1e6,
                e->name);
     return 0; /* go on */
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
     tctune_tune_options to = {
         .struct_size = sizeof to, .database = argv[2], .trials = atoi(argv[3]), .threads = 1, .progress = show};
     tctune_work *work = NULL;
-    tctune_status s = tctune_work_open(&wo, &work, error, sizeof error);
+    tctune_status s = tctune_open(&wo, &work, error, sizeof error);
     if (s == TCTUNE_OK)
         s = tctune_session_new(work, &to, &session, error, sizeof error);
     if (s == TCTUNE_OK) {

@@ -1,4 +1,4 @@
-# Read by cpack before it makes packages: what libtctune0 depends on, which dpkg-shlibdeps finds out. It is asked about what is installed,
+# Read by cpack before it makes packages: what the library depends on, which dpkg-shlibdeps finds out. It is asked about what is installed,
 # where libraries are looked for in the system's folders alone.
 find_program(shlibdeps dpkg-shlibdeps REQUIRED)
 set(scratch ${CPACK_TCTUNE_BUILD}/package)
@@ -7,7 +7,7 @@ file(MAKE_DIRECTORY ${scratch}/debian)
 file(TOUCH ${scratch}/debian/control)
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${CPACK_TCTUNE_BUILD} --component library --prefix ${scratch}/library
                 OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
-file(GLOB_RECURSE files ${scratch}/library/libtctune.so.*.* ${scratch}/library/tctune-worker)
+file(GLOB_RECURSE files ${scratch}/library/libtctune.so.*.*.* ${scratch}/library/tctune-worker)
 execute_process(COMMAND ${shlibdeps} -O ${files} WORKING_DIRECTORY ${scratch}
                 OUTPUT_VARIABLE found RESULT_VARIABLE failed ERROR_VARIABLE why OUTPUT_STRIP_TRAILING_WHITESPACE)
 if(failed OR NOT found MATCHES "^shlibs:Depends=(.+)$")

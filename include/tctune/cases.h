@@ -1,4 +1,5 @@
-/* Test cases of the ONNX project's form: folders, each with a model.onnx and folders test_data_set_N of inputs and expected outputs. */
+/* Test cases of the ONNX project's form: folders, each with a model.onnx and folders test_data_set_N of inputs and expected
+ * outputs. */
 #ifndef TCTUNE_CASES_H
 #define TCTUNE_CASES_H
 
@@ -8,7 +9,8 @@
 extern "C" {
 #endif
 
-/* Told of each case when it is done, in their order, in the thread that called: the element of "cases" (docs/json.md) that is of it. */
+/* Told of each case when it is done, in their order, in the thread that called: the element of "cases" (docs/json.md) that is of
+ * it. */
 typedef void tctune_on_case(void *user, const char *json);
 
 /* How cases are run. */
@@ -31,13 +33,13 @@ typedef struct tctune_cases_options {
 } tctune_cases_options;
 
 /* Whether there are passes, an accuracy and a target of these names; opens nothing. */
-TC_API tctune_status tctune_cases_check(const tctune_cases_options *options, char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_cases_check(const tctune_cases_options *options, char *error, size_t error_size);
 
-/* Builds and runs every case in the folders, NULL-terminated, each of which is a case or holds some at any depth, with each of its data sets, and
- * compares the outputs. *json, given back with tctune_text_free, says how each went; that some failed is no error. TCTUNE_STOPPED:
- * it has those until then. options may be NULL. */
-TC_API tctune_status tctune_verify_cases(const char *const *folders, const tctune_cases_options *options, char **json,
-                                         char *error, size_t error_size);
+/* Builds and runs every case in the folders, NULL-terminated, each of which is a case or holds some at any depth, with each of
+ * its data sets, and compares the outputs. *json, given back with tctune_text_free, says how each went; that some failed is no
+ * error. TCTUNE_STOPPED: it has those until then. options may be NULL. */
+TCTUNE_API tctune_status tctune_verify_cases(const char *const *folders, const tctune_cases_options *options, char **json,
+                                             char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

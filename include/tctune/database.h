@@ -1,5 +1,5 @@
-/* Tuning databases: SQLite files of records. A record is one measured candidate, with everything that is needed to read it without the
- * model that it came from. Several processes may use one file. */
+/* Tuning databases: SQLite files of records. A record is one measured candidate, with everything that is needed to read it
+ * without the model that it came from. Several processes may use one file. */
 #ifndef TCTUNE_DATABASE_H
 #define TCTUNE_DATABASE_H
 
@@ -14,17 +14,17 @@ typedef struct tctune_database tctune_database;
 
 /* What a database is opened for. */
 typedef enum tctune_access {
-    TCTUNE_READ,   /* must exist, and stays as it is */
-    TCTUNE_CHANGE, /* must exist */
-    TCTUNE_CREATE  /* made where there is none */
+    TCTUNE_ACCESS_READ,   /* must exist, and stays as it is */
+    TCTUNE_ACCESS_CHANGE, /* must exist */
+    TCTUNE_ACCESS_CREATE  /* made where there is none */
 } tctune_access;
 
-/* Opens a database. TCTUNE_BAD_INPUT: there is no such file, it is no database, or one of another version; TCTUNE_ENVIRONMENT: it cannot be
- * read, or is locked. */
-TC_API tctune_status tctune_database_open(const char *file, tctune_access access, tctune_database **database, char *error,
-                                          size_t error_size);
+/* Opens a database. TCTUNE_BAD_INPUT: there is no such file, it is no database, or one of another version; TCTUNE_ENVIRONMENT: it
+ * cannot be read, or is locked. */
+TCTUNE_API tctune_status tctune_database_open(const char *file, tctune_access access, tctune_database **database, char *error,
+                                              size_t error_size);
 /* Closes it; records that were taken from it stay. */
-TC_API void tctune_database_close(tctune_database *database); /* NULL is fine */
+TCTUNE_API void tctune_database_close(tctune_database *database); /* NULL is fine */
 
 /* ---- records ---- */
 
@@ -52,9 +52,9 @@ typedef struct tctune_record {
 
 /* In which order records come. */
 typedef enum tctune_order {
-    TCTUNE_BY_ID,
-    TCTUNE_BY_MEDIAN,
-    TCTUNE_BY_RANK /* of use in a network: what was timed cold first; what was timed by itself must be 3 % better to be believed */
+    TCTUNE_ORDER_BY_ID,
+    TCTUNE_ORDER_BY_MEDIAN,
+    TCTUNE_ORDER_BY_RANK /* of use in a network: what was timed cold first; what was timed by itself must be 3 % better to be believed */
 } tctune_order;
 
 /* Which records: zero matches everything. */
@@ -71,14 +71,14 @@ typedef struct tctune_query {
 /* Records as they were when they were asked for. */
 typedef struct tctune_records tctune_records;
 /* The records as they are now; query NULL: all. They stay when the database is closed. */
-TC_API tctune_status tctune_database_records(tctune_database *database, const tctune_query *query, tctune_records **records,
-                                             char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_database_records(tctune_database *database, const tctune_query *query, tctune_records **records,
+                                                 char *error, size_t error_size);
 /* How many there are. */
-TC_API size_t tctune_records_count(const tctune_records *records);
+TCTUNE_API size_t tctune_records_count(const tctune_records *records);
 /* Fills in *record with the i-th. TCTUNE_BAD_INPUT where i is out of range. */
-TC_API tctune_status tctune_records_get(const tctune_records *records, size_t i, tctune_record *record, char *error,
-                                        size_t error_size);
-TC_API void tctune_records_free(tctune_records *records); /* NULL is fine */
+TCTUNE_API tctune_status tctune_records_get(const tctune_records *records, size_t i, tctune_record *record, char *error,
+                                            size_t error_size);
+TCTUNE_API void tctune_records_free(tctune_records *records); /* NULL is fine */
 
 /* ---- what there is ---- */
 
@@ -89,41 +89,42 @@ typedef struct tctune_database_stats {
     int64_t records, workloads, targets, bytes;
 } tctune_database_stats;
 /* Counts. */
-TC_API tctune_status tctune_database_stat(tctune_database *database, tctune_database_stats *stats, char *error,
-                                          size_t error_size);
+TCTUNE_API tctune_status tctune_database_stat(tctune_database *database, tctune_database_stats *stats, char *error,
+                                              size_t error_size);
 
-/* By workload, target, number of threads and mode: how many records, which is the best, what failed (docs/json.md). *json is given back with
- * tctune_text_free. */
-TC_API tctune_status tctune_database_describe(tctune_database *database, char **json, char *error, size_t error_size);
+/* By workload, target, number of threads and mode: how many records, which is the best, what failed (docs/json.md). *json is
+ * given back with tctune_text_free. */
+TCTUNE_API tctune_status tctune_database_describe(tctune_database *database, char **json, char *error, size_t error_size);
 
 /* ---- joining, writing, making smaller, checking ---- */
 
-/* Adds the records of a file of JSON lines or of another database, all or none, but those that are there. *added, *known: how many were
- * new, and how many were there (of another database; else 0); either may be NULL. */
-TC_API tctune_status tctune_database_add(tctune_database *database, const char *file, size_t *added, size_t *known, char *error,
-                                         size_t error_size);
+/* Adds the records of a file of JSON lines or of another database, all or none, but those that are there. *added, *known: how
+ * many were new, and how many were there (of another database; else 0); either may be NULL. */
+TCTUNE_API tctune_status tctune_database_add(tctune_database *database, const char *file, size_t *added, size_t *known,
+                                             char *error, size_t error_size);
 /* `file` was taken in: how many of its records were new, and of another database how many were there. */
-typedef void tctune_taken(void *user, const char *file, size_t added, size_t known);
-/* The same of files, NULL-terminated, into the database file `database`, one after the other up to the first that fails. It is made where there is
- * none, but not where one of the files is missing or the first is refused. `taken` (may be NULL) is told of each. */
-TC_API tctune_status tctune_database_add_files(const char *database, const char *const *files, tctune_taken *taken, void *user,
-                                               char *error, size_t error_size);
+typedef void tctune_on_taken(void *user, const char *file, size_t added, size_t known);
+/* The same of files, NULL-terminated, into the database file `database`, one after the other up to the first that fails. It is
+ * made where there is none, but not where one of the files is missing or the first is refused. `taken` (may be NULL) is told of
+ * each. */
+TCTUNE_API tctune_status tctune_database_add_files(const char *database, const char *const *files, tctune_on_taken *taken,
+                                                   void *user, char *error, size_t error_size);
 /* Writes the records as JSON lines; the file is whole or unchanged. query, written: may be NULL. */
-TC_API tctune_status tctune_database_export(tctune_database *database, const tctune_query *query, const char *file,
-                                            size_t *written, char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_database_export(tctune_database *database, const tctune_query *query, const char *file,
+                                                size_t *written, char *error, size_t error_size);
 /* What became of a database that was made smaller. */
 typedef struct tctune_pruned {
     size_t struct_size;
     int64_t records, workloads, targets; /* removed */
     int64_t bytes_before, bytes_after;   /* of the file */
 } tctune_pruned;
-/* Keeps the `keep` best valid records of each workload, target and mode (0: all), and, where drop_failures is not 0, none that failed; gives
- * the space back. pruned may be NULL. */
-TC_API tctune_status tctune_database_prune(tctune_database *database, int keep, int drop_failures, tctune_pruned *pruned,
-                                           char *error, size_t error_size);
+/* Keeps the `keep` best valid records of each workload, target and mode (0: all), and, where drop_failures is not 0, none that
+ * failed; gives the space back. pruned may be NULL. */
+TCTUNE_API tctune_status tctune_database_prune(tctune_database *database, int keep, int drop_failures, tctune_pruned *pruned,
+                                               char *error, size_t error_size);
 
 /* A complaint, in one line. */
-typedef void tctune_complaint(void *user, const char *text);
+typedef void tctune_on_complaint(void *user, const char *text);
 /* What was looked at. */
 typedef struct tctune_audit {
     size_t struct_size;
@@ -134,16 +135,16 @@ typedef struct tctune_audit {
 } tctune_audit;
 /* Whether what it says holds: structure, hashes, and that every trace replays. Changes nothing. TCTUNE_BAD_INPUT where there were
  * complaints, whose number *audit (may be NULL) tells then too; `complain` (may be NULL) is told of each. */
-TC_API tctune_status tctune_database_verify(tctune_database *database, tctune_complaint *complain, void *user,
-                                            tctune_audit *audit, char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_database_verify(tctune_database *database, tctune_on_complaint *complain, void *user,
+                                                tctune_audit *audit, char *error, size_t error_size);
 
 /* ---- the best records measured again ---- */
 
 /* What became of a record that was measured again. */
 typedef enum tctune_rerun_end {
-    TCTUNE_RERUN_TIMED,
-    TCTUNE_RERUN_FAILED, /* it gave a wrong result, crashed, hung or was not built */
-    TCTUNE_RERUN_SKIPPED /* it was not measured: other targets, comparisons, no verified record */
+    TCTUNE_RERUN_END_TIMED,
+    TCTUNE_RERUN_END_FAILED, /* it gave a wrong result, crashed, hung or was not built */
+    TCTUNE_RERUN_END_SKIPPED /* it was not measured: other targets, comparisons, no verified record */
 } tctune_rerun_end;
 
 /* How that went of one workload, target, number of threads and mode. Texts live until the call returns. */
@@ -167,10 +168,11 @@ typedef struct tctune_rerun_options {
     void *user;
 } tctune_rerun_options;
 
-/* Measures the best record of every workload, target, number of threads and mode again, where that target runs here. One that now gives a wrong result,
- * crashes or cannot be built is no longer applied: *unmarked (may be NULL) counts these. The database is open for changes. options may be NULL. */
-TC_API tctune_status tctune_database_rerun(tctune_database *database, const tctune_rerun_options *options, int64_t *unmarked,
-                                           char *error, size_t error_size);
+/* Measures the best record of every workload, target, number of threads and mode again, where that target runs here. One that now
+ * gives a wrong result, crashes or cannot be built is no longer applied: *unmarked (may be NULL) counts these. The database is
+ * open for changes. options may be NULL. */
+TCTUNE_API tctune_status tctune_database_rerun(tctune_database *database, const tctune_rerun_options *options, int64_t *unmarked,
+                                               char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

@@ -11,8 +11,8 @@ extern "C" {
 /* What is explained, and how it is run. */
 typedef struct tctune_explain_options {
     size_t struct_size;
-    /* A record ("12", or "12@FILE.db") of any form of the kernel, a .sched file, "best" (the best record of the database), or "default" (the
-     * constructed schedule); NULL: best where there is a database, else default. */
+    /* A record ("12", or "12@FILE.db") of any form of the kernel, a .sched file, "best" (the best record of the database), or
+     * "default" (the constructed schedule); NULL: best where there is a database, else default. */
     const char *schedule;
     const char
         *database; /* file of "best", and of records that name none; its best record is tried beside the schedule. NULL: none */
@@ -27,15 +27,18 @@ typedef struct tctune_explain_options {
     const volatile int *stop; /* ends it within about a second once it is not 0; NULL: nobody */
 } tctune_explain_options;
 
-/* Whether the options go with each other; opens nothing. *of_record (may be NULL): it is a record, whose kernel is explained where no work is
- * given. */
-TC_API tctune_status tctune_explain_check(const tctune_explain_options *options, int *of_record, char *error, size_t error_size);
+/* Whether the options go with each other; opens nothing. *of_record (may be NULL): it is a record, whose kernel is explained
+ * where no work is given. */
+TCTUNE_API tctune_status tctune_explain_check(const tctune_explain_options *options, int *of_record, char *error,
+                                              size_t error_size);
 
-/* Explains a schedule of the task; work NULL: of the kernel that the record is of. *json, whose fields docs/json.md describes, begins with the answer
- * in a sentence; then come the causes that are suspected and what each of them costs, what each decision is worth, the limits of the machine, and where the time goes. Give it back with tctune_text_free. On a machine that others use the answer
- * says so first, and no cause is certain. It measures for up to `seconds` in processes of its own, and stores nothing. */
-TC_API tctune_status tctune_explain(const tctune_work *work, int task, const tctune_explain_options *options, char **json,
-                                    char *error, size_t error_size);
+/* Explains a schedule of the task; work NULL: of the kernel that the record is of. *json, whose fields docs/json.md describes,
+ * begins with the answer in a sentence; then come the causes that are suspected and what each of them costs, what each decision
+ * is worth, the limits of the machine, and where the time goes. Give it back with tctune_text_free. On a machine that others use
+ * the answer says so first, and no cause is certain. It measures for up to `seconds` in processes of its own, and stores
+ * nothing. */
+TCTUNE_API tctune_status tctune_explain(const tctune_work *work, int task, const tctune_explain_options *options, char **json,
+                                        char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

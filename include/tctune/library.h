@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-/* What it was built for and from (docs/json.md): target, threads, inputs and outputs, the sizes that it serves, versions, database, and of
- * each kernel the record it is from. *json is given back with tctune_text_free. TCTUNE_BAD_INPUT where the file is none, or cut
- * short. */
-TC_API tctune_status tctune_library_describe(const char *library, char **json, char *error, size_t error_size);
+/* What it was built for and from (docs/json.md): target, threads, inputs and outputs, the sizes that it serves, versions,
+ * database, and of each kernel the record it is from. *json is given back with tctune_text_free. TCTUNE_BAD_INPUT where the file
+ * is none, or cut short. */
+TCTUNE_API tctune_status tctune_library_describe(const char *library, char **json, char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-/* A report to look at: one HTML page, which needs no network, of what a database tells of a network, or of kernels. Texts are given back with
- * tctune_text_free. */
+/* A report to look at: one HTML page, which needs no network, of what a database tells of a network, or of kernels. Texts are
+ * given back with tctune_text_free. */
 #ifndef TCTUNE_PAGE_H
 #define TCTUNE_PAGE_H
 
@@ -26,14 +26,15 @@ typedef struct tctune_page_options {
     int quick; /* not 0: nothing is measured, so that times have no roof unless a document says what the machine can do */
 } tctune_page_options;
 
-/* The page, as HTML. work: whose kernels it shows; NULL: every workload of the database. What of a kernel cannot be shown (its best record does
- * not build any more, its workload cannot be read) the page says in its place. Roofs are measured for about a second, unless the
- * records are of another machine. TCTUNE_BAD_INPUT: a file is missing or wrong, or the database has no records of what was asked for. */
-TC_API tctune_status tctune_page(const tctune_work *work, const tctune_page_options *options, char **html, char *error,
-                                 size_t error_size);
+/* The page, as HTML. work: whose kernels it shows; NULL: every workload of the database. What of a kernel cannot be shown (its
+ * best record does not build any more, its workload cannot be read) the page says in its place. Roofs are measured for about a
+ * second, unless the records are of another machine. TCTUNE_BAD_INPUT: a file is missing or wrong, or the database has no records
+ * of what was asked for. */
+TCTUNE_API tctune_status tctune_page(const tctune_work *work, const tctune_page_options *options, char **html, char *error,
+                                     size_t error_size);
 /* The data that the page shows, as a document (docs/json.md). */
-TC_API tctune_status tctune_page_data(const tctune_work *work, const tctune_page_options *options, char **json, char *error,
-                                      size_t error_size);
+TCTUNE_API tctune_status tctune_page_data(const tctune_work *work, const tctune_page_options *options, char **json, char *error,
+                                          size_t error_size);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-/* Kernels shown: which schedule each has and where that is from, and all that a kernel passes through, from its workload to its assembly. The
- * answers are JSON texts, whose fields docs/json.md describes: give them back with tctune_text_free. */
+/* Kernels shown: which schedule each has and where that is from, and all that a kernel passes through, from its workload to its
+ * assembly. The answers are JSON texts, whose fields docs/json.md describes: give them back with tctune_text_free. */
 #ifndef TCTUNE_SHOW_H
 #define TCTUNE_SHOW_H
 
@@ -25,15 +25,15 @@ typedef struct tctune_show_options {
 } tctune_show_options;
 
 /* The tasks of the work, each with its schedule. options may be NULL. */
-TC_API tctune_status tctune_show_tasks(const tctune_work *work, const tctune_show_options *options, char **json, char *error,
-                                       size_t error_size);
-/* One task in the stages that are asked for. Where its sizes vary, `at` is not given, and the database has several variants for them: which
- * serves which sizes instead. */
-TC_API tctune_status tctune_show_task(const tctune_work *work, int task, const tctune_show_options *options, char **json,
-                                      char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_show_tasks(const tctune_work *work, const tctune_show_options *options, char **json, char *error,
+                                           size_t error_size);
+/* One task in the stages that are asked for. Where its sizes vary, `at` is not given, and the database has several variants for
+ * them: which serves which sizes instead. */
+TCTUNE_API tctune_status tctune_show_task(const tctune_work *work, int task, const tctune_show_options *options, char **json,
+                                          char *error, size_t error_size);
 
 /* The i-th lowering pass, in their order; NULL: there are no more. */
-TC_API const char *tctune_lowering_pass(int i);
+TCTUNE_API const char *tctune_lowering_pass(int i);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* tctune as a library. What the command does, a program can do:
  *
- *   tctune_work_open      a network or a kernel: its tasks                     work.h
+ *   tctune_open      a network or a kernel: its tasks                     work.h
  *   tctune_session_new    a search for fast schedules, watched and stopped     tune.h
  *   tctune_database_open  what was measured: queried, joined, checked          database.h
  *   tctune_schedule_new   one kernel by hand: primitives, stages, times        schedule.h

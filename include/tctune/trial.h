@@ -12,17 +12,17 @@ extern "C" {
 typedef struct tctune_trial_options {
     size_t struct_size;
     const char *inputs;    /* .npz with the inputs by name (or in.NAME), or a folder of input_N.pb; NULL: seeded random ones */
-    const char *const *at; /* sizes of random ones, as for tctune_model_sizes; NULL: the largest */
+    const char *const *at; /* sizes of random ones, as for tctune_model_sizes_at; NULL: the largest */
     uint64_t seed;
     const char *outputs;  /* .npz that the outputs are written to; NULL: none */
     const char *expected; /* .npz with expected outputs by name (or out.NAME), or a folder of output_N.pb; NULL: none */
     double rtol, atol;    /* what is tolerated of floats; 0: by their type, as the ONNX project does; negative: nothing */
 } tctune_trial_options;
 
-/* One run. *json (docs/json.md) has the outputs, with how far they are from what is expected: TCTUNE_OK also where that is beyond what is
- * tolerated ("ok" is false then). Give it back with tctune_text_free. options may be NULL. */
-TC_API tctune_status tctune_try(tctune_model *model, const tctune_trial_options *options, char **json, char *error,
-                                size_t error_size);
+/* One run. *json (docs/json.md) has the outputs, with how far they are from what is expected: TCTUNE_OK also where that is beyond
+ * what is tolerated ("ok" is false then). Give it back with tctune_text_free. options may be NULL. */
+TCTUNE_API tctune_status tctune_try(tctune_model *model, const tctune_trial_options *options, char **json, char *error,
+                                    size_t error_size);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-/* Searches for fast schedules: candidates are made, measured in processes of their own, and every record is in the database once it is told
- * of. A session that was stopped, or killed, goes on from its database. */
+/* Searches for fast schedules: candidates are made, measured in processes of their own, and every record is in the database once
+ * it is told of. A session that was stopped, or killed, goes on from its database. */
 #ifndef TCTUNE_TUNE_H
 #define TCTUNE_TUNE_H
 
@@ -13,8 +13,8 @@ extern "C" {
 /* A search. */
 typedef struct tctune_session tctune_session;
 
-/* What is known of one task of a session. Where the sizes of a task of the work vary, the session has a task for each of a few sizes. Texts
- * live as long as the report that it is of. */
+/* What is known of one task of a session. Where the sizes of a task of the work vary, the session has a task for each of a few
+ * sizes. Texts live as long as the report that it is of. */
 typedef struct tctune_task_state {
     size_t struct_size;
     const char *name, *hash;
@@ -52,13 +52,13 @@ typedef struct tctune_report {
 
 /* What happened. */
 typedef enum tctune_event_kind {
-    TCTUNE_STARTED,
-    TCTUNE_ROUND_STARTED, /* of `task` */
-    TCTUNE_MEASURED,      /* some candidates of it */
-    TCTUNE_ROUND_DONE,
-    TCTUNE_SEARCHED, /* what comes now are comparisons over the sizes of what varies */
-    TCTUNE_CONTEST,  /* one of these begins: `programs` at `places` sizes */
-    TCTUNE_COMPARED  /* and ended, with `variants` programs for its sizes */
+    TCTUNE_EVENT_STARTED,
+    TCTUNE_EVENT_ROUND_STARTED, /* of `task` */
+    TCTUNE_EVENT_MEASURED,      /* some candidates of it */
+    TCTUNE_EVENT_ROUND_DONE,
+    TCTUNE_EVENT_SEARCHED, /* what comes now are comparisons over the sizes of what varies */
+    TCTUNE_EVENT_CONTEST,  /* one of these begins: `programs` at `places` sizes */
+    TCTUNE_EVENT_COMPARED  /* and ended, with `variants` programs for its sizes */
 } tctune_event_kind;
 
 /* What a callback is told. Valid until it returns. */
@@ -73,7 +73,7 @@ typedef struct tctune_event {
 } tctune_event;
 
 /* Called in the thread that runs the session. Other than 0: that is enough, as tctune_session_stop. */
-typedef int tctune_progress(void *user, const tctune_event *event);
+typedef int tctune_on_event(void *user, const tctune_event *event);
 
 /* How much is searched, and how. */
 typedef struct tctune_tune_options {
@@ -94,7 +94,7 @@ typedef struct tctune_tune_options {
         *start_from;           /* files with records of similar kernels, NULL-terminated, or {"none", NULL}; NULL: what ships with
                                        * tctune */
     int deterministic;         /* times are computed, not taken: one seed gives one search; nothing is built from such records */
-    tctune_progress *progress; /* NULL: nobody */
+    tctune_on_event *progress; /* NULL: nobody */
     void *user;
     int measure_peak; /* not 0: the machine's peak is measured where times are computed (deterministic), too */
     volatile int *
@@ -105,30 +105,31 @@ typedef struct tctune_tune_options {
 } tctune_tune_options;
 
 /* Whether the options are in order; opens nothing. */
-TC_API tctune_status tctune_tune_check(const tctune_tune_options *options, char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_tune_check(const tctune_tune_options *options, char *error, size_t error_size);
 
 /* Everything that can be wrong with the options is found now. */
-TC_API tctune_status tctune_session_new(tctune_work *work, const tctune_tune_options *options, tctune_session **session,
-                                        char *error, size_t error_size);
-TC_API void tctune_session_free(tctune_session *session); /* not while it runs; NULL is fine */
+TCTUNE_API tctune_status tctune_session_new(tctune_work *work, const tctune_tune_options *options, tctune_session **session,
+                                            char *error, size_t error_size);
+TCTUNE_API void tctune_session_free(tctune_session *session); /* not while it runs; NULL is fine */
 /* Spends the budget. TCTUNE_STOPPED: it was asked to stop; called again, it goes on. */
-TC_API tctune_status tctune_session_run(tctune_session *session, char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_session_run(tctune_session *session, char *error, size_t error_size);
 /* Ends a run within about a second, from any thread or a signal handler; one that has not begun ends at once. */
-TC_API void tctune_session_stop(tctune_session *session);
+TCTUNE_API void tctune_session_stop(tctune_session *session);
 
 /* What is known now: in a callback, or between runs. */
-TC_API tctune_status tctune_session_report(const tctune_session *session, tctune_report *report, char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_session_report(const tctune_session *session, tctune_report *report, char *error,
+                                               size_t error_size);
 /* The same of task i. TCTUNE_BAD_INPUT where i is out of range. */
-TC_API tctune_status tctune_session_task(const tctune_session *session, int i, tctune_task_state *task, char *error,
-                                         size_t error_size);
+TCTUNE_API tctune_status tctune_session_task(const tctune_session *session, int i, tctune_task_state *task, char *error,
+                                             size_t error_size);
 
-/* What became of each task, what was measured, how well the cost model knew it, why the search ended, what the machine can do, and the
- * variants of what varies, as JSON (docs/json.md): of the last run, in a callback also of the one under way. Give it back with tctune_text_free.
- * TCTUNE_BAD_INPUT before the first. */
-TC_API tctune_status tctune_session_describe(const tctune_session *session, char **json, char *error, size_t error_size);
+/* What became of each task, what was measured, how well the cost model knew it, why the search ended, what the machine can do,
+ * and the variants of what varies, as JSON (docs/json.md): of the last run, in a callback also of the one under way. Give it back
+ * with tctune_text_free. TCTUNE_BAD_INPUT before the first. */
+TCTUNE_API tctune_status tctune_session_describe(const tctune_session *session, char **json, char *error, size_t error_size);
 
 /* All of it: the tasks of the work are tuned as the options say. */
-TC_API tctune_status tctune_tune(tctune_work *work, const tctune_tune_options *options, char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_tune(tctune_work *work, const tctune_tune_options *options, char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-/* What is worked on: a network of an ONNX file, or one kernel in .te form. Either is a list of tasks, distinct kernels that can be tuned, and
- * can be built. */
+/* What is worked on: a network of an ONNX file, or one kernel in .te form. Either is a list of tasks, distinct kernels that can
+ * be tuned, and can be built. */
 #ifndef TCTUNE_WORK_H
 #define TCTUNE_WORK_H
 
@@ -28,12 +28,14 @@ typedef struct tctune_work_options {
     const char *model;   /* file of a network (ONNX) */
     const char *te;      /* file of a kernel (.te) */
     const char *te_text; /* the kernel itself; `te` may then be its name, for messages */
-    /* "input=1,128", or "symbol=128" for a symbolic dimension, "symbol=1..512" for a range of sizes that is served; NULL-terminated, or
-     * NULL: symbols of a network have ranges that follow from their names. A kernel's symbols get one number each, all or none. */
+    /* "input=1,128", or "symbol=128" for a symbolic dimension, "symbol=1..512" for a range of sizes that is served;
+     * NULL-terminated, or NULL: symbols of a network have ranges that follow from their names. A kernel's symbols get one number
+     * each, all or none. */
     const char *const *shapes;
     const char *shape_weights; /* file that says how much each size of a range counts; NULL: by the logarithm */
-    /* An output that is an input with new rows behind it (the keys and values that a model keeps when it decodes: of Concat, or of
-     * GroupQueryAttention) is one buffer with that input: tctune_run says how it is given. TCTUNE_BAD_INPUT where the network has none. */
+    /* An output that is an input with new rows behind it (the keys and values that a model keeps when it decodes: of Concat, or
+     * of GroupQueryAttention) is one buffer with that input: tctune_model_run says how it is given. TCTUNE_BAD_INPUT where the
+     * network has none. */
     int in_place_cache;
     tctune_level level;
     const char *const *without; /* names of graph passes to leave out, NULL-terminated; NULL: none */
@@ -42,17 +44,25 @@ typedef struct tctune_work_options {
     int fixed;              /* not 0: a kernel whose sizes vary, and of which `shapes` says nothing, is TCTUNE_BAD_INPUT */
     const char *dump_graph; /* a graph pass, or "all": the network before and after it is printed to standard error; NULL: none */
     int pass_times;         /* not 0: so are the times of the graph passes */
+    const char
+        *data_folder; /* of a network: where its external data lies; NULL: beside its file, and nowhere for a network in memory */
 } tctune_work_options;
 
 /* Whether there is one thing to work on, passes have these names, and shapes are written as they should be; opens nothing. */
-TC_API tctune_status tctune_work_check(const tctune_work_options *options, char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_work_check(const tctune_work_options *options, char *error, size_t error_size);
 
 /* Reads it, and takes a network apart into kernels. TCTUNE_BAD_INPUT: the file or an option is wrong. */
-TC_API tctune_status tctune_work_open(const tctune_work_options *options, tctune_work **work, char *error, size_t error_size);
-TC_API void tctune_work_free(tctune_work *work); /* models and schedules of it may live on; NULL is fine */
+TCTUNE_API tctune_status tctune_open(const tctune_work_options *options, tctune_work **work, char *error, size_t error_size);
+/* Opens a network from the `size` bytes of an ONNX file in memory. `name` stands for the file in messages; NULL: "model". The
+ * bytes may go once the call returns. options, without model, te and te_text, may be NULL. External data is read from
+ * data_folder; without it, a network that has external data is TCTUNE_BAD_INPUT. */
+TCTUNE_API tctune_status tctune_open_bytes(const void *onnx, size_t size, const char *name, const tctune_work_options *options,
+                                           tctune_work **work, char *error, size_t error_size);
+TCTUNE_API void tctune_work_free(tctune_work *work); /* models and schedules of it may live on; NULL is fine */
 
-/* "batch=1..16, sequence=1..512": the sizes that nobody gave, as they are assumed; "": there are none. Lives as long as the work. */
-TC_API const char *tctune_work_assumed(const tctune_work *work);
+/* "batch=1..16, sequence=1..512": the sizes that nobody gave, as they are assumed; "": there are none. Lives as long as the
+ * work. */
+TCTUNE_API const char *tctune_work_assumed(const tctune_work *work);
 
 /* Texts live as long as the work. */
 typedef struct tctune_task {
@@ -68,19 +78,19 @@ typedef struct tctune_task {
 } tctune_task;
 
 /* How many tasks there are. */
-TC_API int tctune_num_tasks(const tctune_work *work);
+TCTUNE_API int tctune_work_num_tasks(const tctune_work *work);
 /* Fills in *task with the i-th. TCTUNE_BAD_INPUT where i is out of range. */
-TC_API tctune_status tctune_get_task(const tctune_work *work, int i, tctune_task *task, char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_work_task(const tctune_work *work, int i, tctune_task *task, char *error, size_t error_size);
 /* The task with this name, or this number counted from 0; -1: there is none. */
-TC_API int tctune_find_task(const tctune_work *work, const char *name);
+TCTUNE_API int tctune_work_find_task(const tctune_work *work, const char *name);
 
-/* The sizes of a run of a task that `at` says, as "N=17", one for each that varies, NULL-terminated: sizes[tctune_task.sizes], in the order of
- * its symbols; the largest where `at` is NULL. sizes NULL: they are only checked. */
-TC_API tctune_status tctune_task_sizes(const tctune_work *work, int task, const char *const *at, int64_t *sizes, char *error,
-                                       size_t error_size);
+/* The sizes of a run of a task that `at` says, as "N=17", one for each that varies, NULL-terminated: sizes[tctune_task.sizes], in
+ * the order of its symbols; the largest where `at` is NULL. sizes NULL: they are only checked. */
+TCTUNE_API tctune_status tctune_work_sizes_at(const tctune_work *work, int task, const char *const *at, int64_t *sizes,
+                                              char *error, size_t error_size);
 
 /* Whether a file has inputs of the network that can be read, as for tctune_build_options.inputs. */
-TC_API tctune_status tctune_work_check_inputs(tctune_work *work, const char *file, char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_work_check_inputs(tctune_work *work, const char *file, char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

@@ -9,9 +9,9 @@ extern "C" {
 #endif
 
 /* NULL-terminated. */
-TC_API const char *const *tctune_zoo_names(void);
+TCTUNE_API const char *const *tctune_zoo_names(void);
 /* Writes a network of that name as an ONNX file, which is whole or as it was. */
-TC_API tctune_status tctune_zoo(const char *name, const char *file, char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_zoo(const char *name, const char *file, char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

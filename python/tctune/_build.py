@@ -61,7 +61,7 @@ def _build(work: Work, options: Struct, progress: BuildProgress) -> Model:
     with build_bar(progress) as told:
         background = Stoppable(options, told)
 
-        @ffi.callback("tctune_build_progress *")
+        @ffi.callback("tctune_on_kernel *")
         def on_kernel(_user: Any, done: int, total: int, kernel: Any) -> int:
             return background.tell(done, total, text(kernel))
 

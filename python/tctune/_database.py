@@ -10,9 +10,9 @@ from ._ffi import Handle, Path, Struct, call, encode, ffi, lib, new_struct, take
 from ._work import listed, read
 from .errors import BadInput
 
-_ACCESS = {"read": lib.TCTUNE_READ, "change": lib.TCTUNE_CHANGE, "create": lib.TCTUNE_CREATE}
-_ORDER = {"id": lib.TCTUNE_BY_ID, "median": lib.TCTUNE_BY_MEDIAN, "rank": lib.TCTUNE_BY_RANK}
-_RERUN = {lib.TCTUNE_RERUN_TIMED: "timed", lib.TCTUNE_RERUN_FAILED: "failed", lib.TCTUNE_RERUN_SKIPPED: "skipped"}
+_ACCESS = {"read": lib.TCTUNE_ACCESS_READ, "change": lib.TCTUNE_ACCESS_CHANGE, "create": lib.TCTUNE_ACCESS_CREATE}
+_ORDER = {"id": lib.TCTUNE_ORDER_BY_ID, "median": lib.TCTUNE_ORDER_BY_MEDIAN, "rank": lib.TCTUNE_ORDER_BY_RANK}
+_RERUN = {lib.TCTUNE_RERUN_END_TIMED: "timed", lib.TCTUNE_RERUN_END_FAILED: "failed", lib.TCTUNE_RERUN_END_SKIPPED: "skipped"}
 _PAGE = 1000
 
 
@@ -230,7 +230,7 @@ class Database(Handle):
         """Complaints, a line each; none: what it says holds: structure, hashes, and that every trace replays."""
         complaints: List[str] = []
 
-        @ffi.callback("tctune_complaint *")
+        @ffi.callback("tctune_on_complaint *")
         def complain(_user: Any, said: Any) -> None:
             complaints.append(text(said))
 
@@ -254,7 +254,7 @@ def add_files(database: Path, files: Iterable[Path]) -> List[Tuple[str, int, int
     """
     told: List[Tuple[str, int, int]] = []
 
-    @ffi.callback("tctune_taken *")
+    @ffi.callback("tctune_on_taken *")
     def taken(_user: Any, file: Any, added: int, known: int) -> None:
         told.append((text(file), added, known))
 

@@ -39,7 +39,7 @@ def _collect(name: str, folders: Sequence[str], seen: List[str], out: List[str])
             if inner:
                 _collect(inner.group(1), folders, seen, out)
             elif line.strip():
-                out.append(line.replace("TC_API ", "").rstrip())
+                out.append(line.replace("TCTUNE_API ", "").rstrip())
 
 
 def declarations(include: str) -> str:

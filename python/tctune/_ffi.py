@@ -13,7 +13,8 @@ Self = TypeVar("Self", bound="Handle")
 Path = Union[str, "os.PathLike[str]"]
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-SONAME = "libtctune.so.0"
+_ABI = __version__.split(".")[:2]  # of libraries that this package may use
+SONAME = "libtctune.so." + ".".join(_ABI)
 ERROR_SIZE = 4096
 
 
@@ -42,8 +43,9 @@ def _check(lib: Any, path: str) -> None:
         version = ffi.string(lib.tctune_version()).decode()
     except AttributeError:
         raise LibraryError(f"{path} is no libtctune: it has no tctune_version") from None
-    if version.split(".")[0] != __version__.split(".")[0]:
-        raise LibraryError(f"{path} is tctune {version}, this package is of tctune {__version__}: the first numbers must agree. "
+    if version.split(".")[:2] != _ABI:
+        raise LibraryError(f"{path} is tctune {version}, this package is of tctune {__version__}: "
+                           f"the first two numbers must agree. "
                            f"Install the package of that version, or name another library in TCTUNE_LIBRARY")
 
 

@@ -176,7 +176,7 @@ class Context:
                 raise Closed(f"this {'model' if self.model.closed else 'context'} was closed")
             kept = self._take_inputs(inputs)
             with self.model._using() as model:
-                n = lib.tctune_num_kernels(model)
+                n = lib.tctune_model_num_kernels(model)
             times = ffi.new("tctune_kernel_time[]", max(n, 1))
             call("tctune_context_profile", self._pointer, self._in, runs, times)
             del kept
@@ -234,7 +234,7 @@ class Model(Handle):
     """
 
     _kind = "model"
-    _free = "tctune_free"
+    _free = "tctune_model_free"
 
     def __init__(self, pointer: Any) -> None:
         super().__init__(pointer)
@@ -284,8 +284,8 @@ class Model(Handle):
         least, most, multiple = ffi.new("int64_t *"), ffi.new("int64_t *"), ffi.new("int64_t *")
         found = {}
         with self._using() as model:
-            for i in range(lib.tctune_num_sizes(model)):
-                name = text(lib.tctune_size(model, i, least, most, multiple))
+            for i in range(lib.tctune_model_num_sizes(model)):
+                name = text(lib.tctune_model_size(model, i, least, most, multiple))
                 found[name] = Size(name, least[0], most[0], multiple[0])
         return found
 
@@ -295,7 +295,7 @@ class Model(Handle):
         found = list(self.sizes)
         sizes = ffi.new("int64_t[]", max(len(found), 1))
         with self._using() as model:
-            call("tctune_model_sizes", model, given.c.at, sizes)
+            call("tctune_model_sizes_at", model, given.c.at, sizes)
         return dict(zip(found, sizes))
 
     def report(self) -> Dict[str, Any]:
@@ -352,7 +352,7 @@ class Model(Handle):
         """Writes a shared library and a C header beside it; one relocatable object where the path ends in .o, C source where it ends in
         .c. `prefix`: of its symbols, else the file's name. Answers with the path. Not for a model that was loaded."""
         with self._using() as model:
-            call("tctune_save", model, encode(path), encode(prefix) if prefix else ffi.NULL)
+            call("tctune_model_save", model, encode(path), encode(prefix) if prefix else ffi.NULL)
         return os.fspath(path)
 
     def close(self) -> None:

@@ -412,5 +412,5 @@ def compare(a: Schedule, b: Schedule, *, rounds: int = 0, seed: int = 0) -> Verd
         b = a.copy()
     first, second = sorted((a, b), key=id)  # so that two calls of the same two do not wait for each other
     with first._using(), second._using():
-        call("tctune_compare", a._handle, b._handle, rounds, seed, c)
+        call("tctune_schedule_compare", a._handle, b._handle, rounds, seed, c)
     return read(Verdict, c)

@@ -53,12 +53,14 @@ def describe(kind: str, shape: Sequence[int]) -> str:
 
 
 def ports_of(model: Any, role: str) -> Tuple[Port, ...]:
-    get, n = (lib.tctune_input, lib.tctune_num_inputs(model)) if role == "input" else (lib.tctune_output, lib.tctune_num_outputs(model))
+    is_input = role == "input"
+    get = lib.tctune_model_input if is_input else lib.tctune_model_output
+    n = lib.tctune_model_num_inputs(model) if is_input else lib.tctune_model_num_outputs(model)
     kind, ndim, shape, rows = ffi.new("DLDataType *"), ffi.new("int *"), ffi.new("const int64_t **"), ffi.new("int *")
     ports = []
     for i in range(n):
         name = ffi.string(get(model, i, kind, ndim, shape)).decode("utf-8", "replace")
-        grows = lib.tctune_grows(model, i, rows) if role == "input" else -1
+        grows = lib.tctune_model_grows(model, i, rows) if is_input else -1
         ports.append(Port(name, kind.code, kind.bits, tuple(shape[0][0:ndim[0]]), role, grows))
     return tuple(ports)
 

@@ -164,7 +164,7 @@ class Session(Handle):
         self._progress = progress
         self._background: Optional[Background] = None
         self._end_of_life = threading.Lock()
-        self._callback = ffi.callback("tctune_progress *", self._on_event)
+        self._callback = ffi.callback("tctune_on_event *", self._on_event)
         options.c.progress = self._callback
         out = ffi.new("tctune_session **")
         try:

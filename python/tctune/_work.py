@@ -126,7 +126,7 @@ class Work(Handle):
             options.set("level", level_of(opt_level))
         out = ffi.new("tctune_work **")
         try:
-            call("tctune_work_open", options, out)
+            call("tctune_open", options, out)
         except BadInput as e:
             raise (BadInput(source.explain(str(e))) if isinstance(source, Kernel) else e) from None
         super().__init__(out[0])
@@ -137,8 +137,8 @@ class Work(Handle):
         tasks = Tasks()
         c = new_struct("tctune_task")
         with self._using() as work:
-            for i in range(lib.tctune_num_tasks(work)):
-                call("tctune_get_task", work, i, c)
+            for i in range(lib.tctune_work_num_tasks(work)):
+                call("tctune_work_task", work, i, c)
                 tasks.append(read(Task, c))
         return tasks
 
@@ -147,7 +147,7 @@ class Work(Handle):
         if not isinstance(task, str):
             return task
         with self._using() as work:
-            i = int(lib.tctune_find_task(work, encode(task)))
+            i = int(lib.tctune_work_find_task(work, encode(task)))
         if i < 0:
             raise BadInput(f"there is no task '{task}': there are {', '.join(t.name for t in self.tasks)}")
         return i
@@ -165,9 +165,9 @@ class Work(Handle):
         c = new_struct("tctune_task")
         options = Struct("tctune_show_options", at=at_list(at))
         with self._using() as work:
-            call("tctune_get_task", work, i, c)
+            call("tctune_work_task", work, i, c)
             sizes = ffi.new("int64_t[]", max(c.sizes, 1))
-            call("tctune_task_sizes", work, i, options.c.at, sizes)
+            call("tctune_work_sizes_at", work, i, options.c.at, sizes)
             return list(sizes[0:c.sizes])
 
     def check_inputs(self, file: Path) -> None:

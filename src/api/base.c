@@ -6,6 +6,7 @@
 
 #include "api/api_int.h"
 #include "measure/process/process.h"
+#include "support/log.h"
 #include "support/system/place.h"
 #include "support/system/secret.h"
 #include "support/system/stop.h"
@@ -32,6 +33,58 @@ tctune_status api_answer(tc_status s, const tc_error *e, char *error, size_t siz
         return TCTUNE_ENVIRONMENT;
     }
     return TCTUNE_ENVIRONMENT;
+}
+
+const char *tctune_status_name(tctune_status status) {
+    switch (status) {
+    case TCTUNE_OK:
+        return "TCTUNE_OK";
+    case TCTUNE_BAD_INPUT:
+        return "TCTUNE_BAD_INPUT";
+    case TCTUNE_ENVIRONMENT:
+        return "TCTUNE_ENVIRONMENT";
+    case TCTUNE_STOPPED:
+        return "TCTUNE_STOPPED";
+    }
+    return "unknown status";
+}
+
+/* ---- the log ---- */
+
+static const tc_log_level log_levels[] = {[TCTUNE_LOG_LEVEL_DEFAULT] = TC_LOG_AS_ENVIRONMENT,
+                                          [TCTUNE_LOG_LEVEL_NONE] = TC_LOG_SILENT,
+                                          [TCTUNE_LOG_LEVEL_ERROR] = TC_LOG_ERROR,
+                                          [TCTUNE_LOG_LEVEL_WARN] = TC_LOG_WARN,
+                                          [TCTUNE_LOG_LEVEL_INFO] = TC_LOG_INFO,
+                                          [TCTUNE_LOG_LEVEL_DEBUG] = TC_LOG_DEBUG};
+
+/* A callback of the caller's. */
+typedef struct listener {
+    tctune_on_log *callback;
+    void *user;
+} listener;
+
+static void on_line(void *user, tc_log_level level, const char *line) {
+    const listener *l = user;
+    for (size_t i = TCTUNE_LOG_LEVEL_ERROR; i < TC_LEN(log_levels); i++)
+        if (log_levels[i] == level)
+            l->callback(l->user, (tctune_log_level)i, line);
+}
+
+static tc_status set_log(tctune_log_level level, tctune_on_log *callback, void *user, tc_error *err) {
+    if ((size_t)level >= TC_LEN(log_levels))
+        return tc_fail(err, TC_BAD_INPUT, "there is no log level %d: give a TCTUNE_LOG_LEVEL_...", (int)level);
+    listener *l = callback ? tc_xmalloc(sizeof *l) : NULL;
+    void *before = NULL;
+    if (l)
+        *l = (listener){callback, user};
+    bool used = tc_log_use(l ? on_line : NULL, l, log_levels[level], &before);
+    free(used ? before : l);
+    return used ? TC_OK : tc_fail(err, TC_BAD_INPUT, "a callback of the log called tctune_set_log: call it elsewhere");
+}
+
+tctune_status tctune_set_log(tctune_log_level level, tctune_on_log *callback, void *user, char *error, size_t error_size) {
+    API_CALL(err, error, error_size, set_log(level, callback, user, &err), (void)0);
 }
 
 /* ---- what is kept ---- */

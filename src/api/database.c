@@ -3,8 +3,9 @@
 #include "measure/records/exchange.h"
 
 static tc_status open_database(const char *file, tctune_access access, tctune_database **out, tc_error *err) {
-    static const tc_meas_db_mode modes[] = {
-        [TCTUNE_READ] = TC_MEAS_DB_READ, [TCTUNE_CHANGE] = TC_MEAS_DB_CHANGE, [TCTUNE_CREATE] = TC_MEAS_DB_WRITE};
+    static const tc_meas_db_mode modes[] = {[TCTUNE_ACCESS_READ] = TC_MEAS_DB_READ,
+                                            [TCTUNE_ACCESS_CHANGE] = TC_MEAS_DB_CHANGE,
+                                            [TCTUNE_ACCESS_CREATE] = TC_MEAS_DB_WRITE};
     if ((size_t)access >= TC_LEN(modes))
         return tc_fail(err, TC_BAD_INPUT, "%s: access %d is none", file, (int)access);
     *out = tc_xcalloc(1, sizeof **out);
@@ -33,7 +34,7 @@ static tc_status read_query(const tctune_query *query, tc_meas_filter *out, tc_e
     TC_TRY(API_OPTIONS(q, query, err));
     if (q.mode && !tc_meas_mode_parse(q.mode, &mode))
         return tc_fail(err, TC_BAD_INPUT, "'%s' is no mode of measuring", q.mode);
-    if ((unsigned)q.order > TCTUNE_BY_RANK)
+    if ((unsigned)q.order > TCTUNE_ORDER_BY_RANK)
         return tc_fail(err, TC_BAD_INPUT, "order %d is none", (int)q.order);
     *out = (tc_meas_filter){.workload_hash = q.workload_hash,
                             .target_hash = q.target_hash,
@@ -44,13 +45,13 @@ static tc_status read_query(const tctune_query *query, tc_meas_filter *out, tc_e
                             .after_id = q.after_id,
                             .limit = q.limit};
     switch (q.order) {
-    case TCTUNE_BY_ID:
+    case TCTUNE_ORDER_BY_ID:
         out->order = TC_MEAS_BY_ID;
         break;
-    case TCTUNE_BY_MEDIAN:
+    case TCTUNE_ORDER_BY_MEDIAN:
         out->order = TC_MEAS_BY_MEDIAN;
         break;
-    case TCTUNE_BY_RANK:
+    case TCTUNE_ORDER_BY_RANK:
         out->order = TC_MEAS_BY_RANK;
         break;
     }

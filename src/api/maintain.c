@@ -59,7 +59,7 @@ static void unheard_taken(void *user, const char *file, size_t added, size_t kno
     (void)known;
 }
 
-tctune_status tctune_database_add_files(const char *database, const char *const *files, tctune_taken *taken, void *user,
+tctune_status tctune_database_add_files(const char *database, const char *const *files, tctune_on_taken *taken, void *user,
                                         char *error, size_t error_size) {
     API_CALL(err, error, error_size,
              tc_meas_take_files(database, files, api_length(files), taken ? taken : unheard_taken, user, &err), (void)0);
@@ -96,7 +96,7 @@ static void nobody(void *user, const char *text) {
     (void)text;
 }
 
-static tc_status verify(tctune_database *d, tctune_complaint *complain, void *user, tctune_audit *out, tc_error *err) {
+static tc_status verify(tctune_database *d, tctune_on_complaint *complain, void *user, tctune_audit *out, tc_error *err) {
     tc_meas_audit x;
     TC_TRY(tc_meas_db_audit(d->db, complain ? complain : nobody, user, &x, err));
     tctune_audit audit = {.workloads = x.workloads,
@@ -113,8 +113,8 @@ static tc_status verify(tctune_database *d, tctune_complaint *complain, void *us
                    tc_meas_db_path(d->db), (long long)x.problems);
 }
 
-tctune_status tctune_database_verify(tctune_database *d, tctune_complaint *complain, void *user, tctune_audit *found, char *error,
-                                     size_t error_size) {
+tctune_status tctune_database_verify(tctune_database *d, tctune_on_complaint *complain, void *user, tctune_audit *found,
+                                     char *error, size_t error_size) {
     API_CALL(err, error, error_size, verify(d, complain, user, found, &err), (void)0);
 }
 
@@ -135,7 +135,7 @@ static void on_done(void *user, const tc_meas_summary *s, const tc_record *recor
     if (!ok)
         tc_sb_printf(&why, "%s: %s", tc_meas_error_meaning(now->error), now->message);
     tell(user, s,
-         (tctune_rerun){.end = ok ? TCTUNE_RERUN_TIMED : TCTUNE_RERUN_FAILED,
+         (tctune_rerun){.end = ok ? TCTUNE_RERUN_END_TIMED : TCTUNE_RERUN_END_FAILED,
                         .record = recorded->id,
                         .recorded = recorded->median,
                         .now = ok ? now->median : INFINITY,
@@ -144,7 +144,7 @@ static void on_done(void *user, const tc_meas_summary *s, const tc_record *recor
 }
 
 static void on_skipped(void *user, const tc_meas_summary *s, const char *why) {
-    tell(user, s, (tctune_rerun){.end = TCTUNE_RERUN_SKIPPED, .recorded = INFINITY, .now = INFINITY, .message = why});
+    tell(user, s, (tctune_rerun){.end = TCTUNE_RERUN_END_SKIPPED, .recorded = INFINITY, .now = INFINITY, .message = why});
 }
 
 static tc_status rerun(tctune_database *d, const tctune_rerun_options *o, int64_t *unmarked, tc_error *err) {

@@ -118,7 +118,7 @@ static tctune_status build_of(tctune_work *w, const tctune_build_options *option
     }
     tctune_status answer = api_answer(s, &err, error, error_size);
     if (s != TC_OK) {
-        tctune_free(*model);
+        tctune_model_free(*model);
         *model = NULL;
     }
     return s != TC_OK && tc_is_raised(b.stop) ? TCTUNE_STOPPED : answer;
@@ -134,7 +134,7 @@ tctune_status tctune_build_file(const char *onnx_file, const tctune_build_option
     tctune_work_options wo = {.struct_size = sizeof wo, .model = onnx_file};
     tctune_work *w;
     *model = NULL;
-    tctune_status s = tctune_work_open(&wo, &w, error, error_size);
+    tctune_status s = tctune_open(&wo, &w, error, error_size);
     if (s == TCTUNE_OK)
         s = build_of(w, options, true, model, error, error_size);
     tctune_work_free(w);
@@ -150,14 +150,14 @@ static tc_status load(const char *library, int threads, tctune_model **out, tc_e
 
 tctune_status tctune_load(const char *library, int threads, tctune_model **model, char *error, size_t error_size) {
     *model = NULL;
-    API_CALL(err, error, error_size, load(library, threads, model, &err), (tctune_free(*model), *model = NULL));
+    API_CALL(err, error, error_size, load(library, threads, model, &err), (tctune_model_free(*model), *model = NULL));
 }
 
 int tctune_is_library(const char *file) {
     return tc_graph_is_library(file);
 }
 
-void tctune_free(tctune_model *m) {
+void tctune_model_free(tctune_model *m) {
     if (!m)
         return;
     tc_graph_model_free(m->model);
@@ -168,7 +168,7 @@ void tctune_free(tctune_model *m) {
     free(m);
 }
 
-tctune_status tctune_save(const tctune_model *m, const char *path, const char *prefix, char *error, size_t error_size) {
+tctune_status tctune_model_save(const tctune_model *m, const char *path, const char *prefix, char *error, size_t error_size) {
     API_CALL(err, error, error_size, tc_graph_model_save(m->model, path, prefix, &err), (void)0);
 }
 
@@ -208,27 +208,27 @@ static const char *describe(const tc_graph_port *p, DLDataType *type, int *ndim,
     return p->name;
 }
 
-int tctune_num_inputs(const tctune_model *m) {
+int tctune_model_num_inputs(const tctune_model *m) {
     const tc_graph_port *p;
     return tc_graph_model_inputs(m->model, &p);
 }
 
-int tctune_num_outputs(const tctune_model *m) {
+int tctune_model_num_outputs(const tctune_model *m) {
     const tc_graph_port *p;
     return tc_graph_model_outputs(m->model, &p);
 }
 
-const char *tctune_input(const tctune_model *m, int i, DLDataType *type, int *ndim, const int64_t **shape) {
+const char *tctune_model_input(const tctune_model *m, int i, DLDataType *type, int *ndim, const int64_t **shape) {
     const tc_graph_port *p;
     return i >= 0 && i < tc_graph_model_inputs(m->model, &p) ? describe(&p[i], type, ndim, shape) : NULL;
 }
 
-const char *tctune_output(const tctune_model *m, int i, DLDataType *type, int *ndim, const int64_t **shape) {
+const char *tctune_model_output(const tctune_model *m, int i, DLDataType *type, int *ndim, const int64_t **shape) {
     const tc_graph_port *p;
     return i >= 0 && i < tc_graph_model_outputs(m->model, &p) ? describe(&p[i], type, ndim, shape) : NULL;
 }
 
-int tctune_grows(const tctune_model *m, int i, int *rows) {
+int tctune_model_grows(const tctune_model *m, int i, int *rows) {
     const tc_graph_port *p;
     if (i < 0 || i >= tc_graph_model_inputs(m->model, &p) || !p[i].shared)
         return -1;
@@ -236,6 +236,6 @@ int tctune_grows(const tctune_model *m, int i, int *rows) {
     return p[i].shared - 1;
 }
 
-const int64_t *tctune_output_shape(const tctune_model *m, int i) {
-    return i >= 0 && i < tctune_num_outputs(m) ? tc_graph_model_output_shape(m->model, i)->d : NULL;
+const int64_t *tctune_model_output_shape(const tctune_model *m, int i) {
+    return i >= 0 && i < tctune_model_num_outputs(m) ? tc_graph_model_output_shape(m->model, i)->d : NULL;
 }

@@ -8,7 +8,7 @@
 /* ---- contexts ---- */
 
 static void make_arrays(tctune_context *c, const tctune_model *m) {
-    size_t nin = (size_t)tctune_num_inputs(m), nout = (size_t)tctune_num_outputs(m);
+    size_t nin = (size_t)tctune_model_num_inputs(m), nout = (size_t)tctune_model_num_outputs(m);
     c->of = m;
     c->in = tc_xcalloc(nin + 1, sizeof *c->in);
     c->out = tc_xcalloc(nout + 1, sizeof *c->out);
@@ -64,7 +64,7 @@ static tc_status run_own(tctune_model *m, const DLTensor *inputs, const DLTensor
     return run(c, inputs, outputs, err);
 }
 
-tctune_status tctune_run(tctune_model *m, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size) {
+tctune_status tctune_model_run(tctune_model *m, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size) {
     API_CALL(err, error, error_size, run_own(m, inputs, outputs, &err), (void)0);
 }
 
@@ -73,12 +73,12 @@ tctune_status tctune_context_run(tctune_context *c, const DLTensor *inputs, DLTe
 }
 
 const int64_t *tctune_context_output_shape(const tctune_context *c, int i) {
-    return i >= 0 && i < tctune_num_outputs(c->of) ? tc_graph_context_output_shape(c->context, i)->d : NULL;
+    return i >= 0 && i < tctune_model_num_outputs(c->of) ? tc_graph_context_output_shape(c->context, i)->d : NULL;
 }
 
 /* ---- profile ---- */
 
-int tctune_num_kernels(const tctune_model *m) {
+int tctune_model_num_kernels(const tctune_model *m) {
     const tc_graph_kernel *k;
     const tc_graph_other *o;
     return tc_graph_model_kernels(m->model, &k) + tc_graph_model_others(m->model, &o);
@@ -113,7 +113,7 @@ tctune_status tctune_context_profile(tctune_context *c, const DLTensor *inputs, 
     API_CALL(err, error, error_size, profile(c, inputs, runs, times, &err), (void)0);
 }
 
-tctune_status tctune_profile(tctune_model *m, const DLTensor *inputs, int runs, tctune_kernel_time *times, char *error,
-                             size_t error_size) {
+tctune_status tctune_model_profile(tctune_model *m, const DLTensor *inputs, int runs, tctune_kernel_time *times, char *error,
+                                   size_t error_size) {
     API_CALL(err, error, error_size, profile_own(m, inputs, runs, times, &err), (void)0);
 }

@@ -369,7 +369,7 @@ static tc_status compare(const tctune_schedule *a, const tctune_schedule *b, int
     return st;
 }
 
-tctune_status tctune_compare(const tctune_schedule *a, const tctune_schedule *b, int rounds, uint64_t seed,
-                             tctune_verdict *verdict, char *error, size_t error_size) {
+tctune_status tctune_schedule_compare(const tctune_schedule *a, const tctune_schedule *b, int rounds, uint64_t seed,
+                                      tctune_verdict *verdict, char *error, size_t error_size) {
     API_CALL(err, error, error_size, compare(a, b, rounds, seed, verdict, &err), (void)0);
 }

@@ -59,7 +59,7 @@ static tc_status show_tasks(const tctune_work *w, const tctune_show_options *opt
     request r;
     tc_status st = begin(w, options, &r, err);
     json_t *kernels = json_array();
-    for (int i = 0; st == TC_OK && i < tctune_num_tasks(w); i++)
+    for (int i = 0; st == TC_OK && i < tctune_work_num_tasks(w); i++)
         st = list_task(&r, i, kernels, err);
     if (st == TC_OK)
         st = tc_report_text(json_pack("{s:s,s:O}", "model", tc_graph_work_path(w->w), "kernels", kernels), json, err);

@@ -104,16 +104,16 @@ static tc_status task_sizes(const tctune_work *w, int task, const char *const *a
     return st;
 }
 
-tctune_status tctune_task_sizes(const tctune_work *w, int task, const char *const *at, int64_t *sizes, char *error,
-                                size_t error_size) {
+tctune_status tctune_work_sizes_at(const tctune_work *w, int task, const char *const *at, int64_t *sizes, char *error,
+                                   size_t error_size) {
     API_CALL(err, error, error_size, task_sizes(w, task, at, sizes, &err), (void)0);
 }
 
-int tctune_num_sizes(const tctune_model *m) {
+int tctune_model_num_sizes(const tctune_model *m) {
     return tc_graph_model_sizes(m->model)->nsize;
 }
 
-const char *tctune_size(const tctune_model *m, int i, int64_t *least, int64_t *most, int64_t *multiple) {
+const char *tctune_model_size(const tctune_model *m, int i, int64_t *least, int64_t *most, int64_t *multiple) {
     const tc_graph_size_rules *r = tc_graph_model_sizes(m->model);
     if (i < 0 || i >= r->nsize)
         return NULL;
@@ -134,6 +134,7 @@ static tc_status model_sizes(const tctune_model *m, const char *const *at, int64
     return st;
 }
 
-tctune_status tctune_model_sizes(const tctune_model *m, const char *const *at, int64_t *sizes, char *error, size_t error_size) {
+tctune_status tctune_model_sizes_at(const tctune_model *m, const char *const *at, int64_t *sizes, char *error,
+                                    size_t error_size) {
     API_CALL(err, error, error_size, model_sizes(m, at, sizes, &err), (void)0);
 }

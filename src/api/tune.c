@@ -18,7 +18,7 @@ struct tctune_session {
     tc_meas_db *db;
     volatile sig_atomic_t own;
     volatile sig_atomic_t *stop; /* not 0: the caller asked for it; the caller's, or `own` */
-    tctune_progress *progress;
+    tctune_on_event *progress;
     void *user;
     const tc_tune_report *now; /* what is known: of the search under way, or `last` */
     tc_tune_report last;
@@ -252,10 +252,10 @@ static void tell(tctune_session *s, tctune_event e) {
 }
 
 static void on_progress(void *user, tc_tune_event event, int task, const tc_tune_report *report) {
-    static const tctune_event_kind kinds[] = {[TC_TUNE_STARTED] = TCTUNE_STARTED,
-                                              [TC_TUNE_ROUND_STARTED] = TCTUNE_ROUND_STARTED,
-                                              [TC_TUNE_MEASURED] = TCTUNE_MEASURED,
-                                              [TC_TUNE_ROUND_DONE] = TCTUNE_ROUND_DONE};
+    static const tctune_event_kind kinds[] = {[TC_TUNE_STARTED] = TCTUNE_EVENT_STARTED,
+                                              [TC_TUNE_ROUND_STARTED] = TCTUNE_EVENT_ROUND_STARTED,
+                                              [TC_TUNE_MEASURED] = TCTUNE_EVENT_MEASURED,
+                                              [TC_TUNE_ROUND_DONE] = TCTUNE_EVENT_ROUND_DONE};
     tctune_session *s = user;
     s->now = report;
     if (event != TC_TUNE_FINISHED) /* on_searched tells */
@@ -269,11 +269,11 @@ static void on_searched(void *user, const tc_tune_report *r) {
     tc_report_begin();
     json_decref(s->told);
     s->told = tc_report_tuning(r, tc_meas_db_path(s->db));
-    tell(s, (tctune_event){.kind = TCTUNE_SEARCHED, .task = -1, .name = ""});
+    tell(s, (tctune_event){.kind = TCTUNE_EVENT_SEARCHED, .task = -1, .name = ""});
 }
 
 static void on_contest(void *user, const tc_tune_range *r, int programs, int places) {
-    tell(user, (tctune_event){.kind = TCTUNE_CONTEST, .task = -1, .name = r->name, .programs = programs, .places = places});
+    tell(user, (tctune_event){.kind = TCTUNE_EVENT_CONTEST, .task = -1, .name = r->name, .programs = programs, .places = places});
 }
 
 static void put_range(tctune_session *s, json_t *range) {
@@ -285,7 +285,8 @@ static void put_range(tctune_session *s, json_t *range) {
 
 static void on_compared(void *user, const tc_tune_range *r, const tc_tune_range_report *c, const tc_tune_variants *v) {
     put_range(user, tc_report_range(r, c, v));
-    tell(user, (tctune_event){.kind = TCTUNE_COMPARED, .task = -1, .name = r->name, .programs = c->entrants, .variants = v->n});
+    tell(user,
+         (tctune_event){.kind = TCTUNE_EVENT_COMPARED, .task = -1, .name = r->name, .programs = c->entrants, .variants = v->n});
 }
 
 /* Where it fails before a search has ended, nothing of it may be looked at any more. */

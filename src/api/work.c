@@ -13,6 +13,8 @@ static tc_status check(const tctune_work_options *o, tc_error *err) {
     if (te && (o->in_place_cache || o->level != TCTUNE_LEVEL_DEFAULT || o->without || o->dump_graph || o->pass_times))
         return tc_fail(err, TC_BAD_INPUT,
                        "in_place_cache, level, without, dump_graph and pass_times go with a network: a kernel has no graph");
+    if (te && o->data_folder)
+        return tc_fail(err, TC_BAD_INPUT, "data_folder goes with a network: a kernel has no external data");
     if (!te && o->constants)
         return tc_fail(err, TC_BAD_INPUT, "constants go with a kernel: a network's file has its own");
     return TC_OK;
@@ -41,10 +43,19 @@ tctune_status tctune_work_check(const tctune_work_options *options, char *error,
     API_CALL(err, error, error_size, check_options(options, &err), (void)0);
 }
 
-static tc_status open_work(const tctune_work_options *o, tctune_work *w, tc_error *err) {
+/* A network's bytes in memory; NULL: they are in the file. */
+typedef struct contents {
+    const void *bytes;
+    size_t size;
+} contents;
+
+static tc_status open_work(const tctune_work_options *o, contents c, tctune_work *w, tc_error *err) {
     tc_graph_binding *shapes;
     size_t nshapes = api_length(o->shapes);
     tc_graph_work_options wo = {.model = o->model,
+                                .bytes = c.bytes,
+                                .nbytes = c.size,
+                                .data_folder = o->data_folder,
                                 .te = o->te,
                                 .te_text = o->te_text,
                                 .nshapes = nshapes,
@@ -61,7 +72,7 @@ static tc_status open_work(const tctune_work_options *o, tctune_work *w, tc_erro
 }
 
 tc_status api_check_task(const tctune_work *w, int i, tc_error *err) {
-    int n = tctune_num_tasks(w);
+    int n = tctune_work_num_tasks(w);
     return i >= 0 && i < n ? TC_OK : tc_fail(err, TC_BAD_INPUT, "there is no task %d: they are numbered 0 to %d", i, n - 1);
 }
 
@@ -84,21 +95,43 @@ static void describe(tctune_work *w) {
     w->tasks = out;
 }
 
-static tc_status open_described(const tctune_work_options *o, tctune_work **out, tc_error *err) {
-    tctune_work_options options;
-    TC_TRY(API_OPTIONS(options, o, err));
-    TC_TRY(check(&options, err));
+static tc_status open_described(const tctune_work_options *o, contents c, tctune_work **out, tc_error *err) {
+    TC_TRY(check(o, err));
     tctune_work *w = *out = tc_xcalloc(1, sizeof *w);
     atomic_init(&w->holders, 1);
     w->arena = tc_arena_new();
-    TC_TRY(open_work(&options, w, err));
+    TC_TRY(open_work(o, c, w, err));
     describe(w);
     return TC_OK;
 }
 
-tctune_status tctune_work_open(const tctune_work_options *options, tctune_work **work, char *error, size_t error_size) {
+static tc_status open_file(const tctune_work_options *options, tctune_work **out, tc_error *err) {
+    tctune_work_options o;
+    TC_TRY(API_OPTIONS(o, options, err));
+    return open_described(&o, (contents){0}, out, err);
+}
+
+tctune_status tctune_open(const tctune_work_options *options, tctune_work **work, char *error, size_t error_size) {
     *work = NULL;
-    API_CALL(err, error, error_size, open_described(options, work, &err), (tctune_work_free(*work), *work = NULL));
+    API_CALL(err, error, error_size, open_file(options, work, &err), (tctune_work_free(*work), *work = NULL));
+}
+
+static tc_status open_bytes(contents c, const char *name, const tctune_work_options *options, tctune_work **out, tc_error *err) {
+    tctune_work_options o;
+    TC_TRY(API_OPTIONS(o, options, err));
+    if (o.model || o.te || o.te_text)
+        return tc_fail(err, TC_BAD_INPUT, "the network is given as bytes: leave model, te and te_text NULL");
+    o.model = name ? name : "model";
+    if (!c.bytes || !c.size)
+        return tc_fail(err, TC_BAD_INPUT, "%s: there are no bytes; expected those of an ONNX file", o.model);
+    return open_described(&o, c, out, err);
+}
+
+tctune_status tctune_open_bytes(const void *onnx, size_t size, const char *name, const tctune_work_options *options,
+                                tctune_work **work, char *error, size_t error_size) {
+    *work = NULL;
+    API_CALL(err, error, error_size, open_bytes((contents){onnx, size}, name, options, work, &err),
+             (tctune_work_free(*work), *work = NULL));
 }
 
 tctune_work *api_work_hold(tctune_work *w) {
@@ -120,12 +153,12 @@ const char *tctune_work_assumed(const tctune_work *w) {
 
 /* ---- tasks ---- */
 
-int tctune_num_tasks(const tctune_work *w) {
+int tctune_work_num_tasks(const tctune_work *w) {
     const tc_tune_task *t;
     return tc_graph_work_tasks(w->w, &t);
 }
 
-tctune_status tctune_get_task(const tctune_work *w, int i, tctune_task *task, char *error, size_t error_size) {
+tctune_status tctune_work_task(const tctune_work *w, int i, tctune_task *task, char *error, size_t error_size) {
     tc_error err = {0};
     tc_status s = api_check_task(w, i, &err);
     if (s == TC_OK)
@@ -133,7 +166,7 @@ tctune_status tctune_get_task(const tctune_work *w, int i, tctune_task *task, ch
     return api_answer(s, &err, error, error_size);
 }
 
-int tctune_find_task(const tctune_work *w, const char *name) {
+int tctune_work_find_task(const tctune_work *w, const char *name) {
     return tc_graph_work_find(w->w, name);
 }
 

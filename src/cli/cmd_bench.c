@@ -257,7 +257,7 @@ static int bench_model(const bench_args *a, tctune_model *m, tc_error *err) {
         return status;
     if (a->against)
         return bench_against(a, m, &o, err);
-    if (tctune_num_sizes(m) && !a->at.len && !a->inputs)
+    if (tctune_model_num_sizes(m) && !a->at.len && !a->inputs)
         return bench_range(a, m, &o, err);
     if (tctune_bench(m, &o, &text, TC_CLI_SAY(err)) != TCTUNE_OK)
         return TC_CLI_FAILED;
@@ -275,7 +275,7 @@ static int bench_network(const bench_args *a, tc_error *err) {
     int status = tc_cli_model_open(&args, &m, err);
     if (status == TC_CLI_DONE)
         status = bench_model(a, m, err);
-    tctune_free(m);
+    tctune_model_free(m);
     return status;
 }
 

@@ -116,10 +116,10 @@ static int build(const build_args *a, tctune_work *w, tc_error *err) {
         o.listing = listing_of(a->out, arena);
     int status = tc_cli_status(tctune_build(w, &o, &m, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
-        status = tc_cli_status(tctune_save(m, a->out, a->name, TC_CLI_SAY(err)));
+        status = tc_cli_status(tctune_model_save(m, a->out, a->name, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
         status = report(a, m, err);
-    tctune_free(m);
+    tctune_model_free(m);
     tc_arena_free(arena);
     return status;
 }

@@ -29,7 +29,7 @@ static int run_export(const void *args, tc_error *err) {
     const export_args *a = args;
     tctune_database *db;
     size_t n = 0;
-    int status = open_database(&a->db, TCTUNE_READ, &db, err);
+    int status = open_database(&a->db, TCTUNE_ACCESS_READ, &db, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_status(tctune_database_export(db, NULL, a->out, &n, TC_CLI_SAY(err)));
     tctune_database_close(db);
@@ -50,7 +50,7 @@ static void print_imported(void *user, const char *file, size_t added, size_t kn
     printf("%s: %zu records added to %s\n", file, added, (const char *)user);
 }
 
-static int add_files(const import_args *a, tctune_taken *taken, tc_error *err) {
+static int add_files(const import_args *a, tctune_on_taken *taken, tc_error *err) {
     const char *db = tc_cli_db_path(&a->db);
     return tc_cli_status(tctune_database_add_files(db, a->common.operands.data, taken, (void *)(uintptr_t)db, TC_CLI_SAY(err)));
 }
@@ -172,7 +172,7 @@ static int run_stats(const void *args, tc_error *err) {
     const stats_args *a = args;
     tctune_database *db;
     char *text;
-    int status = open_database(&a->db, TCTUNE_READ, &db, err);
+    int status = open_database(&a->db, TCTUNE_ACCESS_READ, &db, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_status(tctune_database_describe(db, &text, TC_CLI_SAY(err)));
     tctune_database_close(db);
@@ -207,7 +207,7 @@ static int run_prune(const void *args, tc_error *err) {
     char before[24], after[24];
     if (!a->keep && !a->drop_failures)
         return tc_cli_usage(err, "nothing to prune: give --keep K, --drop-failures, or both");
-    int status = open_database(&a->db, TCTUNE_CHANGE, &db, err);
+    int status = open_database(&a->db, TCTUNE_ACCESS_CHANGE, &db, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_status(tctune_database_prune(db, a->keep, a->drop_failures, &gone, TC_CLI_SAY(err)));
     tctune_database_close(db);
@@ -230,15 +230,15 @@ static void print_rerun(void *user, const tctune_rerun *r) {
     char was[24], is[24];
     count[r->end]++;
     switch (r->end) {
-    case TCTUNE_RERUN_TIMED:
+    case TCTUNE_RERUN_END_TIMED:
         printf("record %" PRId64 " of workload %.8s (%s, %d threads): %s, recorded %s, %+.1f %%\n", r->record, r->workload_hash,
                r->mode, r->threads, tc_text_time(is, r->now), tc_text_time(was, r->recorded), 100 * (r->now / r->recorded - 1));
         break;
-    case TCTUNE_RERUN_FAILED:
+    case TCTUNE_RERUN_END_FAILED:
         printf("record %" PRId64 " of workload %.8s (%s, %d threads): %s\n", r->record, r->workload_hash, r->mode, r->threads,
                r->message);
         break;
-    case TCTUNE_RERUN_SKIPPED:
+    case TCTUNE_RERUN_END_SKIPPED:
         printf("workload %.8s (%s, %d threads) is not measured: %s\n", r->workload_hash, r->mode, r->threads, r->message);
         break;
     }
@@ -251,12 +251,12 @@ static int rerun(tctune_database *db, tc_error *err) {
     tctune_status s = tctune_database_rerun(db, &o, &unmarked, TC_CLI_SAY(err));
     if (s != TCTUNE_OK && s != TCTUNE_STOPPED)
         return TC_CLI_FAILED;
-    printf("%d measured again, %d failed, %d skipped\n", count[TCTUNE_RERUN_TIMED], count[TCTUNE_RERUN_FAILED],
-           count[TCTUNE_RERUN_SKIPPED]);
-    if (s == TCTUNE_STOPPED || !count[TCTUNE_RERUN_FAILED])
+    printf("%d measured again, %d failed, %d skipped\n", count[TCTUNE_RERUN_END_TIMED], count[TCTUNE_RERUN_END_FAILED],
+           count[TCTUNE_RERUN_END_SKIPPED]);
+    if (s == TCTUNE_STOPPED || !count[TCTUNE_RERUN_END_FAILED])
         return tc_cli_status(s);
     tc_fail(err, TC_BAD_INPUT, "%d of the best records cannot be measured any more; %" PRId64 " of them are no longer applied",
-            count[TCTUNE_RERUN_FAILED], unmarked);
+            count[TCTUNE_RERUN_END_FAILED], unmarked);
     return TC_CLI_FAILED;
 }
 
@@ -282,7 +282,7 @@ static int run_verify(const void *args, tc_error *err) {
     tctune_database *db;
     tctune_audit x = {.struct_size = sizeof x};
     tc_cli_catch_signals();
-    int status = open_database(&a->db, a->rerun ? TCTUNE_CHANGE : TCTUNE_READ, &db, err);
+    int status = open_database(&a->db, a->rerun ? TCTUNE_ACCESS_CHANGE : TCTUNE_ACCESS_READ, &db, err);
     if (status == TC_CLI_DONE) {
         status = tc_cli_status(tctune_database_verify(db, print_complaint, NULL, &x, TC_CLI_SAY(err)));
         if (status == TC_CLI_DONE || x.problems)

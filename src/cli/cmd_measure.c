@@ -73,7 +73,7 @@ static int find_best(tctune_database *db, result *x, tc_error *err) {
                       .mode = x->r.mode,
                       .threads = x->r.threads,
                       .verified = 1,
-                      .order = TCTUNE_BY_RANK};
+                      .order = TCTUNE_ORDER_BY_RANK};
     tctune_records *all;
     tctune_record r = {.struct_size = sizeof r};
     int status = tc_cli_status(tctune_database_records(db, &q, &all, TC_CLI_SAY(err)));
@@ -105,7 +105,7 @@ static int measure(const measure_args *a, const tctune_task *task, const tctune_
     tctune_database *db;
     tctune_records *measured;
     o.fleet = fleet.url ? &fleet : NULL;
-    if (tctune_database_open(tc_cli_db_path(&a->db), TCTUNE_CREATE, &db, TC_CLI_SAY(err)) != TCTUNE_OK)
+    if (tctune_database_open(tc_cli_db_path(&a->db), TCTUNE_ACCESS_CREATE, &db, TC_CLI_SAY(err)) != TCTUNE_OK)
         return TC_CLI_FAILED;
     int status = tc_cli_status(tctune_schedule_measure(s, &o, db, &measured, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
@@ -121,7 +121,7 @@ static int measure_task(const measure_args *a, tctune_work *w, int i, tc_error *
         .struct_size = sizeof o, .target = a->target.name, .threads = a->target.threads, .file = a->sched};
     tctune_task task = {.struct_size = sizeof task};
     tctune_schedule *s;
-    int status = tc_cli_status(tctune_get_task(w, i, &task, TC_CLI_SAY(err)));
+    int status = tc_cli_status(tctune_work_task(w, i, &task, TC_CLI_SAY(err)));
     if (status != TC_CLI_DONE || tctune_schedule_new(w, i, &o, &s, TC_CLI_SAY(err)) != TCTUNE_OK)
         return TC_CLI_FAILED;
     status = measure(a, &task, s, err);

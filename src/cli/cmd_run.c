@@ -119,7 +119,7 @@ static int run(const void *args, tc_error *err) {
         status = tc_cli_check_model_at(m, &a->at, err);
     if (status == TC_CLI_DONE)
         status = run_once(a, m, err);
-    tctune_free(m);
+    tctune_model_free(m);
     return status;
 }
 

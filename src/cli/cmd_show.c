@@ -208,7 +208,7 @@ static int run(const void *args, tc_error *err) {
     if (status == TC_CLI_DONE)
         status = tc_cli_task(w, path, a->kernel, &kernel, err);
     if (status == TC_CLI_DONE && kernel < 0 && a->sched)
-        status = tc_cli_usage(err, "--sched needs --kernel: %s has %d kernels", path, tctune_num_tasks(w));
+        status = tc_cli_usage(err, "--sched needs --kernel: %s has %d kernels", path, tctune_work_num_tasks(w));
     if (status == TC_CLI_DONE && kernel < 0 && a->at.len)
         status = tc_cli_usage(err, "--at needs --kernel: it is of the sizes of one");
     if (status == TC_CLI_DONE)

@@ -91,10 +91,10 @@ static int build_result(const tune_args *a, tctune_work *w, json_t *json, tc_err
     if (status == TC_CLI_DONE && a->budget >= 0)
         status = report_precision(a, m, json, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_status(tctune_save(m, a->out, a->name, TC_CLI_SAY(err)));
+        status = tc_cli_status(tctune_model_save(m, a->out, a->name, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE && !a->json)
         printf("%s is built from them\n", a->out);
-    tctune_free(m);
+    tctune_model_free(m);
     return status;
 }
 
@@ -129,13 +129,13 @@ static int on_event(void *user, const tctune_event *e) {
     listener *l = user;
     tc_cli_show_progress(l->progress, e);
     tc_cli_course_add(l->course, e->report);
-    l->searched |= e->kind == TCTUNE_SEARCHED;
-    if (e->kind == TCTUNE_CONTEST)
+    l->searched |= e->kind == TCTUNE_EVENT_SEARCHED;
+    if (e->kind == TCTUNE_EVENT_CONTEST)
         fprintf(stderr, "%s: %d programs at %d sizes\n", e->name, e->programs, e->places);
-    if (l->a->json || (e->kind != TCTUNE_SEARCHED && e->kind != TCTUNE_COMPARED))
+    if (l->a->json || (e->kind != TCTUNE_EVENT_SEARCHED && e->kind != TCTUNE_EVENT_COMPARED))
         return 0;
     json_t *j = told_by(e->session), *ranges = json_object_get(j, "ranges");
-    if (e->kind == TCTUNE_SEARCHED)
+    if (e->kind == TCTUNE_EVENT_SEARCHED)
         tc_cli_print_tuning(stdout, j);
     else
         print_range(l->a, json_array_get(ranges, json_array_size(ranges) - 1));

@@ -294,13 +294,13 @@ static void note_phases(tc_cli_progress *p, const tctune_session *session) {
 
 /* Comparisons over sizes are no part of what is drawn. */
 static void note_doing(tc_cli_progress *p, const tctune_event *e) {
-    static const char *const doing[] = {[TCTUNE_STARTED] = "looking up earlier records",
-                                        [TCTUNE_ROUND_STARTED] = "proposing candidates of",
-                                        [TCTUNE_MEASURED] = "building and running candidates of",
-                                        [TCTUNE_ROUND_DONE] = "learning from",
-                                        [TCTUNE_SEARCHED] = "the search is over"};
+    static const char *const doing[] = {[TCTUNE_EVENT_STARTED] = "looking up earlier records",
+                                        [TCTUNE_EVENT_ROUND_STARTED] = "proposing candidates of",
+                                        [TCTUNE_EVENT_MEASURED] = "building and running candidates of",
+                                        [TCTUNE_EVENT_ROUND_DONE] = "learning from",
+                                        [TCTUNE_EVENT_SEARCHED] = "the search is over"};
     snprintf(p->doing, sizeof p->doing, "%s %s", doing[e->kind], e->task >= 0 ? task_of(e, e->task).name : "");
-    if (e->kind == TCTUNE_ROUND_DONE)
+    if (e->kind == TCTUNE_EVENT_ROUND_DONE)
         note_phases(p, e->session);
 }
 
@@ -345,14 +345,14 @@ static void draw(tc_cli_progress *p, const tctune_event *e) {
 }
 
 void tc_cli_show_progress(tc_cli_progress *p, const tctune_event *e) {
-    if (e->kind == TCTUNE_CONTEST || e->kind == TCTUNE_COMPARED)
+    if (e->kind == TCTUNE_EVENT_CONTEST || e->kind == TCTUNE_EVENT_COMPARED)
         return;
     if (p->terminal) {
         note_course(p, e->report);
         note_doing(p, e);
-        if (e->kind != TCTUNE_MEASURED || tc_now() - p->drawn_at >= redraw_seconds)
+        if (e->kind != TCTUNE_EVENT_MEASURED || tc_now() - p->drawn_at >= redraw_seconds)
             draw(p, e);
-    } else if (e->kind == TCTUNE_ROUND_DONE) {
+    } else if (e->kind == TCTUNE_EVENT_ROUND_DONE) {
         print_round(p, e);
     }
 }

@@ -60,7 +60,7 @@ int tc_cli_work_open(const tc_cli_source_args *a, const char *constants, uint64_
     tctune_work_options o = options_of(a);
     o.constants = constants;
     o.seed = seed;
-    status = tc_cli_status(tctune_work_open(&o, out, TC_CLI_SAY(err)));
+    status = tc_cli_status(tctune_open(&o, out, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE && *tctune_work_assumed(*out))
         fprintf(stderr, "sizes assumed: %s; give others with --shape NAME=LEAST..MOST\n", tctune_work_assumed(*out));
     return status;
@@ -125,8 +125,8 @@ const char *tc_cli_db_to_read(const tc_cli_db_args *a) {
 /* ---- one kernel ---- */
 
 int tc_cli_task(const tctune_work *w, const char *path, const char *kernel, int *out, tc_error *err) {
-    int n = tctune_num_tasks(w);
-    *out = !kernel ? (n == 1 ? 0 : -1) : tctune_find_task(w, kernel);
+    int n = tctune_work_num_tasks(w);
+    *out = !kernel ? (n == 1 ? 0 : -1) : tctune_work_find_task(w, kernel);
     if (!kernel || *out >= 0)
         return TC_CLI_DONE;
     return tc_cli_usage(
@@ -138,12 +138,12 @@ int tc_cli_one_task(const tctune_work *w, const char *path, const char *kernel, 
     int status = tc_cli_task(w, path, kernel, out, err);
     if (status == TC_CLI_DONE && *out < 0)
         return tc_cli_usage(err, "%s has %d kernels: name one with --kernel; `tctune show` lists them", path,
-                            tctune_num_tasks(w));
+                            tctune_work_num_tasks(w));
     return status;
 }
 
 int tc_cli_check_at(const tctune_work *w, int task, const tc_cli_texts *at, tc_error *err) {
-    return tc_cli_refused(tctune_task_sizes(w, task, at->data, NULL, TC_CLI_SAY(err)), err);
+    return tc_cli_refused(tctune_work_sizes_at(w, task, at->data, NULL, TC_CLI_SAY(err)), err);
 }
 
 /* ---- models ---- */
@@ -212,7 +212,7 @@ int tc_cli_model_open(const tc_cli_model_args *a, tctune_model **out, tc_error *
 }
 
 int tc_cli_check_model_at(const tctune_model *m, const tc_cli_texts *at, tc_error *err) {
-    return tc_cli_refused(tctune_model_sizes(m, at->data, NULL, TC_CLI_SAY(err)), err);
+    return tc_cli_refused(tctune_model_sizes_at(m, at->data, NULL, TC_CLI_SAY(err)), err);
 }
 
 double tc_cli_tolerance_of(double given) {

@@ -32,7 +32,7 @@ const char *tc_fleet_key(tc_arena *a, const char *target, int threads, const cha
 #define TC_FLEET_EMULATED "emulated"
 const char *tc_fleet_emulated_key(tc_arena *a, const char *key);
 bool tc_fleet_key_is_emulated(const char *key);
-/* The versions of this build, as in keys: "0.1.0/19.1.7". */
+/* The versions of this build, as in keys: "0.2.0/19.1.7". */
 const char *tc_fleet_build(tc_arena *a);
 
 typedef struct tc_fleet_job {

@@ -33,7 +33,7 @@ static const char gemm_text[] = "tensor X[48, 64] f32\ntensor W[64, 32] f32 cons
 __attribute__((unused)) static tctune_work *open_text(const char *te) {
     tctune_work_options o = {.struct_size = sizeof o, .te_text = te, .te = "gemm"};
     tctune_work *w;
-    OK(tctune_work_open(&o, &w, error, sizeof error));
+    OK(tctune_open(&o, &w, error, sizeof error));
     return w;
 }
 

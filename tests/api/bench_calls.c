@@ -65,11 +65,11 @@ static void make_ports(const tctune_model *m, ports *p) {
     DLDataType type;
     const int64_t *shape;
     int ndim;
-    if (tctune_num_inputs(m) > MAX_PORTS || tctune_num_outputs(m) > MAX_PORTS)
+    if (tctune_model_num_inputs(m) > MAX_PORTS || tctune_model_num_outputs(m) > MAX_PORTS)
         fail("the model has too many inputs or outputs");
-    for (int i = 0; tctune_input(m, i, &type, &ndim, &shape); i++)
+    for (int i = 0; tctune_model_input(m, i, &type, &ndim, &shape); i++)
         p->ins[i] = (p->in[i] = tensor(type, ndim, shape)).data;
-    for (int i = 0; tctune_output(m, i, &type, &ndim, &shape); i++)
+    for (int i = 0; tctune_model_output(m, i, &type, &ndim, &shape); i++)
         p->outs[i] = (p->out[i] = tensor(type, ndim, shape)).data;
 }
 
@@ -190,7 +190,7 @@ static void time_workers(const char *library, int n) {
     }
     printf("%d threads %.0f runs a second, %d processes %.0f: %.3f of it (medians of %d turns)\n", n, median(threads, ROUNDS), n,
            median(processes, ROUNDS), median(ratio, ROUNDS), ROUNDS);
-    tctune_free(m);
+    tctune_model_free(m);
 }
 
 int main(int argc, char **argv) {

@@ -34,7 +34,7 @@ static void test_model(void **state) {
     assert_string_equal(text_of(j, "name"), "gemm");
     assert_int_equal(number(j, "threads"), 1);
     assert_true(real(j, "peak_gflops") > 0 && real(j, "flops") >= 2.0 * 48 * 32 * 64);
-    assert_int_equal(json_array_size(json_object_get(j, "kernels")), tctune_num_kernels(m));
+    assert_int_equal(json_array_size(json_object_get(j, "kernels")), tctune_model_num_kernels(m));
     json_decref(j);
     REFUSED(TCTUNE_BAD_INPUT, "no size", tctune_bench_range(m, &o, &text, error, sizeof error));
     assert_null(text);
@@ -42,7 +42,7 @@ static void test_model(void **state) {
     o.stop = &stop;
     assert_int_equal(tctune_bench(m, &o, &text, error, sizeof error), TCTUNE_STOPPED);
     assert_null(text);
-    tctune_free(m);
+    tctune_model_free(m);
 }
 
 /* What a model was, with another schedule of its kernel. */
@@ -94,11 +94,11 @@ static void test_against(void **state) {
     write_base(was, scalar);
     assert_int_equal(tctune_bench_against(m, "against.json", &o, &slower, &text, error, sizeof error), TCTUNE_STOPPED);
     assert_null(text);
-    tctune_free(m);
+    tctune_model_free(m);
     m = build(varying);
     o.stop = NULL;
     REFUSED(TCTUNE_BAD_INPUT, "vary", tctune_bench_against(m, "against.json", &o, NULL, &text, error, sizeof error));
-    tctune_free(m);
+    tctune_model_free(m);
     json_decref(was);
     remove("against.json");
 }
@@ -138,7 +138,7 @@ static void test_range(void **state) {
     }
     assert_int_equal(last, 48);
     json_decref(j);
-    tctune_free(m);
+    tctune_model_free(m);
 }
 
 static void test_kernel(void **state) {

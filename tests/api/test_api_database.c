@@ -31,7 +31,7 @@ static tctune_database *open_database(const char *path, tctune_access access) {
 static void test_queries(void **state) {
     (void)state;
     fill(db);
-    tctune_database *d = open_database(db, TCTUNE_READ);
+    tctune_database *d = open_database(db, TCTUNE_ACCESS_READ);
     tctune_query q = {.struct_size = sizeof q};
     tctune_record r = {.struct_size = sizeof r}, next = r;
     tctune_records *l;
@@ -39,7 +39,7 @@ static void test_queries(void **state) {
     assert_true(all >= 12);
     q.limit = 5;
     assert_int_equal(count(d, &q), 5);
-    q = (tctune_query){.struct_size = sizeof q, .valid = 1, .order = TCTUNE_BY_MEDIAN};
+    q = (tctune_query){.struct_size = sizeof q, .valid = 1, .order = TCTUNE_ORDER_BY_MEDIAN};
     OK(tctune_database_records(d, &q, &l, error, sizeof error));
     size_t n = tctune_records_count(l);
     assert_true(n > 1);
@@ -75,14 +75,14 @@ static void test_files(void **state) {
     size_t written, added, known;
     int complaints = 0;
     tctune_database_stats s = {.struct_size = sizeof s};
-    tctune_database *d = open_database(db, TCTUNE_CHANGE), *o;
+    tctune_database *d = open_database(db, TCTUNE_ACCESS_CHANGE), *o;
     size_t all = count(d, NULL);
     OK(tctune_database_export(d, NULL, lines, &written, error, sizeof error));
     assert_int_equal(written, all);
     remove_database(other);
-    REFUSED(TCTUNE_BAD_INPUT, other, tctune_database_open(other, TCTUNE_CHANGE, &o, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, other, tctune_database_open(other, TCTUNE_ACCESS_CHANGE, &o, error, sizeof error));
     assert_null(o);
-    o = open_database(other, TCTUNE_CREATE);
+    o = open_database(other, TCTUNE_ACCESS_CREATE);
     OK(tctune_database_add(o, lines, &added, &known, error, sizeof error));
     assert_int_equal(added, all);
     OK(tctune_database_add(o, db, &added, &known, error, sizeof error));
@@ -106,11 +106,11 @@ static void test_bad_files(void **state) {
     remove_database(db);
     fputs("this is no database, though it is long enough to be looked at\n", f);
     fclose(f);
-    REFUSED(TCTUNE_BAD_INPUT, other, tctune_database_open(other, TCTUNE_READ, &d, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, other, tctune_database_open(other, TCTUNE_ACCESS_READ, &d, error, sizeof error));
     REFUSED(TCTUNE_BAD_INPUT, "access", tctune_database_open(db, (tctune_access)9, &d, error, sizeof error));
     tctune_query q = {.struct_size = sizeof q, .mode = "warm"};
     tctune_records *l;
-    d = open_database(db, TCTUNE_CREATE);
+    d = open_database(db, TCTUNE_ACCESS_CREATE);
     REFUSED(TCTUNE_BAD_INPUT, "warm", tctune_database_records(d, &q, &l, error, sizeof error));
     assert_null(l);
     REFUSED(TCTUNE_BAD_INPUT, other, tctune_database_add(d, other, NULL, NULL, error, sizeof error));

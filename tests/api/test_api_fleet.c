@@ -167,7 +167,7 @@ static void test_tuning(void **state) {
     OK(tctune_tune(work, &o, error, sizeof error));
     tctune_work_free(work);
     finish(&w);
-    OK(tctune_database_open(db, TCTUNE_READ, &d, error, sizeof error));
+    OK(tctune_database_open(db, TCTUNE_ACCESS_READ, &d, error, sizeof error));
     OK(tctune_database_records(d, &q, &l, error, sizeof error));
     tctune_database_close(d);
     assert_true(tctune_records_count(l) >= 8);

@@ -67,6 +67,16 @@ static void test_version(void **state) {
     assert_string_equal(tctune_version(), TEST_VERSION);
 }
 
+static void test_status_names(void **state) {
+    (void)state;
+    assert_string_equal(tctune_status_name(TCTUNE_OK), "TCTUNE_OK");
+    assert_string_equal(tctune_status_name(TCTUNE_BAD_INPUT), "TCTUNE_BAD_INPUT");
+    assert_string_equal(tctune_status_name(TCTUNE_ENVIRONMENT), "TCTUNE_ENVIRONMENT");
+    assert_string_equal(tctune_status_name(TCTUNE_STOPPED), "TCTUNE_STOPPED");
+    assert_string_equal(tctune_status_name((tctune_status)1), "unknown status");
+    assert_string_equal(tctune_status_name((tctune_status)-1), "unknown status");
+}
+
 /* What is kept where: a folder of one's own, none, and one that others could write to. */
 static void test_cache(void **state) {
     (void)state;
@@ -83,12 +93,12 @@ static void test_cache(void **state) {
     assert_string_equal(getenv("TCTUNE_CACHE"), "off");
     OK(tctune_cache_use(NULL, error, sizeof error)); /* "off" is what the environment says by now */
     OK(tctune_build(w, &o, &m, error, sizeof error));
-    tctune_free(m);
+    tctune_model_free(m);
     OK(tctune_cache_use(own, error, sizeof error));
     assert_string_equal(getenv("TCTUNE_CACHE"), own);
     OK(tctune_build(w, &o, &m, error, sizeof error));
     assert_int_equal(access(own, F_OK), 0);
-    tctune_free(m);
+    tctune_model_free(m);
     assert_int_equal(system(remove), 0);
     OK(tctune_cache_use("off", error, sizeof error));
     assert_string_equal(getenv("TCTUNE_CACHE"), "off");
@@ -100,10 +110,8 @@ static void test_cache(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_machine),
-        cmocka_unit_test(test_doctor),
-        cmocka_unit_test(test_version),
-        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_machine),      cmocka_unit_test(test_doctor), cmocka_unit_test(test_version),
+        cmocka_unit_test(test_status_names), cmocka_unit_test(test_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

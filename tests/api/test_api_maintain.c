@@ -25,7 +25,7 @@ static void test_describe(void **state) {
     (void)state;
     char *text;
     fill(12, 1);
-    tctune_database *d = opened(db, TCTUNE_READ);
+    tctune_database *d = opened(db, TCTUNE_ACCESS_READ);
     tctune_database_stats s = {.struct_size = sizeof s};
     OK(tctune_database_stat(d, &s, error, sizeof error));
     OK(tctune_database_describe(d, &text, error, sizeof error));
@@ -58,7 +58,7 @@ static void test_joined(void **state) {
     taken t = {0};
     fill(12, 1);
     remove_database(joined);
-    tctune_database *d = opened(db, TCTUNE_READ);
+    tctune_database *d = opened(db, TCTUNE_ACCESS_READ);
     OK(tctune_database_export(d, NULL, lines, &n, error, sizeof error));
     const char *const both[] = {lines, db, NULL}, *const missing[] = {lines, "/no/such.db", NULL},
                       *const bad[] = {__FILE__, NULL};
@@ -73,7 +73,7 @@ static void test_joined(void **state) {
 static void test_pruned(void **state) {
     (void)state;
     fill(12, 1);
-    tctune_database *d = opened(db, TCTUNE_CHANGE);
+    tctune_database *d = opened(db, TCTUNE_ACCESS_CHANGE);
     tctune_audit a = {.struct_size = sizeof a};
     tctune_pruned p = {.struct_size = sizeof p};
     OK(tctune_database_verify(d, NULL, NULL, &a, error, sizeof error));
@@ -90,7 +90,7 @@ static void test_pruned(void **state) {
 
 static void on_rerun(void *user, const tctune_rerun *r) {
     ((int *)user)[r->end]++;
-    if (r->end == TCTUNE_RERUN_TIMED)
+    if (r->end == TCTUNE_RERUN_END_TIMED)
         assert_true(r->record > 0 && isfinite(r->now) && isfinite(r->recorded) && !*r->message && r->threads == 1);
     else
         assert_true(*r->message && !isfinite(r->now));
@@ -102,17 +102,17 @@ static void test_rerun(void **state) {
     int64_t unmarked = -1;
     tctune_rerun_options o = {.struct_size = sizeof o, .each = on_rerun, .user = count};
     fill(4, 0);
-    tctune_database *d = opened(db, TCTUNE_CHANGE);
+    tctune_database *d = opened(db, TCTUNE_ACCESS_CHANGE);
     OK(tctune_database_rerun(d, &o, &unmarked, error, sizeof error));
-    assert_true(unmarked == 0 && count[TCTUNE_RERUN_TIMED] == 1 && count[TCTUNE_RERUN_FAILED] == 0);
+    assert_true(unmarked == 0 && count[TCTUNE_RERUN_END_TIMED] == 1 && count[TCTUNE_RERUN_END_FAILED] == 0);
     o.stop = &stop;
     assert_int_equal(tctune_database_rerun(d, &o, NULL, error, sizeof error), TCTUNE_STOPPED);
     tctune_database_close(d);
     fill(4, 1);
-    d = opened(db, TCTUNE_CHANGE);
+    d = opened(db, TCTUNE_ACCESS_CHANGE);
     o.stop = NULL;
     OK(tctune_database_rerun(d, &o, NULL, error, sizeof error));
-    assert_int_equal(count[TCTUNE_RERUN_SKIPPED], 1);
+    assert_int_equal(count[TCTUNE_RERUN_END_SKIPPED], 1);
     tctune_database_close(d);
 }
 

@@ -8,7 +8,7 @@ static const char db[] = SCRATCH("api_model.db");
 static tctune_work *open_network(void) {
     tctune_work_options o = {.struct_size = sizeof o, .model = getenv("TCTUNE_TEST_NETWORK")};
     tctune_work *w;
-    OK(tctune_work_open(&o, &w, error, sizeof error));
+    OK(tctune_open(&o, &w, error, sizeof error));
     return w;
 }
 
@@ -24,8 +24,8 @@ static float *run(tctune_model *m, int64_t *n) {
     DLTensor in = {.device = {kDLCPU, 0}}, out = in;
     const int64_t *shape_in, *shape_out;
     int ndim_in, ndim_out;
-    assert_non_null(tctune_input(m, 0, &in.dtype, &ndim_in, &shape_in));
-    assert_non_null(tctune_output(m, 0, &out.dtype, &ndim_out, &shape_out));
+    assert_non_null(tctune_model_input(m, 0, &in.dtype, &ndim_in, &shape_in));
+    assert_non_null(tctune_model_output(m, 0, &out.dtype, &ndim_out, &shape_out));
     int64_t nin = elements(ndim_in, shape_in);
     *n = elements(ndim_out, shape_out);
     float *x = malloc((size_t)nin * sizeof *x), *y = malloc((size_t)*n * sizeof *y);
@@ -33,7 +33,7 @@ static float *run(tctune_model *m, int64_t *n) {
         x[i] = (float)(i % 7) / 7.0f;
     in.data = x, in.ndim = ndim_in, in.shape = (int64_t *)(uintptr_t)shape_in;
     out.data = y, out.ndim = ndim_out, out.shape = (int64_t *)(uintptr_t)shape_out;
-    OK(tctune_run(m, &in, &out, error, sizeof error));
+    OK(tctune_model_run(m, &in, &out, error, sizeof error));
     free(x);
     return y;
 }
@@ -54,26 +54,26 @@ static void test_builds(void **state) {
     tctune_work *w = open_network();
     tctune_build_options o = {.struct_size = sizeof o, .threads = 1, .accuracy = "strict"};
     tctune_model *a, *b, *saved;
-    assert_true(tctune_num_tasks(w) > 1);
+    assert_true(tctune_work_num_tasks(w) > 1);
     tctune_task t = {.struct_size = sizeof t};
-    for (int i = 0; i < tctune_num_tasks(w); i++) {
-        OK(tctune_get_task(w, i, &t, error, sizeof error));
-        assert_true(tctune_find_task(w, t.name) >= 0 && t.weight >= 1 && !t.varying);
+    for (int i = 0; i < tctune_work_num_tasks(w); i++) {
+        OK(tctune_work_task(w, i, &t, error, sizeof error));
+        assert_true(tctune_work_find_task(w, t.name) >= 0 && t.weight >= 1 && !t.varying);
     }
-    assert_int_equal(tctune_find_task(w, "none"), -1);
+    assert_int_equal(tctune_work_find_task(w, "none"), -1);
     OK(tctune_build(w, &o, &a, error, sizeof error));
     o.threads = 2;
     OK(tctune_build(w, &o, &b, error, sizeof error));
     tctune_work_free(w);
     same_results(a, b, 1e-4f);
-    OK(tctune_save(a, SCRATCH("api_model.so"), "net", error, sizeof error));
+    OK(tctune_model_save(a, SCRATCH("api_model.so"), "net", error, sizeof error));
     OK(tctune_load(SCRATCH("api_model.so"), 0, &saved, error, sizeof error));
     same_results(a, saved, 0);
-    tctune_free(a);
-    REFUSED(TCTUNE_BAD_INPUT, "", tctune_save(saved, SCRATCH("again.so"), NULL, error, sizeof error));
-    tctune_free(saved);
-    tctune_free(b);
-    tctune_free(NULL);
+    tctune_model_free(a);
+    REFUSED(TCTUNE_BAD_INPUT, "", tctune_model_save(saved, SCRATCH("again.so"), NULL, error, sizeof error));
+    tctune_model_free(saved);
+    tctune_model_free(b);
+    tctune_model_free(NULL);
 }
 
 /* What a session finds is built in. */
@@ -82,7 +82,7 @@ static void test_tuned(void **state) {
     tctune_work *w = open_network();
     tctune_model *plain, *tuned;
     tctune_tune_options t = {
-        .struct_size = sizeof t, .database = db, .trials = 6 * tctune_num_tasks(w), .threads = 1, .batch = 6};
+        .struct_size = sizeof t, .database = db, .trials = 6 * tctune_work_num_tasks(w), .threads = 1, .batch = 6};
     tctune_build_options o = {.struct_size = sizeof o, .threads = 1, .database = db, .require_complete = 1};
     remove_database(db);
     REFUSED(TCTUNE_BAD_INPUT, db, tctune_build(w, &o, &tuned, error, sizeof error));
@@ -90,8 +90,8 @@ static void test_tuned(void **state) {
     OK(tctune_build(w, &o, &tuned, error, sizeof error));
     OK(tctune_build(w, NULL, &plain, error, sizeof error));
     same_results(plain, tuned, 1e-3f);
-    tctune_free(plain);
-    tctune_free(tuned);
+    tctune_model_free(plain);
+    tctune_model_free(tuned);
     tctune_work_free(w);
 }
 
@@ -111,13 +111,13 @@ static void test_what_is_wrong(void **state) {
     assert_int_equal(tctune_build(w, &o, &m, error, sizeof error), TCTUNE_STOPPED);
     assert_null(m);
     assert_true(told > 0);
-    REFUSED(TCTUNE_BAD_INPUT, "nothing to work on", tctune_work_open(&wo, &none, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "nothing to work on", tctune_open(&wo, &none, error, sizeof error));
     wo.model = "/no/such.onnx";
-    REFUSED(TCTUNE_BAD_INPUT, "/no/such.onnx", tctune_work_open(&wo, &none, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "/no/such.onnx", tctune_open(&wo, &none, error, sizeof error));
     wo.te_text = gemm_text;
-    REFUSED(TCTUNE_BAD_INPUT, "both", tctune_work_open(&wo, &none, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "both", tctune_open(&wo, &none, error, sizeof error));
     wo = (tctune_work_options){.struct_size = sizeof wo, .te_text = "compute Y[i:4] = ", .te = "mine.te"};
-    REFUSED(TCTUNE_BAD_INPUT, "mine.te:1", tctune_work_open(&wo, &none, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "mine.te:1", tctune_open(&wo, &none, error, sizeof error));
     o = (tctune_build_options){.struct_size = sizeof o, .error_budget = 0.01};
     REFUSED(TCTUNE_BAD_INPUT, "precision", tctune_build(w, &o, &m, error, sizeof error));
     o = (tctune_build_options){.struct_size = sizeof o, .target = "vax"};

@@ -2,6 +2,7 @@
 #include "api_documents.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char network[] = SCRATCH("api_networks.onnx"), quantised[] = SCRATCH("api_quantised.onnx"),
                   library[] = SCRATCH("api_networks.so"), other[] = SCRATCH("api_no_library.so");
@@ -15,6 +16,86 @@ static void test_zoo(void **state) {
     OK(tctune_zoo("mlp", network, error, sizeof error));
     REFUSED(TCTUNE_BAD_INPUT, "there is no network 'mpl'; there are ", tctune_zoo("mpl", network, error, sizeof error));
     REFUSED(TCTUNE_ENVIRONMENT, "/no/such", tctune_zoo("mlp", "/no/such/mlp.onnx", error, sizeof error));
+}
+
+static void *read_all(const char *file, size_t *size) {
+    FILE *f = fopen(file, "r");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    *size = (size_t)ftell(f);
+    rewind(f);
+    void *bytes = malloc(*size);
+    assert_int_equal(fread(bytes, 1, *size, f), *size);
+    fclose(f);
+    return bytes;
+}
+
+/* The first result of a run of the built network on ones. */
+static float first_result(tctune_work *w) {
+    tctune_model *m;
+    tctune_build_options o = {.struct_size = sizeof o, .threads = 1};
+    float x[4096], y[4096];
+    DLTensor t[2] = {{.data = x, .device = {kDLCPU, 0}}, {.data = y, .device = {kDLCPU, 0}}};
+    const int64_t *shape;
+    OK(tctune_build(w, &o, &m, error, sizeof error));
+    for (int i = 0; i < 2; i++) {
+        (i ? tctune_model_output : tctune_model_input)(m, 0, &t[i].dtype, &t[i].ndim, &shape);
+        t[i].shape = (int64_t *)(uintptr_t)shape;
+        int64_t n = 1;
+        for (int d = 0; d < t[i].ndim; d++)
+            n *= shape[d];
+        assert_true(n <= 4096);
+    }
+    for (int i = 0; i < 4096; i++)
+        x[i] = 1;
+    OK(tctune_model_run(m, &t[0], &t[1], error, sizeof error));
+    tctune_model_free(m);
+    return y[0];
+}
+
+/* A network in memory is what its file is, and the bytes may go once it is open. */
+static void test_bytes(void **state) {
+    (void)state;
+    size_t size;
+    tctune_work *w, *of_file;
+    OK(tctune_zoo("mlp", network, error, sizeof error));
+    tctune_work_options o = {.struct_size = sizeof o, .model = network};
+    OK(tctune_open(&o, &of_file, error, sizeof error));
+    void *bytes = read_all(network, &size);
+    OK(tctune_open_bytes(bytes, size, NULL, NULL, &w, error, sizeof error));
+    memset(bytes, 0, size);
+    free(bytes);
+    assert_int_equal(tctune_work_num_tasks(w), tctune_work_num_tasks(of_file));
+    for (int i = 0; i < tctune_work_num_tasks(w); i++) {
+        tctune_task a = {.struct_size = sizeof a}, b = a;
+        OK(tctune_work_task(w, i, &a, error, sizeof error));
+        OK(tctune_work_task(of_file, i, &b, error, sizeof error));
+        assert_string_equal(a.hash, b.hash);
+        assert_string_equal(a.name, b.name);
+    }
+    assert_true(first_result(w) == first_result(of_file)); /* weights, too */
+    tctune_work_free(w);
+    tctune_work_free(of_file);
+}
+
+static void test_wrong_bytes(void **state) {
+    (void)state;
+    size_t size;
+    tctune_work *w;
+    tctune_work_options o = {.struct_size = sizeof o, .model = network};
+    OK(tctune_zoo("mlp", network, error, sizeof error));
+    void *bytes = read_all(network, &size);
+    REFUSED(TCTUNE_BAD_INPUT, "leave model", tctune_open_bytes(bytes, size, "net", &o, &w, error, sizeof error));
+    assert_null(w);
+    o.model = NULL;
+    o.constants = "c.npz";
+    REFUSED(TCTUNE_BAD_INPUT, "constants", tctune_open_bytes(bytes, size, "net", &o, &w, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "net: ", tctune_open_bytes(bytes, size / 2, "net", NULL, &w, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "model: there are no bytes", tctune_open_bytes(bytes, 0, NULL, NULL, &w, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "net: there are no bytes", tctune_open_bytes(NULL, 0, "net", NULL, &w, error, sizeof error));
+    o = (tctune_work_options){.struct_size = sizeof o, .te_text = gemm_text, .data_folder = "."};
+    REFUSED(TCTUNE_BAD_INPUT, "data_folder", tctune_open(&o, &w, error, sizeof error));
+    free(bytes);
 }
 
 static void test_quantize(void **state) {
@@ -69,7 +150,7 @@ static void test_library(void **state) {
     tctune_build_options o = {.struct_size = sizeof o, .threads = 1};
     tctune_model *m;
     OK(tctune_build(w, &o, &m, error, sizeof error));
-    OK(tctune_save(m, library, "gemm", error, sizeof error));
+    OK(tctune_model_save(m, library, "gemm", error, sizeof error));
     assert_true(tctune_is_library(library));
     assert_false(tctune_is_library(network));
     OK(tctune_library_describe(library, &text, error, sizeof error));
@@ -80,7 +161,7 @@ static void test_library(void **state) {
     assert_int_equal(json_array_size(kernels), 1);
     assert_string_equal(text_of(json_object_get(j, "provenance"), "tctune"), tctune_version());
     json_decref(j);
-    tctune_free(m);
+    tctune_model_free(m);
     tctune_work_free(w);
     FILE *f = fopen(other, "w");
     fputs("\x7f"
@@ -122,16 +203,14 @@ static void test_trace(void **state) {
     REFUSED(TCTUNE_BAD_INPUT, "exclude each other", tctune_trace(m, &t, &text, error, sizeof error));
     t.at = NULL;
     REFUSED(TCTUNE_BAD_INPUT, "/no/such.npz", tctune_trace(m, &t, &text, error, sizeof error));
-    tctune_free(m);
+    tctune_model_free(m);
     tctune_work_free(w);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zoo),
-        cmocka_unit_test(test_quantize),
-        cmocka_unit_test(test_library),
-        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_zoo),      cmocka_unit_test(test_bytes),   cmocka_unit_test(test_wrong_bytes),
+        cmocka_unit_test(test_quantize), cmocka_unit_test(test_library), cmocka_unit_test(test_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

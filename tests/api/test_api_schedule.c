@@ -73,11 +73,11 @@ static void test_times(void **state) {
     assert_string_equal(r.outcome, "ok");
     assert_true(r.verified && r.ntimes == 5 && r.median > 0 && r.id == 0);
     tctune_records_free(l);
-    OK(tctune_compare(fast, slow, 41, 0, &v, error, sizeof error));
+    OK(tctune_schedule_compare(fast, slow, 41, 0, &v, error, sizeof error));
     assert_true(v.faster == -1 && v.ratio > 1 && v.low <= v.ratio && v.ratio <= v.high && v.rounds == 41);
     assert_true(v.roof > 0 && v.roof < v.b);
     remove_database(db);
-    OK(tctune_database_open(db, TCTUNE_CREATE, &d, error, sizeof error));
+    OK(tctune_database_open(db, TCTUNE_ACCESS_CREATE, &d, error, sizeof error));
     r = measured(fast, d, &l);
     assert_true(r.id > 0);
     char trace[8192];
@@ -103,8 +103,8 @@ static void test_what_does_not_fit(void **state) {
     tctune_work *w = open_text(gemm_text), *u = open_text(wider), *n = open_text(varying);
     tctune_schedule *a = make(w, NULL), *b = make(u, NULL), *c;
     tctune_verdict v = {.struct_size = sizeof v};
-    REFUSED(TCTUNE_BAD_INPUT, "different kernels", tctune_compare(a, b, 11, 0, &v, error, sizeof error));
-    REFUSED(TCTUNE_BAD_INPUT, "fewer than", tctune_compare(a, a, 3, 0, &v, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "different kernels", tctune_schedule_compare(a, b, 11, 0, &v, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "fewer than", tctune_schedule_compare(a, a, 3, 0, &v, error, sizeof error));
     REFUSED(TCTUNE_BAD_INPUT, "no task 3", tctune_schedule_new(w, 3, NULL, &c, error, sizeof error));
     REFUSED(TCTUNE_BAD_INPUT, "sizes vary", tctune_schedule_new(n, 0, NULL, &c, error, sizeof error));
     tctune_schedule_options o = {.struct_size = sizeof o, .threads = 1, .sizes = "17", .text = "vectorize Y.j"};

@@ -28,7 +28,7 @@ static void test_list(void **state) {
     OK(tctune_show_tasks(w, NULL, &text, error, sizeof error));
     json_t *j = read_text(text), *k = json_array_get(json_object_get(j, "kernels"), 0);
     tctune_task task = {.struct_size = sizeof task};
-    OK(tctune_get_task(w, 0, &task, error, sizeof error));
+    OK(tctune_work_task(w, 0, &task, error, sizeof error));
     assert_int_equal(json_array_size(json_object_get(j, "kernels")), 1);
     assert_string_equal(text_of(k, "name"), task.name);
     assert_string_equal(text_of(k, "hash"), task.hash);
@@ -78,16 +78,16 @@ static void test_sizes(void **state) {
     tctune_work *w = open_text(varying), *fixed;
     tctune_task task = {.struct_size = sizeof task};
     int64_t sizes[1];
-    OK(tctune_get_task(w, 0, &task, error, sizeof error));
+    OK(tctune_work_task(w, 0, &task, error, sizeof error));
     assert_int_equal(task.sizes, 1);
-    OK(tctune_task_sizes(w, 0, at, sizes, error, sizeof error));
+    OK(tctune_work_sizes_at(w, 0, at, sizes, error, sizeof error));
     assert_int_equal(sizes[0], 17);
-    OK(tctune_task_sizes(w, 0, NULL, sizes, error, sizeof error));
+    OK(tctune_work_sizes_at(w, 0, NULL, sizes, error, sizeof error));
     assert_int_equal(sizes[0], 48);
-    REFUSED(TCTUNE_BAD_INPUT, "from 1 to 48", tctune_task_sizes(w, 0, beyond, NULL, error, sizeof error));
-    REFUSED(TCTUNE_BAD_INPUT, "N = 1..48", tctune_task_sizes(w, 0, other, NULL, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "from 1 to 48", tctune_work_sizes_at(w, 0, beyond, NULL, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "N = 1..48", tctune_work_sizes_at(w, 0, other, NULL, error, sizeof error));
     tctune_work_options o = {.struct_size = sizeof o, .te_text = varying, .fixed = 1};
-    REFUSED(TCTUNE_BAD_INPUT, "N varies", tctune_work_open(&o, &fixed, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "N varies", tctune_open(&o, &fixed, error, sizeof error));
     tctune_work_free(w);
 }
 
@@ -115,7 +115,7 @@ static int64_t record_default(tctune_work *w) {
     tctune_database *d;
     tctune_records *l;
     OK(tctune_schedule_new(w, 0, &so, &s, error, sizeof error));
-    OK(tctune_database_open(db, TCTUNE_CREATE, &d, error, sizeof error));
+    OK(tctune_database_open(db, TCTUNE_ACCESS_CREATE, &d, error, sizeof error));
     OK(tctune_schedule_measure(s, &mo, d, &l, error, sizeof error));
     OK(tctune_records_get(l, 0, &r, error, sizeof error));
     tctune_records_free(l);

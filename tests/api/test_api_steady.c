@@ -43,10 +43,10 @@ static void make_arrays(arrays *a, const tctune_model *m, size_t by) {
     const int64_t *shape;
     int ndim, n = 0;
     *a = (arrays){0};
-    assert_true(tctune_num_inputs(m) + tctune_num_outputs(m) <= MOST);
-    for (int i = 0; tctune_input(m, i, &type, &ndim, &shape); i++, n++)
-        a->in[i] = tensor(a, type, ndim, shape, a->shape[n], tctune_num_sizes(m) ? 17 : 0, by);
-    for (int i = 0; tctune_output(m, i, &type, &ndim, &shape); i++, n++)
+    assert_true(tctune_model_num_inputs(m) + tctune_model_num_outputs(m) <= MOST);
+    for (int i = 0; tctune_model_input(m, i, &type, &ndim, &shape); i++, n++)
+        a->in[i] = tensor(a, type, ndim, shape, a->shape[n], tctune_model_num_sizes(m) ? 17 : 0, by);
+    for (int i = 0; tctune_model_output(m, i, &type, &ndim, &shape); i++, n++)
         a->out[i] = tensor(a, type, ndim, shape, a->shape[n], 0, by);
 }
 
@@ -60,7 +60,8 @@ static long requests_of(tctune_model *m, tctune_context *c, arrays *a) {
     tctune_status s;
     for (int i = 0; i < 2; i++) {
         refuse_begin(0, false);
-        s = c ? tctune_context_run(c, a->in, a->out, error, sizeof error) : tctune_run(m, a->in, a->out, error, sizeof error);
+        s = c ? tctune_context_run(c, a->in, a->out, error, sizeof error)
+              : tctune_model_run(m, a->in, a->out, error, sizeof error);
         long n = refuse_end();
         if (s != TCTUNE_OK)
             fail_msg("%s", error);
@@ -93,11 +94,11 @@ static void test_steady(const char *te, int threads, const char *library) {
     OK(tctune_build(w, &o, &m, error, sizeof error));
     tctune_work_free(w);
     expect_steady(m);
-    OK(tctune_save(m, library, "steady", error, sizeof error));
-    tctune_free(m);
+    OK(tctune_model_save(m, library, "steady", error, sizeof error));
+    tctune_model_free(m);
     OK(tctune_load(library, 0, &loaded, error, sizeof error));
     expect_steady(loaded);
-    tctune_free(loaded);
+    tctune_model_free(loaded);
 }
 
 static void test_fixed_sizes(void **state) {
@@ -129,7 +130,7 @@ static void test_requests_are_counted(void **state) {
     assert_true(refuse_end() > 2);
     assert_int_equal(s, TCTUNE_OK);
     tctune_context_free(c);
-    tctune_free(m);
+    tctune_model_free(m);
 }
 
 int main(void) {

@@ -49,7 +49,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
     (void)state;
     tctune_context_free(f.c);
-    tctune_free(f.m);
+    tctune_model_free(f.m);
     free(f.pool);
     return 0;
 }
@@ -69,7 +69,7 @@ static void test_right_ones(void **state) {
     OK(tctune_context_run(f.c, in, out, error, sizeof error));
     expect_sums(f.pool + 128);
     in[0].strides = out[1].strides = f.strides;
-    OK(tctune_run(f.m, in, out, error, sizeof error));
+    OK(tctune_model_run(f.m, in, out, error, sizeof error));
     in[1].data = in[0].data; /* inputs may be one */
     OK(tctune_context_run(f.c, in, out, error, sizeof error));
     assert_true(f.pool[128 + 5] == 2 * f.pool[5]);
@@ -121,10 +121,10 @@ static void expect_refusal(const wrong *w) {
     memcpy(before, f.pool, sizeof before);
     for (int k = 0; k < 3 && w->says[k]; k++) {
         REFUSED(TCTUNE_BAD_INPUT, w->says[k], tctune_context_run(f.c, in, out, error, sizeof error));
-        REFUSED(TCTUNE_BAD_INPUT, w->says[k], tctune_run(f.m, in, out, error, sizeof error));
+        REFUSED(TCTUNE_BAD_INPUT, w->says[k], tctune_model_run(f.m, in, out, error, sizeof error));
         if (!w->output && !strstr(w->says[k], "overlaps")) {
             tctune_kernel_time times[8];
-            assert_true(tctune_num_kernels(f.m) <= 8);
+            assert_true(tctune_model_num_kernels(f.m) <= 8);
             REFUSED(TCTUNE_BAD_INPUT, w->says[k], tctune_context_profile(f.c, in, 1, times, error, sizeof error));
         }
     }
@@ -203,10 +203,10 @@ static void test_no_arrays(void **state) {
     tctune_kernel_time times[8];
     DLTensor out[2];
     memcpy(out, f.out, sizeof out);
-    REFUSED(TCTUNE_BAD_INPUT, "there are no inputs: the model has 3", tctune_run(f.m, NULL, out, error, sizeof error));
-    REFUSED(TCTUNE_BAD_INPUT, "there are no outputs: the model has 2", tctune_run(f.m, f.in, NULL, error, sizeof error));
-    REFUSED(TCTUNE_BAD_INPUT, "there are no inputs", tctune_profile(f.m, NULL, 1, times, error, sizeof error));
-    REFUSED(TCTUNE_BAD_INPUT, "a profile of 0 runs", tctune_profile(f.m, f.in, 0, times, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "there are no inputs: the model has 3", tctune_model_run(f.m, NULL, out, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "there are no outputs: the model has 2", tctune_model_run(f.m, f.in, NULL, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "there are no inputs", tctune_model_profile(f.m, NULL, 1, times, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "a profile of 0 runs", tctune_model_profile(f.m, f.in, 0, times, error, sizeof error));
 }
 
 /* ---- sizes that vary ---- */
@@ -224,42 +224,42 @@ static void test_sizes_that_vary(void **state) {
             five[] = {3, 5}, odd[] = {9, 7};
     DLTensor in[] = {tensor(f.pool, kDLFloat, 2, rows), tensor(f.pool + 64, kDLFloat, 2, rows)},
              out[] = {tensor(f.pool + 128, kDLFloat, 2, most)};
-    OK(tctune_run(m, in, out, error, sizeof error));
-    assert_int_equal(tctune_output_shape(m, 0)[0], 3);
+    OK(tctune_model_run(m, in, out, error, sizeof error));
+    assert_int_equal(tctune_model_output_shape(m, 0)[0], 3);
     assert_true(f.pool[128 + 11] == -64);
     in[0].shape = in[1].shape = none; /* nothing needs no memory, and strides of nothing are any */
     in[0].data = NULL;
     in[0].strides = odd;
-    OK(tctune_run(m, in, out, error, sizeof error));
-    assert_int_equal(tctune_output_shape(m, 0)[0], 0);
+    OK(tctune_model_run(m, in, out, error, sizeof error));
+    assert_int_equal(tctune_model_output_shape(m, 0)[0], 0);
     in[0].strides = NULL;
     in[0].shape = in[1].shape = rows;
-    REFUSED(TCTUNE_BAD_INPUT, "input 'X' is f32[3,4] without data", tctune_run(m, in, out, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "input 'X' is f32[3,4] without data", tctune_model_run(m, in, out, error, sizeof error));
     in[0].data = f.pool;
     in[0].strides = odd;
     REFUSED(TCTUNE_BAD_INPUT, "input 'X' is f32[3,4] with strides [9,7]; it must be a dense tensor of at most f32[8,4]",
-            tctune_run(m, in, out, error, sizeof error));
+            tctune_model_run(m, in, out, error, sizeof error));
     in[0].strides = NULL;
     in[0].shape = five;
     REFUSED(TCTUNE_BAD_INPUT, "input 'X' is f32[3,5]; it must be a dense tensor of at most f32[8,4]",
-            tctune_run(m, in, out, error, sizeof error));
+            tctune_model_run(m, in, out, error, sizeof error));
     in[0].shape = beyond;
-    REFUSED(TCTUNE_BAD_INPUT, "dimension 0 of input 'X' is 9", tctune_run(m, in, out, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "dimension 0 of input 'X' is 9", tctune_model_run(m, in, out, error, sizeof error));
     in[0].shape = huge;
-    REFUSED(TCTUNE_BAD_INPUT, "dimension 0 of input 'X' is 46116860", tctune_run(m, in, out, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "dimension 0 of input 'X' is 46116860", tctune_model_run(m, in, out, error, sizeof error));
     in[0].shape = other;
-    REFUSED(TCTUNE_BAD_INPUT, "'S' is 3 in dimension 0 of input 'W', but 2", tctune_run(m, in, out, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "'S' is 3 in dimension 0 of input 'W', but 2", tctune_model_run(m, in, out, error, sizeof error));
     in[0].shape = rows;
     out[0].shape = rows;
     REFUSED(TCTUNE_BAD_INPUT, "output 'Y' is f32[3,4]; it must be a dense tensor f32[8,4]",
-            tctune_run(m, in, out, error, sizeof error));
+            tctune_model_run(m, in, out, error, sizeof error));
     out[0].shape = most;
     out[0].data = f.pool + 12; /* behind what the input has in this run; outputs have their largest size */
     in[1].data = f.pool + 12 + 31;
-    REFUSED(TCTUNE_BAD_INPUT, "output 'Y' overlaps that of input 'W'", tctune_run(m, in, out, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "output 'Y' overlaps that of input 'W'", tctune_model_run(m, in, out, error, sizeof error));
     in[1].data = f.pool + 12 + 32;
-    OK(tctune_run(m, in, out, error, sizeof error));
-    tctune_free(m);
+    OK(tctune_model_run(m, in, out, error, sizeof error));
+    tctune_model_free(m);
 }
 
 int main(void) {

@@ -4,6 +4,7 @@
 #include "api_common.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@ static const char *in(const char *name) {
 static tctune_work *open_model(const char *name, const char *const *shapes, int in_place) {
     tctune_work_options o = {.struct_size = sizeof o, .model = in(name), .shapes = shapes, .in_place_cache = in_place};
     tctune_work *w;
-    OK(tctune_work_open(&o, &w, error, sizeof error));
+    OK(tctune_open(&o, &w, error, sizeof error));
     return w;
 }
 
@@ -80,14 +81,15 @@ static const char *asks(const tctune_model *m, worker *w) {
     const int64_t *shape;
     int64_t least, most, multiple;
     int ndim, rows;
-    MUST(tctune_num_inputs(m) == 1 && tctune_num_outputs(m) == 1 && tctune_num_kernels(m) >= 1);
-    MUST(strcmp(tctune_input(m, 0, &type, &ndim, &shape), "x") == 0 && ndim == 2 && shape[0] == MOST_ROWS);
-    MUST(strcmp(tctune_output(m, 0, &type, &ndim, &shape), "y") == 0 && type.bits == 32 && shape[1] == columns);
-    MUST(tctune_num_sizes(m) == 1 && strcmp(tctune_size(m, 0, &least, &most, &multiple), "batch") == 0 && most == MOST_ROWS);
-    MUST(tctune_grows(m, 0, &rows) == -1);
+    MUST(tctune_model_num_inputs(m) == 1 && tctune_model_num_outputs(m) == 1 && tctune_model_num_kernels(m) >= 1);
+    MUST(strcmp(tctune_model_input(m, 0, &type, &ndim, &shape), "x") == 0 && ndim == 2 && shape[0] == MOST_ROWS);
+    MUST(strcmp(tctune_model_output(m, 0, &type, &ndim, &shape), "y") == 0 && type.bits == 32 && shape[1] == columns);
+    MUST(tctune_model_num_sizes(m) == 1 && strcmp(tctune_model_size(m, 0, &least, &most, &multiple), "batch") == 0 &&
+         most == MOST_ROWS);
+    MUST(tctune_model_grows(m, 0, &rows) == -1);
     const char *const at[] = {"batch=7", NULL};
     int64_t size;
-    MUST(tctune_model_sizes(m, at, &size, w->error, sizeof w->error) == TCTUNE_OK && size == 7);
+    MUST(tctune_model_sizes_at(m, at, &size, w->error, sizeof w->error) == TCTUNE_OK && size == 7);
     char *text;
     MUST(tctune_model_report(m, &text, w->error, sizeof w->error) == TCTUNE_OK && *text == '{');
     tctune_text_free(text);
@@ -115,7 +117,7 @@ static const char *runs(worker *w, tctune_context *c, const float *x) {
         if (failed || t % 4 != w->number)
             continue;
         DLTensor from = matrix((float *)(uintptr_t)x, (int64_t[]){rows, INNER});
-        MUST(tctune_num_kernels(w->m) <= 8);
+        MUST(tctune_model_num_kernels(w->m) <= 8);
         MUST(tctune_context_profile(c, &from, 2, times, w->error, sizeof w->error) == TCTUNE_OK);
         MUST(times[0].seconds > 0 && times[0].launches >= 1 && *times[0].name);
         failed = asks(w->m, w);
@@ -143,22 +145,22 @@ static void run_alone(tctune_model *m) {
     const int64_t *most;
     DLDataType type;
     int ndim;
-    tctune_output(m, 0, &type, &ndim, &most);
+    tctune_model_output(m, 0, &type, &ndim, &most);
     columns = most[1];
     assert_true(columns <= MOST_COLS);
     fill(x);
     int64_t in_shape[] = {MOST_ROWS, INNER}, out_shape[] = {MOST_ROWS, columns};
     DLTensor from = matrix(x, in_shape), to = matrix(wanted, out_shape);
-    assert_int_equal(tctune_output_shape(m, 0)[0], MOST_ROWS);
-    OK(tctune_run(m, &from, &to, error, sizeof error));
+    assert_int_equal(tctune_model_output_shape(m, 0)[0], MOST_ROWS);
+    OK(tctune_model_run(m, &from, &to, error, sizeof error));
     in_shape[0] = 3;
     float few[MOST_ROWS * MOST_COLS];
     to.data = few;
-    OK(tctune_run(m, &from, &to, error, sizeof error));
-    assert_int_equal(tctune_output_shape(m, 0)[0], 3);
-    assert_int_equal(tctune_output_shape(m, 0)[1], columns);
-    assert_null(tctune_output_shape(m, 1));
-    OK(tctune_profile(m, &from, 2, times, error, sizeof error));
+    OK(tctune_model_run(m, &from, &to, error, sizeof error));
+    assert_int_equal(tctune_model_output_shape(m, 0)[0], 3);
+    assert_int_equal(tctune_model_output_shape(m, 0)[1], columns);
+    assert_null(tctune_model_output_shape(m, 1));
+    OK(tctune_model_profile(m, &from, 2, times, error, sizeof error));
     assert_true(times[0].seconds > 0);
 }
 
@@ -171,12 +173,12 @@ static void test_one_model(void **state) {
     OK(tctune_build(w, &o, &m, error, sizeof error));
     run_alone(m);
     in_threads(m, makes_and_runs);
-    OK(tctune_save(m, SCRATCH("api_threads.so"), "net", error, sizeof error));
+    OK(tctune_model_save(m, SCRATCH("api_threads.so"), "net", error, sizeof error));
     OK(tctune_load(SCRATCH("api_threads.so"), 0, &loaded, error, sizeof error));
     run_alone(loaded);
     in_threads(loaded, makes_and_runs);
-    tctune_free(loaded);
-    tctune_free(m);
+    tctune_model_free(loaded);
+    tctune_model_free(m);
     tctune_work_free(w);
 }
 
@@ -192,7 +194,7 @@ static void test_kernels_with_threads(void **state) {
     tctune_work_free(w);
     run_alone(m);
     in_threads(m, makes_and_runs);
-    tctune_free(m);
+    tctune_model_free(m);
 }
 
 /* ---- a cache that grows ---- */
@@ -203,8 +205,8 @@ static const char *grows(worker *w) {
     float x[2 * INNER];
     int rows = -1;
     tctune_context *c;
-    MUST(tctune_grows(w->m, 1, &rows) == 0 && rows == 0 && tctune_grows(w->m, 0, &rows) == -1);
-    MUST(tctune_grows(w->m, -1, &rows) == -1 && tctune_grows(w->m, 2, &rows) == -1);
+    MUST(tctune_model_grows(w->m, 1, &rows) == 0 && rows == 0 && tctune_model_grows(w->m, 0, &rows) == -1);
+    MUST(tctune_model_grows(w->m, -1, &rows) == -1 && tctune_model_grows(w->m, 2, &rows) == -1);
     MUST(tctune_context_new(w->m, &c, w->error, sizeof w->error) == TCTUNE_OK);
     const char *failed = NULL;
     for (int64_t past = 0; past <= PAST && !failed; past += 2) {
@@ -230,7 +232,90 @@ static void test_caches(void **state) {
     OK(tctune_build(w, &o, &m, error, sizeof error));
     tctune_work_free(w);
     in_threads(m, grows);
-    tctune_free(m);
+    tctune_model_free(m);
+}
+
+/* ---- the log ---- */
+
+/* Of one callback. */
+typedef struct listener {
+    atomic_int inside, lines, at_once;
+    atomic_bool gone; /* another took its place */
+    atomic_int late;
+} listener;
+
+static void on_line(void *user, tctune_log_level level, const char *line) {
+    listener *l = user;
+    if (atomic_fetch_add(&l->inside, 1))
+        atomic_fetch_add(&l->at_once, 1);
+    if (level == TCTUNE_LOG_LEVEL_INFO && strncmp(line, "imported ", 9) == 0)
+        atomic_fetch_add(&l->lines, 1);
+    if (atomic_load(&l->gone))
+        atomic_fetch_add(&l->late, 1);
+    atomic_fetch_sub(&l->inside, 1);
+}
+
+static const char *opens(worker *w) {
+    for (int i = 0; i < TURNS; i++) {
+        tctune_work_options o = {.struct_size = sizeof o, .model = in("dense.onnx")};
+        tctune_work *work;
+        MUST(tctune_open(&o, &work, w->error, sizeof w->error) == TCTUNE_OK);
+        tctune_work_free(work);
+    }
+    return NULL;
+}
+
+static void *change_listeners(void *user) {
+    listener *l = user;
+    for (int i = 0; i < TURNS; i++) {
+        char why[512];
+        if (tctune_set_log(TCTUNE_LOG_LEVEL_INFO, on_line, &l[i], why, sizeof why) != TCTUNE_OK)
+            return NULL;
+        if (i)
+            atomic_store(&l[i - 1].gone, true);
+        usleep(1000);
+    }
+    return user;
+}
+
+/* No line is lost or told twice, calls come one at a time, and a callback that was replaced is not called. */
+static void test_log(void **state) {
+    (void)state;
+    static listener l[TURNS];
+    pthread_t thread;
+    void *done;
+    int lines = 0;
+    OK(tctune_set_log(TCTUNE_LOG_LEVEL_INFO, on_line, &l[0], error, sizeof error));
+    assert_int_equal(pthread_create(&thread, NULL, change_listeners, l), 0);
+    in_threads(NULL, opens);
+    pthread_join(thread, &done);
+    assert_ptr_equal(done, l);
+    OK(tctune_set_log(TCTUNE_LOG_LEVEL_WARN, on_line, &l[0], error, sizeof error));
+    for (int i = 0; i < TURNS; i++) {
+        lines += l[i].lines;
+        assert_true(l[i].at_once == 0 && l[i].late == 0);
+    }
+    assert_int_equal(lines, THREADS * TURNS);
+    tctune_work_free(open_model("dense.onnx", NULL, 0)); /* its line is above the level */
+    OK(tctune_set_log(TCTUNE_LOG_LEVEL_DEFAULT, NULL, NULL, error, sizeof error));
+    assert_int_equal(l[0].late, 0);
+    REFUSED(TCTUNE_BAD_INPUT, "no log level 6", tctune_set_log((tctune_log_level)6, NULL, NULL, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "no log level -1", tctune_set_log((tctune_log_level)-1, NULL, NULL, error, sizeof error));
+}
+
+static void on_line_again(void *user, tctune_log_level level, const char *line) {
+    (void)level;
+    (void)line;
+    *(tctune_status *)user = tctune_set_log(TCTUNE_LOG_LEVEL_NONE, NULL, NULL, error, sizeof error);
+}
+
+static void test_log_in_callback(void **state) {
+    (void)state;
+    tctune_status s = TCTUNE_OK;
+    OK(tctune_set_log(TCTUNE_LOG_LEVEL_INFO, on_line_again, &s, error, sizeof error));
+    tctune_work_free(open_model("dense.onnx", NULL, 0));
+    assert_int_equal(s, TCTUNE_BAD_INPUT);
+    OK(tctune_set_log(TCTUNE_LOG_LEVEL_DEFAULT, NULL, NULL, error, sizeof error));
 }
 
 /* ---- files with inputs ---- */
@@ -248,10 +333,8 @@ static void test_inputs(void **state) {
 int main(void) {
     const char *models = getenv("TCTUNE_TEST_MODELS");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_model),
-        cmocka_unit_test(test_kernels_with_threads),
-        cmocka_unit_test(test_caches),
-        cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_one_model), cmocka_unit_test(test_kernels_with_threads), cmocka_unit_test(test_caches),
+        cmocka_unit_test(test_log),       cmocka_unit_test(test_log_in_callback),      cmocka_unit_test(test_inputs),
     };
     if (!models)
         return 1;

@@ -57,7 +57,7 @@ static void test_outputs(void **state) {
     char *text;
     REFUSED(TCTUNE_BAD_INPUT, "none.npz", tctune_try(m, &check, &text, error, sizeof error));
     assert_null(text);
-    tctune_free(m);
+    tctune_model_free(m);
 }
 
 static void test_sizes(void **state) {
@@ -66,15 +66,15 @@ static void test_sizes(void **state) {
     tctune_build_options o = {.struct_size = sizeof o, .threads = 1};
     tctune_model *m = build(varying, &o);
     int64_t least, most, multiple, sizes[1];
-    assert_int_equal(tctune_num_sizes(m), 1);
-    assert_string_equal(tctune_size(m, 0, &least, &most, &multiple), "N");
+    assert_int_equal(tctune_model_num_sizes(m), 1);
+    assert_string_equal(tctune_model_size(m, 0, &least, &most, &multiple), "N");
     assert_true(least == 1 && most == 48 && multiple == 1);
-    assert_null(tctune_size(m, 1, &least, &most, &multiple));
-    OK(tctune_model_sizes(m, at, sizes, error, sizeof error));
+    assert_null(tctune_model_size(m, 1, &least, &most, &multiple));
+    OK(tctune_model_sizes_at(m, at, sizes, error, sizeof error));
     assert_int_equal(sizes[0], 17);
-    OK(tctune_model_sizes(m, NULL, sizes, error, sizeof error));
+    OK(tctune_model_sizes_at(m, NULL, sizes, error, sizeof error));
     assert_int_equal(sizes[0], 48);
-    REFUSED(TCTUNE_BAD_INPUT, "from 1 to 48", tctune_model_sizes(m, beyond, NULL, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "from 1 to 48", tctune_model_sizes_at(m, beyond, NULL, error, sizeof error));
     tctune_trial_options t = {.struct_size = sizeof t, .at = at};
     json_t *j = try_model(m, &t);
     assert_string_equal(first_shape(j), "[17,64]");
@@ -82,7 +82,7 @@ static void test_sizes(void **state) {
     t.inputs = "x.npz";
     char *text;
     REFUSED(TCTUNE_BAD_INPUT, "exclude", tctune_try(m, &t, &text, error, sizeof error));
-    tctune_free(m);
+    tctune_model_free(m);
 }
 
 static void test_report(void **state) {
@@ -102,17 +102,17 @@ static void test_report(void **state) {
     assert_non_null(text);
     tctune_text_free(text);
     unlink(SCRATCH("gemm.tir"));
-    OK(tctune_save(m, SCRATCH("gemm.so"), NULL, error, sizeof error));
+    OK(tctune_model_save(m, SCRATCH("gemm.so"), NULL, error, sizeof error));
     assert_int_equal(access(SCRATCH("gemm.tir"), R_OK), 0);
     tctune_trial_options t = {.struct_size = sizeof t};
     REFUSED(TCTUNE_BAD_INPUT, "", tctune_try(m, &t, &text, error, sizeof error)); /* it was to be saved only */
-    tctune_free(m);
+    tctune_model_free(m);
     assert_true(tctune_is_library(SCRATCH("gemm.so")) && !tctune_is_library(SCRATCH("gemm.tir")));
     OK(tctune_load(SCRATCH("gemm.so"), 0, &m, error, sizeof error));
     REFUSED(TCTUNE_BAD_INPUT, "does not tell", tctune_model_plan(m, &text, error, sizeof error));
     OK(tctune_model_report(m, &text, error, sizeof error));
     json_decref(read_text(text));
-    tctune_free(m);
+    tctune_model_free(m);
 }
 
 int main(void) {

@@ -9,7 +9,7 @@ static const char db[] = SCRATCH("api_tune.db");
 
 typedef struct seen {
     int events, stop_at; /* stop_at: the event that is enough; -1: none */
-    int kinds[TCTUNE_COMPARED + 1];
+    int kinds[TCTUNE_EVENT_COMPARED + 1];
     int trials, tasks;
     double best;
 } seen;
@@ -71,16 +71,17 @@ static void test_measures(void **state) {
     assert_string_equal(t.name, "gemm");
     assert_true(t.valid > 0 && t.best > 0 && *t.trace && *t.form && t.flops == 2.0 * 48 * 64 * 32);
     assert_true(fabs(t.best - r.latency) < 1e-12);
-    assert_true(s.kinds[TCTUNE_STARTED] == 1 && s.kinds[TCTUNE_SEARCHED] == 1 && s.kinds[TCTUNE_ROUND_DONE] > 0);
+    assert_true(s.kinds[TCTUNE_EVENT_STARTED] == 1 && s.kinds[TCTUNE_EVENT_SEARCHED] == 1 &&
+                s.kinds[TCTUNE_EVENT_ROUND_DONE] > 0);
     OK(tctune_session_run(session, error, sizeof error)); /* little is left to do */
     assert_true(report_of(session).trials >= r.trials);   /* earlier ones may be timed again */
     tctune_session_free(session);
 
     tctune_database *d;
     tctune_records *l;
-    tctune_query q = {.struct_size = sizeof q, .verified = 1, .order = TCTUNE_BY_RANK, .limit = 1};
+    tctune_query q = {.struct_size = sizeof q, .verified = 1, .order = TCTUNE_ORDER_BY_RANK, .limit = 1};
     tctune_record best = {.struct_size = sizeof best};
-    OK(tctune_database_open(db, TCTUNE_READ, &d, error, sizeof error));
+    OK(tctune_database_open(db, TCTUNE_ACCESS_READ, &d, error, sizeof error));
     OK(tctune_database_records(d, &q, &l, error, sizeof error));
     tctune_database_close(d);
     assert_int_equal(tctune_records_count(l), 1);
@@ -235,18 +236,18 @@ static void test_structs_of_other_versions(void **state) {
     } newer = {.o = {.struct_size = sizeof newer, .te_text = gemm_text}};
     tctune_work *w;
     tctune_task t = {.struct_size = sizeof t}, first = {.struct_size = offsetof(tctune_task, workload), .workload = "untouched"};
-    OK(tctune_work_open(&newer.o, &w, error, sizeof error));
+    OK(tctune_open(&newer.o, &w, error, sizeof error));
     tctune_work_free(w);
     newer.more = 1;
-    REFUSED(TCTUNE_BAD_INPUT, "a newer one does", tctune_work_open(&newer.o, &w, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "a newer one does", tctune_open(&newer.o, &w, error, sizeof error));
     newer.o.struct_size = offsetof(tctune_work_options, seed);
-    OK(tctune_work_open(&newer.o, &w, error, sizeof error));
-    OK(tctune_get_task(w, 0, &t, error, sizeof error));
+    OK(tctune_open(&newer.o, &w, error, sizeof error));
+    OK(tctune_work_task(w, 0, &t, error, sizeof error));
     assert_true(t.struct_size == sizeof t && *t.workload && strlen(t.hash) >= 32);
-    OK(tctune_get_task(w, 0, &first, error, sizeof error));
+    OK(tctune_work_task(w, 0, &first, error, sizeof error));
     assert_string_equal(first.name, t.name);
     assert_string_equal(first.workload, "untouched");
-    REFUSED(TCTUNE_BAD_INPUT, "no task 1", tctune_get_task(w, 1, &t, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "no task 1", tctune_work_task(w, 1, &t, error, sizeof error));
     tctune_work_free(w);
 }
 

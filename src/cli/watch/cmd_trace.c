@@ -114,7 +114,7 @@ static int run(const void *args, tc_error *err) {
     status = tc_cli_model_open(&a.model, &m, err);
     if (status == TC_CLI_DONE)
         status = trace(&a, m, err);
-    tctune_free(m);
+    tctune_model_free(m);
     return status;
 }
 

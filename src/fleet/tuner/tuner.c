@@ -53,7 +53,7 @@ static const char *who_rests(const tc_fleet_crowd *c, const char *key) {
     return b.len ? tc_sb_keep(&b, c->arena) : "";
 }
 
-/* "; served are: KEY (tctune 0.1.0/19.1.7), ..." */
+/* "; served are: KEY (tctune 0.2.0/19.1.7), ..." */
 static const char *keys_there_are(const tc_fleet_crowd *c) {
     tc_strbuf b = {0};
     bool emulated = false;

@@ -104,10 +104,10 @@ static void ports_of(const tctune_model *m, DLTensor *in, DLTensor *out) {
     int ndim;
     *in = (DLTensor){.data = world.in, .device = {kDLCPU, 0}};
     *out = (DLTensor){.data = world.out, .device = {kDLCPU, 0}};
-    tctune_input(m, 0, &in->dtype, &ndim, &shape);
+    tctune_model_input(m, 0, &in->dtype, &ndim, &shape);
     in->ndim = ndim;
     in->shape = (int64_t *)(uintptr_t)shape;
-    tctune_output(m, 0, &out->dtype, &ndim, &shape);
+    tctune_model_output(m, 0, &out->dtype, &ndim, &shape);
     out->ndim = ndim;
     out->shape = (int64_t *)(uintptr_t)shape;
     memset(world.out, 0, sizeof world.out);
@@ -117,7 +117,7 @@ static tc_status run_it(tctune_model *m, tc_error *err) {
     char message[1024] = "";
     DLTensor in, out;
     ports_of(m, &in, &out);
-    return of(tctune_run(m, &in, &out, message, sizeof message), message, err);
+    return of(tctune_model_run(m, &in, &out, message, sizeof message), message, err);
 }
 
 static tc_status run_in(tctune_context *c, const tctune_model *m, tc_error *err) {
@@ -137,7 +137,7 @@ static tc_status outputs_right(tc_error *err) {
 static tc_status made_right(tc_error *err) {
     REQUIRE(world.made, "it gave no model");
     tc_status s = run_it(world.made, err);
-    tctune_free(world.made);
+    tctune_model_free(world.made);
     world.made = NULL;
     return s == TC_OK ? outputs_right(err) : s;
 }
@@ -202,7 +202,7 @@ static tc_status profile(tc_error *err) {
     tctune_kernel_time times[64];
     DLTensor in, out;
     ports_of(world.model, &in, &out);
-    return of(tctune_profile(world.model, &in, 2, times, message, sizeof message), message, err);
+    return of(tctune_model_profile(world.model, &in, 2, times, message, sizeof message), message, err);
 }
 
 /* ---- files ---- */
@@ -244,7 +244,7 @@ static tc_status former_library(tc_error *err) {
 
 static tc_status save(tc_error *err) {
     char message[1024] = "";
-    return of(tctune_save(world.model, "new/net.so", NULL, message, sizeof message), message, err);
+    return of(tctune_model_save(world.model, "new/net.so", NULL, message, sizeof message), message, err);
 }
 
 static tc_status library_right(tc_error *err) {
@@ -574,7 +574,7 @@ tc_status calls_setup(const char *data, tc_error *err) {
     world.made = NULL;
     TC_TRY(run(err));
     memcpy(world.want, world.out, sizeof world.want);
-    TC_TRY(of(tctune_save(world.model, "whole/net.so", NULL, message, sizeof message), message, err));
+    TC_TRY(of(tctune_model_save(world.model, "whole/net.so", NULL, message, sizeof message), message, err));
     TC_TRY(tc_fs_read("whole/net.so", &world.library, &world.library_size, err));
     TC_TRY(of(tctune_load("whole/net.so", 1, &world.loaded, message, sizeof message), message, err));
     TC_TRY(of(tctune_context_new(world.loaded, &world.context, message, sizeof message), message, err));
@@ -587,8 +587,8 @@ tc_status calls_setup(const char *data, tc_error *err) {
 
 void calls_free(void) {
     tctune_context_free(world.context);
-    tctune_free(world.loaded);
-    tctune_free(world.model);
+    tctune_model_free(world.loaded);
+    tctune_model_free(world.model);
     free(world.library);
     free(world.lines);
     tc_strbuf_free(&world.records);

@@ -499,16 +499,16 @@ static void check_network(const network *n, tctune_model *m, const float *x) {
     int ndim;
     const int64_t *most;
     char error[512];
-    assert_non_null(tctune_output(m, 0, &type, &ndim, &most));
+    assert_non_null(tctune_model_output(m, 0, &type, &ndim, &most));
     int64_t dims[] = {ROWS, COLUMNS}, room[TC_GRAPH_MAX_DIMS];
     memcpy(room, most, sizeof room[0] * (size_t)ndim);
     DLTensor in = {(void *)(uintptr_t)x, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, dims, NULL, 0};
     DLTensor out = {bytes, {kDLCPU, 0}, ndim, type, room, NULL, 0};
-    if (tctune_run(m, &in, &out, error, sizeof error) != TCTUNE_OK)
+    if (tctune_model_run(m, &in, &out, error, sizeof error) != TCTUNE_OK)
         fail_msg("%s: %s", n->name, error);
     assert_int_equal(ndim, s.ndim);
     for (int d = 0; d < ndim; d++)
-        assert_int_equal(tctune_output_shape(m, 0)[d], s.d[d]);
+        assert_int_equal(tctune_model_output_shape(m, 0)[d], s.d[d]);
     tc_graph_tensor view = tc_graph_tensor_view(n->dtype, &s, bytes);
     tc_graph_tensor_to_f64(&view, got);
     for (int64_t i = 0; i < tc_graph_shape_count(&s); i++)
@@ -523,11 +523,11 @@ static void check_profile(const char *name, tctune_model *m, tctune_model *loade
     tctune_kernel_time a[MOST], b[MOST];
     int64_t dims[] = {ROWS, COLUMNS};
     DLTensor in = {(void *)(uintptr_t)x, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, dims, NULL, 0};
-    int n = tctune_num_kernels(m);
+    int n = tctune_model_num_kernels(m);
     assert_true(n > 0 && n <= MOST);
-    assert_int_equal(tctune_num_kernels(loaded), n);
-    if (tctune_profile(m, &in, 3, a, error, sizeof error) != TCTUNE_OK ||
-        tctune_profile(loaded, &in, 3, b, error, sizeof error) != TCTUNE_OK)
+    assert_int_equal(tctune_model_num_kernels(loaded), n);
+    if (tctune_model_profile(m, &in, 3, a, error, sizeof error) != TCTUNE_OK ||
+        tctune_model_profile(loaded, &in, 3, b, error, sizeof error) != TCTUNE_OK)
         fail_msg("%s: %s", name, error);
     bool library = false;
     for (int i = 0; i < n; i++) {
@@ -537,7 +537,7 @@ static void check_profile(const char *name, tctune_model *m, tctune_model *loade
         library |= strcmp(b[i].name, "NonZeroList") == 0;
     }
     assert_true(library);
-    assert_int_equal(tctune_profile(loaded, &in, 0, b, error, sizeof error), TCTUNE_BAD_INPUT);
+    assert_int_equal(tctune_model_profile(loaded, &in, 0, b, error, sizeof error), TCTUNE_BAD_INPUT);
 }
 
 static void test_networks(void **state) {
@@ -552,7 +552,7 @@ static void test_networks(void **state) {
         tc_graph_writer_free(w);
         if (tctune_build_file(PATH, &(tctune_build_options){.struct_size = sizeof(tctune_build_options), .threads = 2}, &m, error,
                               sizeof error) != TCTUNE_OK ||
-            tctune_save(m, SCRATCH("select.so"), NULL, error, sizeof error) != TCTUNE_OK ||
+            tctune_model_save(m, SCRATCH("select.so"), NULL, error, sizeof error) != TCTUNE_OK ||
             tctune_load(SCRATCH("select.so"), 0, &loaded, error, sizeof error) != TCTUNE_OK)
             fail_msg("%s: %s", networks[i].name, error);
         for (int64_t tenths = 0; tenths <= 10; tenths += 2) {
@@ -560,10 +560,10 @@ static void test_networks(void **state) {
             check_network(&networks[i], m, x);
             check_network(&networks[i], loaded, x);
         }
-        assert_null(tctune_output_shape(m, 1));
+        assert_null(tctune_model_output_shape(m, 1));
         check_profile(networks[i].name, m, loaded, x);
-        tctune_free(loaded);
-        tctune_free(m);
+        tctune_model_free(loaded);
+        tctune_model_free(m);
     }
     remove(PATH);
     remove(SCRATCH("select.so"));

@@ -475,7 +475,7 @@ static void check_api_context(const tctune_model *m, const DLTensor *in, DLTenso
         assert_int_equal(tctune_context_run(c, in, out, error, sizeof error), TCTUNE_OK);
         assert_memory_equal(out->data, want, sizeof want);
     }
-    assert_true(tctune_num_kernels(m) > 0 && tctune_num_kernels(m) <= (int)TC_LEN(times));
+    assert_true(tctune_model_num_kernels(m) > 0 && tctune_model_num_kernels(m) <= (int)TC_LEN(times));
     assert_int_equal(tctune_context_profile(c, in, 2, times, error, sizeof error), TCTUNE_OK);
     assert_true(times[0].seconds > 0 && times[0].launches > 0);
     assert_int_equal(tctune_context_profile(c, in, 0, times, error, sizeof error), TCTUNE_BAD_INPUT);
@@ -493,23 +493,23 @@ static void test_api(void **state) {
     assert_int_equal(tctune_build_file(SCRATCH("none.onnx"), NULL, &m, error, sizeof error), TCTUNE_BAD_INPUT);
     assert_non_null(strstr(error, "none.onnx"));
     assert_int_equal(tctune_build_file(SCRATCH("build_api.onnx"), &one_thread, &m, error, sizeof error), TCTUNE_OK);
-    assert_int_equal(tctune_num_inputs(m), 1);
-    assert_string_equal(tctune_input(m, 0, &type, &ndim, &shape), "input");
-    assert_null(tctune_output(m, 1, &type, &ndim, &shape));
+    assert_int_equal(tctune_model_num_inputs(m), 1);
+    assert_string_equal(tctune_model_input(m, 0, &type, &ndim, &shape), "input");
+    assert_null(tctune_model_output(m, 1, &type, &ndim, &shape));
     static float x[1 + 784], y[1 + 10];
     DLTensor in = {.data = x + 1, .device = {kDLCPU, 0}, .ndim = ndim, .dtype = type, .shape = (int64_t *)(uintptr_t)shape};
-    tctune_output(m, 0, &type, &ndim, &shape);
+    tctune_model_output(m, 0, &type, &ndim, &shape);
     DLTensor out = {.data = y + 1, .device = {kDLCPU, 0}, .ndim = ndim, .dtype = type, .shape = (int64_t *)(uintptr_t)shape};
-    assert_int_equal(tctune_run(m, &in, &out, error, sizeof error), TCTUNE_OK);
+    assert_int_equal(tctune_model_run(m, &in, &out, error, sizeof error), TCTUNE_OK);
     float sum = 0;
     for (int i = 1; i <= 10; i++)
         sum += y[i];
     assert_true(isfinite(sum) && sum != 0);
     check_api_context(m, &in, &out);
     out.dtype.bits = 64;
-    assert_int_equal(tctune_run(m, &in, &out, error, sizeof error), TCTUNE_BAD_INPUT);
+    assert_int_equal(tctune_model_run(m, &in, &out, error, sizeof error), TCTUNE_BAD_INPUT);
     assert_non_null(strstr(error, "f32[1,10]"));
-    tctune_free(m);
+    tctune_model_free(m);
     remove(SCRATCH("build_api.onnx"));
 }
 

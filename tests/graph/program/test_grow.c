@@ -513,12 +513,11 @@ static void test_api(void **state) {
     tc_graph_writer_int(w, "axis", 1);
     assert_ok(tc_graph_writer_save(w, path, err));
     tc_graph_writer_free(w);
-    if (tctune_work_open(&wo, &work, error, sizeof error) != TCTUNE_OK ||
-        tctune_build(work, &o, &m, error, sizeof error) != TCTUNE_OK)
+    if (tctune_open(&wo, &work, error, sizeof error) != TCTUNE_OK || tctune_build(work, &o, &m, error, sizeof error) != TCTUNE_OK)
         fail_msg("%s", error);
     tctune_work_free(work);
-    assert_int_equal(tctune_grows(m, 0, &rows), -1);
-    assert_int_equal(tctune_grows(m, 1, &rows), 0);
+    assert_int_equal(tctune_model_grows(m, 0, &rows), -1);
+    assert_int_equal(tctune_model_grows(m, 1, &rows), 0);
     assert_int_equal(rows, 1);
     static _Alignas(64) float buffer[2 * 13 * 3 + 4];
     float fresh[2 * 2 * 3];
@@ -530,33 +529,33 @@ static void test_api(void **state) {
     tc_graph_tensor x = f32_tensor((tc_graph_shape)DIMS(2, 2, 3), fresh), old = f32_tensor((tc_graph_shape)DIMS(2, 5, 3), buffer),
                     y = f32_tensor((tc_graph_shape)DIMS(2, 13, 3), buffer);
     DLTensor in[] = {as_dl(&x, NULL), as_dl(&old, strides)}, out[] = {as_dl(&y, NULL)};
-    if (tctune_run(m, in, out, error, sizeof error) != TCTUNE_OK)
+    if (tctune_model_run(m, in, out, error, sizeof error) != TCTUNE_OK)
         fail_msg("%s", error);
     for (int i = 0; i < 78; i++) {
         int block = i / 39, row = i % 39 / 3, k = i % 3;
         assert_true(buffer[i] == (float)(row == 5 || row == 6 ? 1000 + block * 6 + (row - 5) * 3 + k : i));
     }
-    assert_int_equal(tctune_output_shape(m, 0)[1], 7);
+    assert_int_equal(tctune_model_output_shape(m, 0)[1], 7);
     in[1].strides = dense;
-    assert_int_equal(tctune_run(m, in, out, error, sizeof error), TCTUNE_BAD_INPUT);
+    assert_int_equal(tctune_model_run(m, in, out, error, sizeof error), TCTUNE_BAD_INPUT);
     assert_non_null(strstr(error, "input 'old' lies in the buffer of 'y' and is f32[2,5,3] with strides [15,3,1]; there"));
     assert_non_null(strstr(error, "the strides of f32[2,13,3]"));
     float elsewhere[2 * 5 * 3];
     for (int i = 0; i < 30; i++)
         elsewhere[i] = (float)(-1 - i);
     in[1].data = elsewhere;
-    if (tctune_run(m, in, out, error, sizeof error) != TCTUNE_OK)
+    if (tctune_model_run(m, in, out, error, sizeof error) != TCTUNE_OK)
         fail_msg("%s", error);
     for (int i = 0; i < 30; i++)
         assert_true(buffer[i / 15 * 39 + i % 15] == elsewhere[i]);
     assert_true(buffer[39 + 15] == 1006);
     in[1].strides = strides;
-    assert_int_equal(tctune_run(m, in, out, error, sizeof error), TCTUNE_BAD_INPUT);
+    assert_int_equal(tctune_model_run(m, in, out, error, sizeof error), TCTUNE_BAD_INPUT);
     assert_non_null(strstr(error, "input 'old' is f32[2,5,3] with strides [39,3,1]; it must be a dense tensor"));
     in[1].data = out[0].data = buffer + 4;
-    assert_int_equal(tctune_run(m, in, out, error, sizeof error), TCTUNE_BAD_INPUT);
+    assert_int_equal(tctune_model_run(m, in, out, error, sizeof error), TCTUNE_BAD_INPUT);
     assert_non_null(strstr(error, "the buffer 'y', which grows in place, must be aligned to 64 bytes"));
-    tctune_free(m);
+    tctune_model_free(m);
 }
 
 /* ---- what is refused ---- */

@@ -110,7 +110,7 @@ static void test_memory(void **state) {
     assert_int_not_equal(tctune_load(SCRATCH("artefact_none.so"), 0, &m, error, sizeof error), TCTUNE_OK);
     long before = resident();
     assert_int_equal(tctune_load(SCRATCH("artefact_memory.so"), 0, &m, error, sizeof error), TCTUNE_OK);
-    assert_int_equal(tctune_run(m, &in, &out, error, sizeof error), TCTUNE_OK);
+    assert_int_equal(tctune_model_run(m, &in, &out, error, sizeof error), TCTUNE_OK);
     long kb = resident() - before, planned = (long)((a.memory.constants + a.memory.arena) >> 10);
     print_message("%ld KiB for %ld KiB of weights and intermediates; %ld KiB of the library's pages written\n", kb, planned,
                   mapped("artefact_memory.so", "Private_Dirty"));
@@ -118,7 +118,7 @@ static void test_memory(void **state) {
 #if !defined(__SANITIZE_ADDRESS__)
     assert_true(kb < planned + planned / 10);
 #endif
-    tctune_free(m);
+    tctune_model_free(m);
     remove(SCRATCH("artefact_memory.so"));
     remove(SCRATCH("artefact_memory.h"));
 }

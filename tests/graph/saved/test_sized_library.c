@@ -240,25 +240,24 @@ static void test_api(void **state) {
     tctune_work_options wo = {.struct_size = sizeof wo, .model = SCRATCH("sized.onnx"), .shapes = shapes};
     tctune_build_options o = {.struct_size = sizeof o, .threads = 1};
     tctune_work *work;
-    if (tctune_work_open(&wo, &work, error, sizeof error) != TCTUNE_OK ||
-        tctune_build(work, &o, &m, error, sizeof error) != TCTUNE_OK)
+    if (tctune_open(&wo, &work, error, sizeof error) != TCTUNE_OK || tctune_build(work, &o, &m, error, sizeof error) != TCTUNE_OK)
         fail_msg("%s", error);
     tctune_work_free(work);
-    assert_int_equal(tctune_num_inputs(m), 3);
+    assert_int_equal(tctune_model_num_inputs(m), 3);
     draw(2, 9, 8, in);
     assert_ok(tc_graph_eval(b.graph, in, want, err));
     for (int i = 0; i < 2; i++)
         assert_ok(tc_graph_tensor_alloc(&out[i], TC_F32, &most[i], err));
     DLTensor ins[] = {as_dl(&in[0]), as_dl(&in[1]), as_dl(&in[2])}, outs[] = {as_dl(&out[0]), as_dl(&out[1])};
-    if (tctune_run(m, ins, outs, error, sizeof error) != TCTUNE_OK)
+    if (tctune_model_run(m, ins, outs, error, sizeof error) != TCTUNE_OK)
         fail_msg("%s", error);
     for (int i = 0; i < 2; i++) {
-        assert_memory_equal(tctune_output_shape(m, i), want[i].shape.d, 3 * sizeof(int64_t));
+        assert_memory_equal(tctune_model_output_shape(m, i), want[i].shape.d, 3 * sizeof(int64_t));
         for (int64_t e = 0; e < tc_graph_tensor_count(&want[i]); e++)
             assert_true(fabsf(((float *)want[i].data)[e] - ((float *)out[i].data)[e]) < 1e-4f);
     }
     in[1].shape.d[1] = 6;
-    assert_int_equal(tctune_run(m, ins, outs, error, sizeof error), TCTUNE_BAD_INPUT);
+    assert_int_equal(tctune_model_run(m, ins, outs, error, sizeof error), TCTUNE_BAD_INPUT);
     assert_non_null(strstr(error, "dimension 1 of input 'old' is 6"));
     for (int i = 0; i < 3; i++)
         tc_graph_tensor_free(&in[i]);
@@ -266,7 +265,7 @@ static void test_api(void **state) {
         tc_graph_tensor_free(&want[i]);
         tc_graph_tensor_free(&out[i]);
     }
-    tctune_free(m);
+    tctune_model_free(m);
     built_close(&b);
 }
 

@@ -18,11 +18,11 @@ int main(int argc, char **argv) {
         image[i] = (float)(i % 7) / 7.0f;
     DLTensor in = {.data = image, .device = {kDLCPU, 0}, .ndim = 4, .dtype = {kDLFloat, 32, 1}, .shape = shape_in};
     DLTensor out = {.data = scores, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape_out};
-    if (tctune_run(m, &in, &out, error, sizeof error) != TCTUNE_OK) {
+    if (tctune_model_run(m, &in, &out, error, sizeof error) != TCTUNE_OK) {
         fprintf(stderr, "%s\n", error);
         return 2;
     }
     printf("%g\n", (double)scores[0]);
-    tctune_free(m);
+    tctune_model_free(m);
     return 0;
 }
