@@ -2,7 +2,7 @@
 . "$(dirname "$0")/check.sh"
 
 tune() { # DATABASE
-    "$TCTUNE" --te gemm.te --trials 4 --threads 1 --db "$1"
+    "$TCTUNE" --te gemm.te --trials 4 --stop-at-roof 9 --threads 1 --db "$1"
 }
 
 # ---- databases ----

@@ -49,7 +49,7 @@ grown() { # COMMAND...: whether it admitted anything
     ok "$@"
     [ "$(admissions)" -gt "$before" ]
 }
-ok "$TCTUNE" tune --model "$model" --trials 8 --db "$db"
+ok "$TCTUNE" tune --model "$model" --trials 8 --stop-at-roof 9 --db "$db"
 ! grown "$TCTUNE" run --model "$model" --inputs "$models/x.npz" --db "$db" || fail "what tuning found right was run in a worker again"
 ! grown "$TCTUNE" run --model "$model" --inputs "$models/x.npz" --db "$db" --no-cache || fail "--no-cache has another secret"
 chmod 0644 "$cache/.secret"

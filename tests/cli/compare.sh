@@ -104,7 +104,7 @@ tensor W[3, 3, 16, 16] f32 const
 compute C[n:1, h:8, w:8, o:16] = sum(rh:3, rw:3, c:16) X[n, h + rh, w + rw, c] * W[rh, rw, c, o]
 output C
 TE
-ok "$TCTUNE" tune --te conv.te --trials 16 --threads 1 --db conv.db --start-from none
+ok "$TCTUNE" tune --te conv.te --trials 16 --stop-at-roof 9 --threads 1 --db conv.db --start-from none
 ok "$TCTUNE" export --db conv.db --out conv.jsonl
 forms=$(awk 'match($0, /"workload_hash": *"[0-9a-f]+"/) { hash = substr($0, RSTART, RLENGTH) }
              /"error": *"ok"/ && /"verified": *true/ && !(hash in seen) { seen[hash] = 1; print NR }' conv.jsonl)

@@ -146,10 +146,10 @@ says "budget 0, on drawn inputs"
 ok "$TCTUNE" run --model b.so --inputs "$models/x.npz" --check y.npz
 ok "$TCTUNE" build --model "$model" --db b.db --threads 2 -o b.so
 ok "$TCTUNE" run --model b.so --inputs "$models/x.npz" --check y.npz
-ok "$TCTUNE" tune --model "$model" --trials 8 --threads 2 --db b.db --precision auto --error-budget 0.05 --inputs "$models/x.npz" -o t.so
+ok "$TCTUNE" tune --model "$model" --trials 8 --stop-at-roof 9 --threads 2 --db b.db --precision auto --error-budget 0.05 --inputs "$models/x.npz" -o t.so
 says "budget 0.05, on $models/x.npz" "t.so is built from them"
 ok "$TCTUNE" run --model t.so --inputs "$models/x.npz" --check y.npz --rtol 0 --atol 0.2
-ok "$TCTUNE" tune --model "$model" --trials 8 --threads 2 --db b.db --precision auto --error-budget 0 -o t.so --json
+ok "$TCTUNE" tune --model "$model" --trials 8 --stop-at-roof 9 --threads 2 --db b.db --precision auto --error-budget 0 -o t.so --json
 [ "$(json out precision.error)" = 0.0 ] || [ "$(json out precision.error)" = 0 ] || fail "tune --json does not have the error"
 refused 2 "--error-budget|--out" "$TCTUNE" tune --model "$model" --trials 8 --db b.db --precision auto --error-budget 0.1
 refused 2 "--inputs|--error-budget" "$TCTUNE" tune --model "$model" --trials 8 --db b.db --precision auto --inputs "$models/x.npz"

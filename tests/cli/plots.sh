@@ -12,13 +12,13 @@ bars() { # FILE: those of the first colour
 # ---- a search ----
 ok "$TCTUNE" zoo mlp
 cp mlp.onnx 'a&b<c.onnx'
-ok "$TCTUNE" --model mlp.onnx --trials 24 --threads 1 --db t.db --plot tune.svg
+ok "$TCTUNE" --model mlp.onnx --trials 24 --stop-at-roof 9 --threads 1 --db t.db --plot tune.svg
 sound tune.svg
 [ "$(grep -c '<polyline' tune.svg)" -eq 2 ] || fail "there is not a curve over trials and one over time"
 [ "$(bars tune.svg)" -eq 4 ] || fail "there is not a bar for each of the 4 tasks"
 grep -q '>Softmax f32\[10\]<' tune.svg || fail "no bar says which task it is of"
 grep -q '<title>24: \|<title>[0-9]*: [0-9.]* [un]s<' tune.svg || fail "no point of the curve says its trials and time"
-ok "$TCTUNE" --model mlp.onnx --trials 24 --threads 1 --db t.db --plot again.svg
+ok "$TCTUNE" --model mlp.onnx --trials 24 --stop-at-roof 9 --threads 1 --db t.db --plot again.svg
 [ ! -e again.svg ] || sound again.svg
 refused 1 'no/x.svg' "$TCTUNE" --model mlp.onnx --trials 24 --threads 1 --db new.db --plot no/x.svg
 

@@ -26,9 +26,9 @@ refused 1 'none.txt' "$TCTUNE" --te layer.te --trials 4 --db bad.db --shape-weig
 refused 1 'size N varies|--shape N=6' "$TCTUNE" --te layer.te --trials 4 --db bad.db --out layer.so
 
 # ---- tuning ----
-ok "$TCTUNE" --te layer.te --trials 12 --threads 1 --db t.db --start-from none
+ok "$TCTUNE" --te layer.te --trials 12 --stop-at-roof 9 --threads 1 --db t.db --start-from none
 says "layer N=" "for N = 1..6" "variant 1:" "slower than the best of each size"
-ok "$TCTUNE" --te layer.te --trials 12 --threads 1 --db t.db --start-from none --json
+ok "$TCTUNE" --te layer.te --trials 12 --stop-at-roof 9 --threads 1 --db t.db --start-from none --json
 [ "$(json out ranges.0.held)" = false ] || fail "a contest was repeated"
 [ "$(json out ranges.0.points.0.sizes.N)" -eq 1 ] || fail "the contest has not the least size"
 [ "$(json out ranges.0.range.N.1)" -eq 6 ] || fail "the range is not told"
@@ -74,14 +74,14 @@ printf 'N=2 3\nN=5 1\n' >weights
 ok "$TCTUNE" show --te layer.te --threads 1 --db t.db --shape-weights weights --at N=2 --print schedule
 refused 1 'nothing has a size N' "$TCTUNE" show --te fixed.te --threads 1 --db t.db --shape-weights weights
 printf '# two lengths\nN=2 3\nN=5 1\n' >weights
-ok "$TCTUNE" --te layer.te --trials 8 --threads 1 --db w.db --start-from none --shape-weights weights --json
+ok "$TCTUNE" --te layer.te --trials 8 --stop-at-roof 9 --threads 1 --db w.db --start-from none --shape-weights weights --json
 [ "$(json out ranges.0.tuned.0.N)" -eq 2 ] || fail "the heavier size was not tuned"
 [ "$(json out ranges.0.points.1.sizes.N)" -eq 2 ] || fail "the heavier size was not compared at"
 
 # ---- a network's: its kernel has other sizes than it ----
 joined="--model $models/joined.onnx --shape past=0..8 --shape sequence=2..6:2 --threads 1"
 printf 'past=4 sequence=2 3\npast=8 sequence=6 total=14 1\n' >weights
-ok "$TCTUNE" tune $joined --trials 4 --db n.db --start-from none --shape-weights weights --json
+ok "$TCTUNE" tune $joined --trials 4 --stop-at-roof 9 --db n.db --start-from none --shape-weights weights --json
 [ "$(json out ranges.0.tuned.0.s0)" -eq 4 ] || fail "the network's size did not reach its kernel"
 [ "$(json out ranges.0.points.1.weight)" = 0.75 ] || fail "the network's weight did not reach its kernel"
 ok "$TCTUNE" build $joined --db n.db --shape-weights weights -o n.so

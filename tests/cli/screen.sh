@@ -9,20 +9,20 @@ done
 
 # Enough room shows everything, little what matters most.
 rm -f t.db
-ok "$SCREEN" 200 50 "$TCTUNE" --model "$network" --trials 12 --threads 1 --db t.db
+ok "$SCREEN" 200 50 "$TCTUNE" --model "$network" --trials 12 --stop-at-roof 9 --threads 1 --db t.db
 says "valid" "12 of 12 trials" "spent" "the search is over" "tried, became the best: construct"
 grep -q "$(printf '\033\[2m')" out || fail "there are no colours"
 rm -f t.db
-LC_ALL=C.UTF-8 NO_COLOR=1 ok "$SCREEN" 200 50 "$TCTUNE" --model "$network" --trials 12 --threads 1 --db t.db
+LC_ALL=C.UTF-8 NO_COLOR=1 ok "$SCREEN" 200 50 "$TCTUNE" --model "$network" --trials 12 --stop-at-roof 9 --threads 1 --db t.db
 ! grep -q "$(printf '\033\[[0-9]*m')" out || fail "NO_COLOR is not obeyed"
 says "12 of 12 trials" "▁"
 rm -f t.db
-ok "$SCREEN" 60 10 "$TCTUNE" --model "$network" --trials 12 --threads 1 --db t.db
+ok "$SCREEN" 60 10 "$TCTUNE" --model "$network" --trials 12 --stop-at-roof 9 --threads 1 --db t.db
 says "12 of 12 trials" "left"
 ! grep -q "valid\|spent" out || fail "a narrow window shows what has no room"
 
 for sizes in "120 30 to 30 5" "30 5 to 120 30" "100 4 to 100 30"; do
     rm -f t.db
-    ok "$SCREEN" $sizes "$TCTUNE" --model "$network" --trials 24 --threads 1 --db t.db
+    ok "$SCREEN" $sizes "$TCTUNE" --model "$network" --trials 24 --stop-at-roof 9 --threads 1 --db t.db
 done
 echo "$checks checks"

@@ -41,7 +41,7 @@ bert() { # NAME TRIALS [OPTIONS...]
     shift 2
     $python "$SHARED/models/fill_weights.py" "$SHARED/models/$name.topology.onnx" $name.onnx
     close --model $name.onnx --untuned "$@"
-    ok "$TCTUNE" --model $name.onnx --trials "$trials" --threads 2 --db $name.db --out $name.so "$@"
+    ok "$TCTUNE" --model $name.onnx --trials "$trials" --stop-at-roof 9 --threads 2 --db $name.db --out $name.so "$@"
     close --model $name.onnx --db $name.db --threads 2 "$@"
     close --model ./$name.so
     ok "$TCTUNE" bench --model $name.onnx --db $name.db --threads 2 --repeats 3 --json "$@"

@@ -65,8 +65,8 @@ tensor B[480] f32 const
 compute Y[i:1000, j:480] = X[i, j] + B[j]
 output Y
 TE
-ok "$TCTUNE" --te bias.te --trials 2 --batch 2 --threads 1 --mode cold --db modes.db --start-from none
-ok "$TCTUNE" --te bias.te --trials 2 --batch 2 --threads 1 --db modes.db --start-from none
+ok "$TCTUNE" --te bias.te --trials 2 --stop-at-roof 9 --batch 2 --threads 1 --mode cold --db modes.db --start-from none
+ok "$TCTUNE" --te bias.te --trials 2 --stop-at-roof 9 --batch 2 --threads 1 --db modes.db --start-from none
 ok "$TCTUNE" db stats --db modes.db
 says " hot " " cold "
 refused 2 "auto, hot or cold" "$TCTUNE" --te gemm.te --trials 4 --mode warm

@@ -126,6 +126,9 @@ KINDS = [  # what is shown, and what may stand there
     (rf"\d[\d.]* ?{TIME}(?![\w/])", rf"(?:\d[\d.]*(?:e[-+]?\d+)? ?{TIME}|-)"),
     (rf"\d[\d.]* ?{SIZE}(?!\w)", rf"\d[\d.]* ?{SIZE}"),
     (r"-?\d[\d.]*(?= (?:%|GFLOP/s|MFLOP|GB/s|dB|bytes|trials/s))", r"-?[\d.]+(?:e[-+]?\d+)?"),
+    # A search ends early where all kernels are at their roof: how many trials that takes differs from machine to machine.
+    (r"[1-9]\d*(?= of \d+ trials| valid,)", r"\d+"),
+    (r"(?<=measured )[1-9]\d*(?= in this run)", r"\d+"),
     (r"\b(?=[0-9a-f]*[0-9])[0-9a-f]{32}\b", r"[0-9a-f]{32}"),
     (r"\b(?=[0-9a-f]*[0-9])[0-9a-f]{16}\b", r"[0-9a-f]{16}"),
     (r"\b(?=[0-9a-f]*[0-9])[0-9a-f]{8}\b", r"[0-9a-f]{8}"),
