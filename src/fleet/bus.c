@@ -360,7 +360,7 @@ static tc_status connect_bus(tc_fleet_bus *b, const tc_fleet_access *a, const ch
     natsOptions_Destroy(o);
     jsOptions js;
     jsOptions_Init(&js);
-    js.Wait = ANSWER_MS;
+    js.Wait = a->answer > 0 ? (int64_t)(a->answer * 1e3) + 1 : ANSWER_MS;
     if (st == TC_OK && (s = natsConnection_JetStream(&b->js, b->connection, &js)) != NATS_OK)
         st = bus_fail(b, err, s, "JetStream cannot be used");
     return st;

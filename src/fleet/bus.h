@@ -30,6 +30,7 @@ typedef struct tc_fleet_access {
         nkey; /* file of a user's public key and seed, as deploy/fleet-user writes and `nk -gen user -pubout` prints them; replies then
                         * come to _INBOX.PUBLICKEY, so that the server can keep them from others */
     const char *ca; /* certificates by which the server's is checked */
+    double answer;  /* seconds for which a request waits for its answer; 0: 2 */
 } tc_fleet_access;
 
 typedef struct tc_fleet_bus tc_fleet_bus;

@@ -131,7 +131,7 @@ static tc_status look_for_workers(tc_fleet *f, tc_error *err) {
 
 static tc_status bear_silence(tc_fleet *f, tc_error *err) {
     double now = tc_now();
-    if (tc_fleet_bus_connected(f->bus) && now - f->looked > look_seconds)
+    if (tc_fleet_bus_connected(f->bus) && now - f->looked > f->pauses * look_seconds)
         TC_TRY(look_again(f, err));
     if (now - f->heard < f->patience)
         return TC_OK;

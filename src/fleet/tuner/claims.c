@@ -117,7 +117,7 @@ static const char *say_opinions(errand *e, const claim *c) {
 /* Nobody else will say anything: there is no other, or none that had time while jobs came and
  * went. */
 static bool is_last_word(const errand *e, const claim *c) {
-    return e->f->workers <= c->n || (c->refused > 0 && tc_now() - c->refused > TC_MAX(least_wait, 2 * e->slowest));
+    return e->f->workers <= c->n || (c->refused > 0 && tc_now() - c->refused > TC_MAX(e->f->pauses * least_wait, 2 * e->slowest));
 }
 
 /* The claim falls, or stands. */

@@ -183,6 +183,7 @@ tc_status tc_fleet_join(const tc_fleet_options *o, tc_fleet **out, tc_error *err
     f->most = o->in_flight;
     f->weight = o->weight > 0 ? o->weight : 1;
     f->patience = o->patience > 0 ? o->patience : usual_patience;
+    f->pauses = TC_MIN(f->patience / usual_patience, 1);
     if (getrandom(&f->session, sizeof f->session, 0) != (ssize_t)sizeof f->session)
         f->session = (uint64_t)tc_meas_now_ms();
     tc_status s = join(f, o, err);

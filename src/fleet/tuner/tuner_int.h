@@ -30,6 +30,7 @@ struct tc_fleet {
     int most;                  /* of them, as the caller said; 0: it did not */
     bool shared;               /* there are other tuners of the key */
     double weight, patience;
+    double pauses;            /* as a share of the usual ones: the shorter its patience, the shorter its pauses */
     double attended;          /* when it last said that it is there; 0: never */
     int calm;                 /* times since that nobody had come or gone when it looked around */
     int tuners;               /* of the key, this one included, when it looked last; 0: it did not yet */

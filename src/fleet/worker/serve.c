@@ -15,8 +15,13 @@
 
 enum { HOPELESS = 3 /* jobs in a row that could not be measured here at all */ };
 
-static const double fetch_seconds = 0.5, usual_lease = 30, longest_beat = 5, wait_after_failure = 5, wait_when_barred = 1,
-                    look_seconds = 2, heed_seconds = 1, tick = 0.1;
+/* The first line holds for the usual lease (fleet_pause). */
+static const double fetch_seconds = 0.5, wait_after_failure = 5, look_seconds = 2, heed_seconds = 1, tick = 0.1;
+static const double usual_lease = 30, longest_beat = 5, wait_when_barred = 1, least_fetch = 0.05, least_pause = 0.01;
+
+double fleet_pause(const fleet_worker *w, double usual) {
+    return TC_MAX(usual * TC_MIN(w->lease / usual_lease, 1), least_pause);
+}
 
 /* It only does that. */
 static bool builds(const fleet_worker *w) {
@@ -78,7 +83,7 @@ static void *live(void *user) {
     while (!w->leaving) {
         double now = tc_now();
         mind_caller(w);
-        if (now - heeded >= heed_seconds && tc_fleet_bus_connected(w->bus)) {
+        if (now - heeded >= fleet_pause(w, heed_seconds) && tc_fleet_bus_connected(w->bus)) {
             heeded = now;
             pthread_mutex_unlock(&w->lock);
             fleet_heed(w);
@@ -89,7 +94,7 @@ static void *live(void *user) {
             said = now;
             say_alive(w);
         }
-        struct timespec until = after(tick);
+        struct timespec until = after(fleet_pause(w, tick));
         pthread_cond_timedwait(&w->wake, &w->lock, &until);
     }
     pthread_mutex_unlock(&w->lock);
@@ -125,7 +130,7 @@ static tc_status end_delivery(fleet_worker *w, tc_fleet_delivery *d, const char 
     if (s == TC_OK)
         tc_fleet_delivery_done(d);
     else
-        tc_fleet_delivery_back(d, own ? wait_after_failure : 0);
+        tc_fleet_delivery_back(d, own ? fleet_pause(w, wait_after_failure) : 0);
     return w->failures < HOPELESS ? TC_OK
                                   : tc_fail(err, TC_ENV, "%d jobs in a row could not be %s here: %s", HOPELESS,
                                             builds(w) ? "built" : "measured", why->msg);
@@ -216,7 +221,7 @@ static void look_for_queue(fleet_worker *w) {
     double now = tc_now();
     if (!tc_fleet_bus_connected(w->bus))
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-    else if (now - w->looked > look_seconds) {
+    else if (now - w->looked > fleet_pause(w, look_seconds)) {
         w->looked = now;
         if (!tc_fleet_bus_is_served(w->bus, w->self.key) && serve_queue(w, &why) != TC_OK)
             tc_log(TC_LOG_DEBUG, "the queue is gone: %s", why.msg);
@@ -234,7 +239,7 @@ static bool is_to_leave(fleet_worker *w) {
 /* Nothing to do, until it is released or leaves. */
 static void rest(const fleet_worker *w) {
     for (int i = 0; i < 5 && !tc_is_raised(w->asked) && !tc_is_raised(w->o->stop); i++)
-        nanosleep(&(struct timespec){.tv_nsec = (long)(tick * 1e9)}, NULL);
+        wait_for(fleet_pause(w, tick));
 }
 
 /* After a rest. */
@@ -258,7 +263,7 @@ static tc_status serve_all(fleet_worker *w, tc_error *err) {
             rest(w);
             continue;
         }
-        tc_status s = tc_fleet_bus_fetch(w->bus, fetch_seconds, &d, &why);
+        tc_status s = tc_fleet_bus_fetch(w->bus, TC_MAX(fleet_pause(w, fetch_seconds), least_fetch), &d, &why);
         if (s == TC_BAD_INPUT)
             return tc_fail(err, s, "%s", why.msg);
         if (s != TC_OK) { /* the queue was deleted */

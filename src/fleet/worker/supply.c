@@ -119,7 +119,7 @@ static tc_status try_step(orders *x, tc_error *err) {
     if (x->due)
         TC_TRY(ask(x, err));
     TC_TRY(look(x, err));
-    return x->left > 0 && tc_now() - x->looked > look_seconds ? look_after(x, err) : TC_OK;
+    return x->left > 0 && tc_now() - x->looked > fleet_pause(x->w, look_seconds) ? look_after(x, err) : TC_OK;
 }
 
 /* A server that is away is waited for. */
