@@ -81,15 +81,15 @@ options=$(sed -n 's/^tune with: --fleet //p' up.log)
 [ "$(grep -c '"host":"w[12]@' x.json)" -eq 8 ] || fail "records do not name their workers"
 
 # ---- who is not one of the users is not let in; nor is one who does not know the server's certificate ----
-if "$TCTUNE" fleet status --nats "tls://localhost:$port" --tls-ca lab/fleet.crt >out 2>&1; then fail "anybody is let in"; fi
+if "$TCTUNE" fleet status --nats "tls://127.0.0.1:$port" --tls-ca lab/fleet.crt >out 2>&1; then fail "anybody is let in"; fi
 grep -q "does not let this user in" out || fail "it does not say that nobody is let in without a key"
-if "$TCTUNE" fleet status --nats "tls://localhost:$port" --nkey lab/desk.nk >out 2>&1; then fail "an unknown certificate is taken"; fi
+if "$TCTUNE" fleet status --nats "tls://127.0.0.1:$port" --nkey lab/desk.nk >out 2>&1; then fail "an unknown certificate is taken"; fi
 
 # ---- it ends with all that it began, and goes on with the same users ----
 kill -TERM "$up"
 wait "$up" || fail "exit status $? at the end"
 up=
-if "$TCTUNE" fleet status --nats "tls://localhost:$port" --nkey lab/desk.nk --tls-ca lab/fleet.crt >out 2>&1; then fail "the server is still there"; fi
+if "$TCTUNE" fleet status --nats "tls://127.0.0.1:$port" --nkey lab/desk.nk --tls-ca lab/fleet.crt >out 2>&1; then fail "the server is still there"; fi
 head -n 1 lab/w1.nk >half && mv half lab/w1.nk
 if "$DEPLOY/fleet-up" lab 1 "$port" >out 2>&1; then fail "a fleet comes up whose worker cannot sign"; fi
 grep -qF "fleet-user: w1.nk: there is no public key of a user in it" out || fail "it does not say which key is bad"
