@@ -85,7 +85,8 @@ if(TCTUNE_SANITIZE MATCHES thread)
                            "OMP_TOOL_LIBRARIES=${TCTUNE_LLVM_ROOT}/lib/libarcher.so")
 endif()
 
-# Properties that every test shares, also those made with add_test directly. The time limit ends what hangs, and nothing that is slow
+# Properties that every test shares, also those made with add_test directly. Plain ./test.sh leaves out tests with the label `full`, which need
+# large packages, and those with the label `long`; ./test.sh --full runs them too. The time limit ends what hangs, and nothing that is slow
 # because the machine is busy. Objects are kept by program and by build, so tests of one build share them; those that test the keeping
 # have folders of their own. Nobody reads the shares of the peak that reports print, so its rates are taken for half a millisecond: with ten
 # times of that `tctune bench` of a small kernel takes a quarter more of CPU.

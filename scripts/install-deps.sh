@@ -4,8 +4,8 @@
 #   scripts/install-deps.sh --benchmarks  and what benchmarks/ needs to measure peers
 #   scripts/install-deps.sh --clang       and Clang 19, which builds tctune as GCC does, and with its thread sanitizer
 #   scripts/install-deps.sh --musl        and musl, with which ./test.sh --full builds what constructs schedules
-#   scripts/install-deps.sh --python      and what the Python package uses where it is there: tqdm, pandas, PyTorch; and mypy
-#   scripts/install-deps.sh --packages    and what tests/packages needs, and the tests of manual pages and completions
+#   scripts/install-deps.sh --python      and PyTorch, whose modules the Python package compiles, and mypy
+#   scripts/install-deps.sh --packages    and what tests/packages needs
 #   scripts/install-deps.sh --docs        and what scripts/docs makes HTML of the documentation with
 #   scripts/install-deps.sh --browser     and Chromium, in which the test of the report looks at its page
 #   scripts/install-deps.sh --abi         and what tests/api/abi/run compares ABIs with
@@ -25,14 +25,18 @@ packages="$packages node-d3-array node-d3-axis node-d3-format node-d3-scale node
 packages="$packages libnats-dev nats-server openssl iproute2"
 # Tests; Python fills the test models with weights.
 packages="$packages libcmocka-dev clang-format-14 python3-numpy python3-onnx zstd"
-# The Python package, and what installs and tests it.
-packages="$packages python3-cffi python3-pytest python3-pip python3-setuptools python3-wheel"
+# The Python package, what installs and tests it, and what it uses where that is there.
+packages="$packages python3-cffi python3-pytest python3-pip python3-setuptools python3-wheel python3-tqdm python3-pandas"
+# Tests of manual pages and of what shells propose.
+packages="$packages mandoc zsh fish"
+# Tests of the programs of benchmarks/. A Node that is there already stays, wherever it is from.
+command -v node >/dev/null || packages="$packages nodejs"
 # Debuggers find the lines of kernels.
 packages="$packages gdb"
 # Kernels for other CPUs run under qemu in the tests (78 MB to download; without them those tests say so and are skipped).
 packages="$packages qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"
 benchmark_packages="libdnnl-dev libopenblas-dev"
-package_packages="dpkg-dev fakeroot file lintian mmdebstrap mandoc zsh fish"
+package_packages="dpkg-dev fakeroot file lintian mmdebstrap"
 docs_packages="doxygen python3-sphinx python3-breathe python3-myst-parser"
 clang_packages="clang-19 libclang-rt-19-dev libomp-19-dev"
 
@@ -55,7 +59,7 @@ for option in "$@"; do
         --musl) packages="$packages musl-tools" ;;
         --browser) packages="$packages chromium fonts-dejavu-core" ;;
         --abi) packages="$packages abigail-tools xz-utils" ;;
-        --python) packages="$packages python3-tqdm python3-pandas python3-torch python3-mypy mypy" ;;
+        --python) packages="$packages python3-torch python3-mypy mypy" ;;
         *) echo "usage: $0 [--abi] [--benchmarks] [--browser] [--clang] [--docs] [--musl] [--packages] [--python] [--list]" >&2; exit 2 ;;
     esac
 done

@@ -80,14 +80,14 @@ if command -v zsh >/dev/null; then
     check zsh "$work/strict"
     shells=$((shells + 1))
 else
-    echo "there is no zsh here (scripts/install-deps.sh --packages)"
+    echo "there is no zsh here (scripts/install-deps.sh)"
 fi
 if command -v fish >/dev/null; then
     fish -n "$manual/tctune.fish"
     check fish "$work/lines"
     shells=$((shells + 1))
 else
-    echo "there is no fish here (scripts/install-deps.sh --packages)"
+    echo "there is no fish here (scripts/install-deps.sh)"
 fi
 echo "$shells shells"
 [ "$shells" -gt 0 ] || exit 77

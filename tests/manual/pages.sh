@@ -15,7 +15,7 @@ lint() {
     elif command -v man >/dev/null; then
         LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -l "$1" 2>&1 >/dev/null
     else
-        echo "skipped: neither mandoc nor man is there (scripts/install-deps.sh --packages)"
+        echo "skipped: neither mandoc nor man is there (scripts/install-deps.sh)"
         exit 0
     fi
 }

@@ -2,11 +2,10 @@
 import sys
 
 import pytest
+import torch
 
 import tctune
 from tctune import BadInput, TctuneError
-
-torch = pytest.importorskip("torch", reason="it needs python3-torch")
 
 
 class Layer(torch.nn.Module):
