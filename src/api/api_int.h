@@ -1,4 +1,8 @@
-/* What all of the public API's functions share. A function that may fail is a call (tc_memory_begin) around what does the work:
+/* src/api owns the public API (include/tctune) on top of all below: handles, structs that grow, and what is checked of
+ * callers; its room api/sides finds schedules and records by name. Not here: anything that a program could not call.
+ *
+ * What all functions of the API share. A function that may fail is a call (tc_memory_begin) around the function that
+ * does the work:
  *
  *     API_CALL(err, error, error_size, do_it(..., &err), undo_it(...)); */
 #ifndef TC_API_API_INT_H

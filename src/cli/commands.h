@@ -1,4 +1,7 @@
-/* The commands. */
+/* src/cli owns `tctune` and its subcommands: arguments, progress, tables. Its commands that watch are a room of their
+ * own: src/cli/watch owns timelines, the machine's state, explanations and pages of results. Not here: anything that
+ * another program could not do: a command calls the public API, and includes nothing else of the library but
+ * src/support (of src/support/system only files, stop flags and the calls around its own memory). */
 #ifndef TC_CLI_COMMANDS_H
 #define TC_CLI_COMMANDS_H
 

@@ -1,4 +1,5 @@
-/* The program `tctune`: the command, and the worker process of its own searches when they start it as one. */
+/* src/command owns the program `tctune`: main(), which is the command or, started as a worker, a worker process. Not
+ * here: anything else. */
 #include <string.h>
 #include <sys/socket.h>
 

@@ -1,9 +1,11 @@
-/* Cost model: features of a built program (tc_tir_build's annotated nest), a gradient-boosted model of its relative throughput,
- * and a regression on the programs of one task beside it.
+/* src/cost_model owns the features of a lowered program, the XGBoost model of all tasks (train.c), the ridge regression
+ * of one task (ridge.c), and the files of models. Not here: traces, databases and clocks: this folder sees arrays of
+ * numbers.
  *
- * One feature row per store of the program; the program's score is the sum of the model over its rows, higher is faster. Labels
- * are throughput relative to the best of the task. This folder sees arrays, never a database, a trace or a clock. Features follow
- * Ansor (Zheng et al., OSDI 2020, appendix B), with fused multiply-adds, register tiles, partial tiles and cache levels added. */
+ * Features are those of tc_tir_build's annotated nest: one row per store of the program. A program's score is the sum
+ * of the model over its rows; higher is faster. Labels are throughput relative to the best of the task. Features follow
+ * Ansor (Zheng et al., OSDI 2020, appendix B), with fused multiply-adds, register tiles, partial tiles and cache levels
+ * added. */
 #ifndef TC_COST_MODEL_COST_H
 #define TC_COST_MODEL_COST_H
 

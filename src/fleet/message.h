@@ -1,6 +1,11 @@
-/* What a tuner and a worker of a fleet say to each other, as JSON documents: a job (texts, limits, how it is measured), its result (what
- * became of each candidate), and what a worker tells of itself. What is read comes from anybody whom the server lets in: each
- * field has limits, and a document is taken whole or refused (TC_BAD_INPUT, naming the field). */
+/* src/fleet owns machines that measure for others, over a NATS server: what tuners and workers say to each other
+ * (message.h), what of the server they use (bus.h), who is there (crowd.h), what workers are told to do (orders.h), one
+ * scale for times of many machines (scale.h), and records that tuners share (record.c, bus_record.c). Not here: the
+ * worker's loop (src/fleet/worker) and the tuner's side (src/fleet/tuner).
+ *
+ * Messages are JSON documents: a job (texts, limits, how it is measured), its result (what became of each candidate),
+ * and what a worker tells of itself. They come from anybody whom the server lets in. Each field has limits, and a
+ * document is taken whole or refused (TC_BAD_INPUT, naming the field). */
 #ifndef TC_FLEET_MESSAGE_H
 #define TC_FLEET_MESSAGE_H
 

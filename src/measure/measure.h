@@ -1,8 +1,12 @@
-/* Measuring candidates: the interface that tuning uses. Builders (one process per core) turn texts into code; one runner
- * process loads and times it, alone on the machine, or beside builders on other cores where these disturb nothing. Whatever a candidate does ends as a record with an error kind; a call
- * returns an error only when measuring itself is impossible. Every wait is bounded, and all stop within about 0.1 s of the stop
- * flag. A limit counts the time in which a process could run (process.h): candidates are not late because somebody suspended them or
- * the tuner. */
+/* src/measure owns the measuring of candidates: in batches, in turns, by processes or by computed times; other
+ * libraries beside them; the best records measured again (rerun.h). Not here: the choice of candidates (src/tune) and
+ * the processes (src/measure/process).
+ *
+ * Builders (one process per core) turn texts into code. One runner process loads and times it: alone on the machine, or
+ * beside builders on other cores where these disturb nothing. Whatever a candidate does ends as a record with an error
+ * kind; a call returns an error only when measuring itself is impossible. Every wait is bounded, and all stop within
+ * about 0.1 s of the stop flag. A limit counts the time in which a process could run (process.h): no candidate is late
+ * because somebody suspended it or the tuner. */
 #ifndef TC_MEASURE_MEASURE_H
 #define TC_MEASURE_MEASURE_H
 

@@ -1,5 +1,8 @@
-/* Results that are told at length: JSON documents, whose fields docs/json.md describes. The API hands them out as text, and the command
- * prints them, with --json as they are, else as tables that it makes of them. */
+/* src/report owns results that are told at length, as JSON documents: of the machine, kernels, searches, comparisons
+ * and explanations (docs/json.md). Not here: tables for people (src/cli).
+ *
+ * The API hands the documents out as text. The command prints them, with --json as they are, else as tables that it
+ * makes of them. */
 #ifndef TC_REPORT_REPORT_H
 #define TC_REPORT_REPORT_H
 

@@ -1,4 +1,8 @@
-/* The schedule: stages, loops and attach points over one workload. Built by applying trace steps; cheap to make and to throw
+/* src/schedule_primitives owns how a workload is computed: the schedule, every primitive (a file per family), the trace
+ * of the steps that made it, and the text form .sched. Not here: which primitives are worth applying (src/search_space)
+ * and the loops that come of them (src/tir_lower).
+ *
+ * The schedule: stages, loops and attach points over one workload. Built by applying trace steps; cheap to make and to throw
  * away.
  *
  * A stage is one compute, possibly rewritten by primitives. Its root loops are its axes then its reduction axes; split and fuse

@@ -1,11 +1,10 @@
-/* The search space of one workload: sketches (traces with open decisions), the
- * schedules constructed from the target's facts, random sampling, mutation,
- * crossover, and the evolutionary search over them. It gets scores through a
- * callback and never sees a clock or a database.
+/* src/search_space owns the space of schedules of one workload: sketch rules, sampling of decisions, mutation,
+ * crossover. Its rooms: search_space/evolve (the evolutionary search), search_space/changes (a schedule's decisions
+ * changed one at a time). Not here: clocks, databases and LLVM: candidates are scored through a callback.
  *
- * Sketch generation follows Ansor (OSDI'20, section 4) with rules for packed
- * operands, register tiles and row groups; sampling and evolution follow
- * MetaSchedule (2205.13603): a candidate is a trace, a mutation changes one
+ * A sketch is a trace with open decisions. Some schedules are constructed from the target's facts, others drawn at
+ * random. Sketch generation follows Ansor (OSDI'20, section 4), with rules for packed operands, register tiles and row
+ * groups. Sampling and evolution follow MetaSchedule (2205.13603): a candidate is a trace, and a mutation changes one
  * decision and replays. */
 #ifndef TC_SPACE_SPACE_H
 #define TC_SPACE_SPACE_H

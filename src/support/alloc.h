@@ -1,4 +1,8 @@
-/* The library's own memory, and what happens when the system refuses some.
+/* src/support owns what every folder needs and no subject has: memory that never returns NULL, the arena, status codes,
+ * text buffers, arrays, hash maps, random numbers, the lexer, the log, and hashes, those that are trusted included
+ * (seal.h). Not here: calls of the operating system (src/support/system) and anything that knows tensors.
+ *
+ * The library's own memory, and what happens when the system refuses some.
  *
  * Hundreds of places allocate small blocks in the middle of building something. None of them could do better than give up, and code
  * that gives up at hundreds of places is code that nobody tests. So these functions never return NULL. A refused block comes from a

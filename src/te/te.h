@@ -1,5 +1,10 @@
-/* Tensor expressions: tensors, compute and reduce operations, and the workload, an immutable DAG of them.
- * Everything is owned by the context it was made in. Text form `.te`: see text.h. */
+/* src/te owns what is computed: data types, expressions, tensors, compute and reduce operations, and the workload with
+ * its hash. Its rooms: te/index (index arithmetic: affine forms, intervals, simplification, proofs), te/text (the text
+ * form .te), te/interp (the reference interpreter), te/sizes (symbols: sizes that vary from run to run). Not here: how
+ * it is computed (src/schedule_primitives) and where a workload comes from (src/graph).
+ *
+ * A workload is an immutable graph of operations. The context in which it is made owns everything. Text form .te: see
+ * text.h. */
 #ifndef TC_TE_TE_H
 #define TC_TE_TE_H
 

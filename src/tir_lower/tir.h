@@ -1,11 +1,15 @@
-/* TIR: loop nests over flat buffers. What a schedule lowers to, and what the code generator, the feature extractor and the TIR
- * interpreter read. Statements are immutable and owned by the context's arena; each FOR owns a unique variable.
+/* src/tir_lower owns loop programs (TIR): nodes, traversal, rewriting, the hash of a program, and the match of loop
+ * nests with the table of instructions. Its rooms take a program from a schedule (build) through the passes (passes) to
+ * the form that is compiled. Not here: code generation (src/codegen) and the search (src/search_space).
  *
- * Two stages. `tc_tir_build` (schedule -> annotated nest): loops carry their annotation, imperfect tiles are IF statements marked
- * as guards, nothing is unrolled or vectorised yet; features and duplicate detection read this form. `tc_tir_lower` then runs the
- * pass table (passes.h): guards are partitioned off, loops unrolled and vectorised, accumulators turned into registers, storage
- * assigned; only serial and parallel loops remain. The code generator reads that form. Both forms print, parse, verify and
- * interpret. */
+ * TIR: loop nests over flat buffers. The code generator, the feature extractor and the TIR interpreter read them.
+ * Statements are immutable and owned by the context's arena; each FOR owns a unique variable.
+ *
+ * Two stages. `tc_tir_build` makes an annotated nest of a schedule: loops carry their annotation, partial tiles are IF
+ * statements marked as guards, and nothing is unrolled or vectorised yet. Features and the detection of duplicates read
+ * this form. `tc_tir_lower` then runs the pass table (passes.h): guards are partitioned off, loops unrolled and
+ * vectorised, accumulators turned into registers, storage assigned. Only serial and parallel loops remain, and the code
+ * generator reads this form. Both forms print, parse, verify and interpret. */
 #ifndef TC_TIR_TIR_H
 #define TC_TIR_TIR_H
 

@@ -1,12 +1,13 @@
-/* Tuning: the round that ties space, cost model and measurement together, and the scheduler that shares trials among the tasks of
- * a model.
+/* src/tune owns the tuning round that ties space, cost model and measurement together; what others store in the same
+ * database meanwhile (recall.c); the scheduler that shares trials among tasks; progress events; ranges of sizes
+ * (range.c, range_entrants.c). Not here: the candidates' rules (src/search_space) and their measuring (src/measure).
  *
- * A task is its workload and the alternatives of it (search_space/alternatives/alternatives.h): its forms. Each has its own space and records;
- * they share the task's trials, and the best record of any of them is the task's.
+ * A task is its workload and the alternatives of it (search_space/alternatives/alternatives.h): its forms. Each has its
+ * own space and records; they share the task's trials, and the best record of any of them is the task's.
  *
- * A round of one form: candidates (constructed, then evolved under the cost model) -> measured -> one transaction into the
- * database -> model refitted. Every loop is bounded and ends within about a second of the stop flag; what was measured is never
- * lost. Running the same call on the same database goes on where the last one stopped. */
+ * A round of one form: candidates (constructed, then evolved under the cost model) -> measured -> one transaction into
+ * the database -> model refitted. Every loop is bounded and ends within about a second of the stop flag; what was
+ * measured is never lost. The same call on the same database goes on where the last one stopped. */
 #ifndef TC_TUNE_TUNE_H
 #define TC_TUNE_TUNE_H
 

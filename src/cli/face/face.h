@@ -1,6 +1,9 @@
-/* The command `tctune`: what its files share. A command parses nothing and exits nowhere: it gets its arguments and returns an
- * exit status; dispatch.c prints the error. What it does is a call of the public API (include/tctune), and what it prints at length is a
- * document of the API's, as it is with --json, else as tables made from it. */
+/* src/cli/face owns what commands have in common: tables, the API's documents read and printed, signals. Not here: the
+ * commands (src/cli).
+ *
+ * A command parses nothing and exits nowhere: it gets its arguments and returns an exit status; dispatch.c prints the
+ * error. It does its work by calls of the public API (include/tctune). What it prints at length is a document of the
+ * API's: with --json as it is, else as tables made from it. */
 #ifndef TC_CLI_FACE_H
 #define TC_CLI_FACE_H
 

@@ -1,4 +1,7 @@
-/* What is made of the commands' tables when tctune is built, beside --help: manual pages, and completions for three shells. */
+/* src/cli/manual owns manual pages and shell completions, made of the commands' tables when tctune is built. Not here:
+ * their prose (docs/man).
+ *
+ * A program that the build runs. */
 #ifndef TC_CLI_MANUAL_MANUAL_H
 #define TC_CLI_MANUAL_MANUAL_H
 

@@ -1,5 +1,7 @@
-/* What `--plot FILE.svg` draws: pictures of the API's documents, and of a search as it went. Each function that writes gives an exit
- * status. */
+/* src/cli/picture owns what `--plot FILE.svg` draws: pictures of the API's documents, and of a search as it went. Not
+ * here: the drawing of charts (src/support/chart).
+ *
+ * Each function that writes gives an exit status. */
 #ifndef TC_CLI_PICTURE_H
 #define TC_CLI_PICTURE_H
 

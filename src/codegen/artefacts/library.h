@@ -1,5 +1,9 @@
-/* What a library of a whole model holds besides its kernels: the driver that runs them in order, the entry point that C programs
- * call, and the constants. Each is made as an object of its own. */
+/* src/codegen/artefacts owns what a library of a model holds besides its kernels (driver, entry point, constants, the
+ * small runtime that generated code calls), the linker, and objects kept on disk (cache.h). Not here: which kernels a
+ * model has (src/graph/model).
+ *
+ * This header: the driver, which runs the kernels in order; the entry point, which C programs call; and the constants.
+ * Each becomes an object of its own. */
 #ifndef TC_CODEGEN_ARTEFACTS_LIBRARY_H
 #define TC_CODEGEN_ARTEFACTS_LIBRARY_H
 

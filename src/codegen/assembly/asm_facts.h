@@ -1,6 +1,8 @@
-/* Facts read off the assembly of a kernel: its loops, the hot one, and what the processor does in it. Works on the text that
- * tc_cg_emit_text writes (LLVM names its blocks and comments its spills there). Which mnemonic is what stands in a table per
- * instruction set in asm_rules.c: x86-64, AArch64 (NEON and SVE) and RISC-V with vectors. */
+/* src/codegen/assembly owns what stands in the assembly of a kernel: its loops, the hot one, and the processor's work
+ * in it. Not here: why that is slow (src/tune/explain).
+ *
+ * It works on the text that tc_cg_emit_text writes (LLVM names its blocks and comments its spills there). A table per
+ * instruction set in asm_rules.c classes the mnemonics: x86-64, AArch64 (NEON and SVE) and RISC-V with vectors. */
 #ifndef TC_CODEGEN_ASSEMBLY_ASM_FACTS_H
 #define TC_CODEGEN_ASSEMBLY_ASM_FACTS_H
 

@@ -1,4 +1,5 @@
-/* Lowered TIR as C source: the same programs for compilers other than LLVM. */
+/* src/codegen/c_source owns lowered TIR as C17 source, for compilers other than LLVM, and the header that generated
+ * files begin with. Not here: whole models as C (src/graph/saved). */
 #ifndef TC_CODEGEN_C_SOURCE_C_SOURCE_H
 #define TC_CODEGEN_C_SOURCE_C_SOURCE_H
 

@@ -1,6 +1,8 @@
-/* Code generation: lowered TIR -> LLVM -> machine code as an object or as text, and objects loaded into this process. Nothing of
- * LLVM shows in this header. Every function here may be called from several threads at once (each call has an LLVM context of its
- * own). */
+/* src/codegen/code owns the way from lowered TIR to an LLVM module to machine code: as an object, as text, or loaded
+ * into the process. Not here: the driver of a whole model and the linker (src/codegen/artefacts).
+ *
+ * No type of LLVM shows in this header. Every function may be called from several threads at once: each call has an
+ * LLVM context of its own. */
 #ifndef TC_CODEGEN_CODE_CODE_H
 #define TC_CODEGEN_CODE_CODE_H
 

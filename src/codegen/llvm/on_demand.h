@@ -1,6 +1,9 @@
-/* LLVM's library, opened when something of it is first wanted: most commands, and processes that only run what others compiled, never
- * want any, and then neither the time to load it (a tenth of a second) nor the library itself is needed. Every function of LLVM that is
- * called is named in names.def; calls of the others do not link. */
+/* src/codegen/llvm owns the loading of LLVM's library, and the list of the LLVM functions that tctune calls
+ * (names.def). Not here: any use of these functions (src/codegen/code).
+ *
+ * LLVM is opened when a function of it is first called. Most commands never compile, and neither do processes that run
+ * what others compiled: they save the tenth of a second that loading takes, and work where LLVM is not installed. A
+ * call of a function that names.def does not list fails at link time. */
 #ifndef TC_CODEGEN_LLVM_ON_DEMAND_H
 #define TC_CODEGEN_LLVM_ON_DEMAND_H
 

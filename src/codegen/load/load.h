@@ -1,10 +1,14 @@
-/* Relocatable objects (ELF, 64-bit, little-endian) loaded into this process, as our code generator makes them for x86-64 and AArch64:
- * machines without LLVM can run what others compiled. Nothing in an object is believed: whatever its fields say, loading ends with an
- * error or with an image all of whose parts came from within the object. What its code does is the caller's affair.
+/* src/codegen/load owns relocatable objects loaded into this process without LLVM: what is in them (object.c), where it
+ * goes (image.c), relocations (relocations.def). Not here: shared libraries, which the C library loads
+ * (src/graph/saved).
  *
- * An image is one mapping: code, with stubs for callees that are too far away; constants, with a table of addresses; data. No page is
- * ever writable and executable. Sections that only debuggers and unwinders read are left out. Callees are looked up among what this
- * process exports and what it is linked with (the C library, libm). */
+ * Objects are ELF, 64-bit, little-endian, as our code generator makes them for x86-64 and AArch64. Machines without
+ * LLVM run what others compiled. Nothing in an object is believed: whatever its fields say, loading ends with an error,
+ * or with an image whose every part came from within the object. What its code does is the caller's affair.
+ *
+ * An image is one mapping: code, with stubs for callees that are too far away; constants, with a table of addresses;
+ * data. No page is ever writable and executable. Sections for debuggers and unwinders are left out. Callees are looked
+ * up among what this process exports and what it is linked with (the C library, libm). */
 #ifndef TC_CODEGEN_LOAD_LOAD_H
 #define TC_CODEGEN_LOAD_LOAD_H
 

@@ -1,11 +1,15 @@
-/* What profilers are told of code that was loaded into this process, where the environment asks for it: functions there are in no file
- * that Linux's perf could look into.
+/* src/codegen/perf owns what profilers are told of code that was loaded into this process. Not here: the profile that
+ * libraries print of themselves (src/codegen/profile).
+ *
+ * Functions that were loaded from memory are in no file that Linux's perf could read. Where the environment asks for
+ * it, they are described:
  *
  *     TCTUNE_PERF=map       /tmp/perf-PID.map, which `perf report` reads
  *     TCTUNE_PERF=jitdump   jit-PID.dump in $JITDUMPDIR, else $TMPDIR, else /tmp, with the code itself, for `perf record -k 1`,
  *                           `perf inject --jit` and `perf annotate`
  *
- * Files are this user's alone, and are never written through a link or into a file of somebody else. Nothing here fails a command. */
+ * These files are readable by this user alone, and are never written through a link or into another user's file.
+ * Nothing here fails a command. */
 #ifndef TC_CODEGEN_PERF_PERF_H
 #define TC_CODEGEN_PERF_PERF_H
 

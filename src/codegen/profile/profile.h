@@ -1,4 +1,5 @@
-/* The profile that built libraries print of themselves (profile.c, which is part of them): its code, and the table that it prints from. */
+/* src/codegen/profile owns the profile that built libraries print of themselves: profile.c, which becomes part of each,
+ * and the table that it prints from. Not here: the command's own timings (src/graph/trials). */
 #ifndef TC_CODEGEN_PROFILE_PROFILE_H
 #define TC_CODEGEN_PROFILE_PROFILE_H
 

@@ -1,4 +1,6 @@
-/* What code is made for: targets by name, and the facts of their machines. */
+/* src/codegen/target owns what code is made for: targets by name, instruction sets and CPUs (isa.def), the facts of
+ * this machine (cpuid.def, midr.def), and what LLVM is asked about them. Not here: rates that are measured
+ * (src/measure/machine). */
 #ifndef TC_CODEGEN_TARGET_TARGET_H
 #define TC_CODEGEN_TARGET_TARGET_H
 

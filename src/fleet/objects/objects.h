@@ -1,5 +1,8 @@
-/* Objects on the server, in chunks that are known by their digests (tc_seal). A builder puts the chunks there, and then the document that lists them
- * (fleet/build.h), so that whoever finds that finds them. Whoever takes one checks each chunk, and the whole. */
+/* src/fleet/objects owns compiled objects that builders put on the server for boards that do not compile: in chunks,
+ * each known by its digest (tc_seal). Not here: who asks for them (src/fleet/worker).
+ *
+ * A builder puts the chunks there, and then the document that lists them (fleet/build.h), so that whoever finds the
+ * document finds the chunks. Whoever takes an object checks each chunk, and the whole. */
 #ifndef TC_FLEET_OBJECTS_OBJECTS_H
 #define TC_FLEET_OBJECTS_OBJECTS_H
 

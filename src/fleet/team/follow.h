@@ -1,4 +1,7 @@
-/* A database that follows what a fleet's tuners record: the stream of records, taken in one by one. */
+/* src/fleet/team owns a database told to others as it is written (publish.h), and a database that follows what they
+ * tell (follow.h). Not here: whether a record is believed (src/measure/records).
+ *
+ * A follower takes the server's stream of records in, one by one. */
 #ifndef TC_FLEET_FOLLOW_H
 #define TC_FLEET_FOLLOW_H
 

@@ -1,5 +1,7 @@
-/* A fleet as a tuner sees it: workers of one key, who measure what is proposed here. It is given to measuring as a carrier
- * (tc_meas_options.carrier and carried_by). */
+/* src/fleet/tuner owns a fleet as a tuner sees it: jobs sent to the workers of one key, and their results taken. Not
+ * here: the search, which knows nothing of fleets.
+ *
+ * Measuring gets it as a carrier (tc_meas_options.carrier and carried_by). */
 #ifndef TC_FLEET_TUNER_H
 #define TC_FLEET_TUNER_H
 

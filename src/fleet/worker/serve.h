@@ -1,5 +1,8 @@
-/* A worker of a fleet: takes jobs of its key, one at a time, measures them here and sends the results; or builds, for those who measure and do
- * not compile (tc_fleet_role). */
+/* src/fleet/worker owns a worker of a fleet: its loop, how it follows what it is told, how it builds for boards, and
+ * how a board has that done. Not here: the measuring itself (src/measure).
+ *
+ * A worker takes jobs of its key, one at a time, measures them here and sends the results. Or it builds, for those who
+ * measure and do not compile (tc_fleet_role). */
 #ifndef TC_FLEET_SERVE_H
 #define TC_FLEET_SERVE_H
 

@@ -1,4 +1,4 @@
-/* Tensors in NumPy's files. */
+/* src/graph/io owns NumPy's files (.npy, .npz) as tensors, read and written. Not here: ONNX's files (src/graph/onnx). */
 #ifndef TC_GRAPH_IO_NUMPY_H
 #define TC_GRAPH_IO_NUMPY_H
 

@@ -1,4 +1,8 @@
-/* Graph IR: a network after import. Every value has a static type; nodes stand in topological order; one arena owns all.
+/* src/graph/ir owns the graph of a network: values, nodes, attributes, host tensors, the operator table (ops.def),
+ * printing, clean-up, and sizes that vary, with what the model says of their relations (sizes.h). Not here: files
+ * (src/graph/onnx), what an operator computes (src/graph/ops) and kernels (src/graph/fuse).
+ *
+ * Graph IR: a network after import. Every value has a static type; nodes stand in topological order; one arena owns all.
  *
  * Life of a graph: tc_graph_import (ONNX -> nodes, each checked, typed, brought into the canonical form that ops.def
  * describes, and folded when its inputs are constants) -> tc_graph_simplify (identities, common and dead nodes) -> passes.

@@ -1,4 +1,7 @@
-/* Library kernels from the side of the build: which operators have one, and what it is given. */
+/* src/graph/library owns kernels that are no tensor expressions (sorting, selecting): their C code, which becomes part
+ * of built models, and the list of the operators that have one. Not here: generated kernels (src/codegen).
+ *
+ * This header is the build's side: which operators have a library kernel, and what it is given. */
 #ifndef TC_GRAPH_LIBRARY_LIBRARY_H
 #define TC_GRAPH_LIBRARY_LIBRARY_H
 

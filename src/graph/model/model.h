@@ -1,5 +1,9 @@
-/* From a program to something that runs: every kernel compiled with the best schedule that the records know, constants packed, memory
- * planned. A model runs in this process, or becomes a library (graph/saved), which is a model again when it is loaded.
+/* src/graph/model owns the step from a program to something that runs: which records may be used (admit.c), which
+ * schedule and form each kernel gets, constants as kernels want them, code, contexts and runs. Not here: files
+ * (src/graph/saved).
+ *
+ * Every kernel is compiled with the best schedule that the records know. A model runs in this process, or becomes a
+ * library (graph/saved), which is a model again when it is loaded.
  *
  *   tc_graph_program_new -> ... -> tc_graph_model_build -> tc_graph_model_run
  *

@@ -1,4 +1,5 @@
-/* ONNX files as graphs. */
+/* src/graph/onnx owns ONNX files: import (control flow and sequences included), writing, and changes of a file in place
+ * (edit.h). Not here: what an operator means (src/graph/ops). */
 #ifndef TC_GRAPH_ONNX_IMPORT_H
 #define TC_GRAPH_ONNX_IMPORT_H
 

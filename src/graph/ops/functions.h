@@ -1,4 +1,9 @@
-/* What every file of an operator family includes: the functions that the operator table (ir/ops.def) names, and what they share. */
+/* src/graph/ops/native owns the families of operators that have an evaluation and a lowering of their own, each
+ * family's functions side by side. Not here: operators that are written in terms of others: src/graph/ops/composed owns
+ * these, and those that library kernels compute.
+ *
+ * Every file of a family includes this header: the functions that the operator table (ir/ops.def) names, and what they
+ * share. */
 #ifndef TC_GRAPH_OPS_FUNCTIONS_H
 #define TC_GRAPH_OPS_FUNCTIONS_H
 

@@ -1,4 +1,8 @@
-/* What is done with operators of any kind: their nodes are appended to a graph, and evaluated. */
+/* src/graph/ops owns what drives the operators: inference, evaluation and lowering of any node through the operator
+ * table, and sizes that depend on data. Not here: the operators themselves (src/graph/ops/native,
+ * src/graph/ops/composed).
+ *
+ * This header: nodes of any kind are appended to a graph, and evaluated. */
 #ifndef TC_GRAPH_OPS_OPS_H
 #define TC_GRAPH_OPS_OPS_H
 

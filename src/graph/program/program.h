@@ -1,4 +1,5 @@
-/* The program of a graph: what is launched, in order, each launch a kernel with a workload, and the memory between them.
+/* src/graph/program owns what a network launches, in order: kernels with their tasks, copies, decisions, and the memory
+ * between them with its plan; also the program of one kernel. Not here: schedules and code (src/graph/model).
  *
  *   tc_graph_program_new -> tc_graph_program_tasks -> tuning ... -> a model (graph/model)
  *   a workload alone -> tc_graph_program_of_workload -> the same

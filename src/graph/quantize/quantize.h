@@ -1,4 +1,7 @@
-/* Quantising an f32 model: ONNX file in, ONNX file out, in the forms that other programs read too.
+/* src/graph/quantize owns the step from f32 models to quantised ONNX files: ranges from calibration data, what each layer loses,
+ * which layers stay in f32. Not here: how a quantised model is compiled (src/graph/passes).
+ *
+ * ONNX file in, ONNX file out, in forms that other programs read too:
  *
  *   STATIC   QuantizeLinear/DequantizeLinear pairs around convolutions, matmuls and what lies between them, with ranges of the
  *            activations seen on calibration data; weights s8, biases s32
@@ -6,13 +9,14 @@
  *   WEIGHTS  only the weights: 8 bits under a DequantizeLinear, or 4 bits in blocks (com.microsoft MatMulNBits,
  *            GatherBlockQuantized)
  *
- * A table of 8 bits stays one in every form: rows of bytes are picked, and what was picked is dequantised.
+ * A table of 8 bits stays a table of bytes in every form: rows of it are picked, and the picked rows are dequantised.
  *
- * How the integers follow from the reals is ONNX's (round half to even, saturate); the choice of ranges by percentile is Wu et
- * al., "Integer quantization for deep learning inference" (2020), that by entropy Migacz, "8-bit inference with TensorRT" (2017).
+ * The integers follow from the reals by ONNX's rule (round half to even, saturate). Ranges by percentile follow Wu et al., "Integer
+ * quantization for deep learning inference" (2020). Ranges by entropy follow Migacz, "8-bit inference with TensorRT" (2017).
  *
- * A layer is a Conv, ConvTranspose, MatMul or Gemm whose weights are an f32 constant, or a Gather from such a table. What a layer's arithmetic loses by itself is measured in
- * one run of a network that computes each layer twice, from the same exact inputs; what the model loses, by running it. */
+ * A layer is a Conv, ConvTranspose, MatMul or Gemm whose weights are an f32 constant, or a Gather from such a table. One run of a
+ * network that computes each layer twice, from the same exact inputs, measures what each layer's arithmetic loses by itself.
+ * Running the quantised model measures what the model loses. */
 #ifndef TC_GRAPH_QUANTIZE_QUANTIZE_H
 #define TC_GRAPH_QUANTIZE_QUANTIZE_H
 

@@ -1,4 +1,8 @@
-/* How long a model takes: whole runs, its kernels in them, both beside what the machine can do. */
+/* src/graph/trials owns models tried: inputs from files, outputs compared with what is expected, test cases, times, the
+ * contest in the network (contest.h), the network against what it was (base.h, against.h), and which kernels may round
+ * to bf16. Not here: searches (src/graph/work).
+ *
+ * This header: how long a model takes, as whole runs and by kernel, beside what the machine can do. */
 #ifndef TC_GRAPH_TRIALS_BENCH_H
 #define TC_GRAPH_TRIALS_BENCH_H
 

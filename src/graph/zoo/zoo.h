@@ -1,4 +1,5 @@
-/* Ready-made networks with seeded random weights. */
+/* src/graph/zoo owns ready-made networks with seeded random weights, as ONNX files. Not here: real weights: tctune
+ * ships none. */
 #ifndef TC_GRAPH_ZOO_ZOO_H
 #define TC_GRAPH_ZOO_ZOO_H
 

@@ -1,6 +1,7 @@
-/* What of this machine hurts measurements, and what to do about it. Each finding is of one check of the table checks.def.
+/* src/measure/doctor owns what of this machine hurts measurements, and what to do about it: one check per line of
+ * checks.def. Not here: the rates themselves (src/measure/machine).
  *
- * What files say is read beneath a root, "" on a real machine, so that tests can show any machine. */
+ * Checks that read files read them beneath a root, "" on a real machine, so that tests can show any machine. */
 #ifndef TC_MEASURE_DOCTOR_DOCTOR_H
 #define TC_MEASURE_DOCTOR_DOCTOR_H
 

@@ -1,5 +1,9 @@
-/* What a machine can do, found once and told to those who are elsewhere: peaks, and the bandwidth of memory over footprints. Whoever is here
- * measures beside what is compared with it instead (peak.h), since machines drift. */
+/* src/measure/machine owns what this machine can do, found by running: the peaks of its cores and units (peak.h), its
+ * memory, its last cache (caches.h), the cost of a fork; whether it is quiet and how fast from moment to moment
+ * (probe.h); counters of processor and kernel. Not here: advice on what to change (src/measure/doctor).
+ *
+ * This header: a machine's peaks and bandwidths over footprints, found once and told to those who are elsewhere. Who is
+ * on the machine measures the peak beside the kernel instead (peak.h), since machines drift. */
 #ifndef TC_MEASURE_MACHINE_RATES_H
 #define TC_MEASURE_MACHINE_RATES_H
 

@@ -1,7 +1,10 @@
-/* Worker processes: started by exec (never a bare fork: a copy of a live OpenMP team hangs), given a time and a memory limit,
- * killed when they exceed it, reaped always, and started again when the next request comes. They die with the tuner. One process
- * serves one request at a time. A handle belongs to the thread that made it, which must live as long as the process (Linux ties a
- * child's life to the thread that started it). */
+/* src/measure/process owns worker processes as the tuner sees them: started, watched, ended; what the two say to each
+ * other (protocol.h), and what is believed of it. Not here: what a worker does with a request (src/measure/worker).
+ *
+ * Worker processes are started by exec, never by a bare fork: a copy of a live OpenMP team hangs. They get a time and a
+ * memory limit, are killed when they exceed it, are always reaped, and are started again when the next request comes.
+ * They die with the tuner. One process serves one request at a time. A handle belongs to the thread that made it, and
+ * that thread must live as long as the process: Linux ties a child's life to the thread that started it. */
 #ifndef TC_MEASURE_PROCESS_PROCESS_H
 #define TC_MEASURE_PROCESS_PROCESS_H
 

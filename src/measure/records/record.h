@@ -1,5 +1,9 @@
-/* A record: one measured candidate with everything needed to read it without the model that it came from. As a JSON line it
- * round-trips exactly: parse(print(r)) == r. Strings and timings belong to the arena that the record was made in. */
+/* src/measure/records owns records, the kinds of error that measuring can end with, and the SQLite database of records:
+ * what is believed of foreign ones (check.h, database_guard.c, database_fits.c), which record is used (choose.c),
+ * exchange, upkeep and audit. Not here: how a record is measured (src/measure).
+ *
+ * A record is one measured candidate, with everything needed to read it without its model. It round-trips as a JSON
+ * line: parse(print(r)) == r. Strings and timings belong to the arena that the record was made in. */
 #ifndef TC_MEASURE_RECORD_H
 #define TC_MEASURE_RECORD_H
 

@@ -1,10 +1,13 @@
-/* What a worker process may still do. A worker compiles traces or runs the code that came of them, and either may be hostile; so
- * it gives up, before it reads its first request, what it has no use for: other processes, the network, and all files but those of
- * one folder. Four layers, each of use where the next is missing: an environment of few names, limits on resources, Landlock
- * (files, abstract sockets, signals) and a filter of system calls. Nothing of this can be taken back by the process.
+/* src/measure/sandbox owns what a worker process may still do: its environment, limits on resources, Landlock, the
+ * filter of system calls. Not here: starting and watching the process (src/measure/process).
  *
- * What is left to it: memory within its limit, threads, the clock, its own signals, and the descriptors it was started with, or
- * opened before: those of counters of itself, which it can only read. */
+ * A worker compiles traces or runs the code that came of them, and either may be hostile. Before it reads its first
+ * request it gives up other processes, the network, and all files but those of one folder. Four layers, each of use
+ * where the next is missing: an environment of few names, limits on resources, Landlock (files, abstract sockets,
+ * signals) and a filter of system calls. The process cannot take any of this back.
+ *
+ * Left to it: memory within its limit, threads, the clock, its own signals, and the descriptors that it was started
+ * with or opened before. Among these are counters of itself, which it can only read. */
 #ifndef TC_MEASURE_SANDBOX_SANDBOX_H
 #define TC_MEASURE_SANDBOX_SANDBOX_H
 

@@ -1,5 +1,8 @@
-/* The worker process: what `tctune worker` runs. It answers requests (protocol.h) until the other side closes. It never returns
- * to the search anything but bytes; whatever a candidate breaks, it breaks here. */
+/* src/measure/worker owns the worker process: it builds candidates, runs them on data of its own, times them, and
+ * checks what they computed. Not here: its sandbox (src/measure/sandbox) and its limits (src/measure/process).
+ *
+ * `tctune worker` runs it. It answers requests (protocol.h) until the other side closes. It returns nothing but bytes
+ * to the search: whatever a candidate breaks, it breaks here. */
 #ifndef TC_MEASURE_WORKER_WORKER_H
 #define TC_MEASURE_WORKER_WORKER_H
 

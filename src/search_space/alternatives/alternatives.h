@@ -1,8 +1,12 @@
-/* Alternatives of a task: workloads that compute the same outputs by another algorithm (Winograd's convolution). Each is tuned
- * like any workload and its records have its own hash as their key; the best record of any alternative is the task's.
+/* src/search_space/alternatives owns other algorithms for a task (Winograd's convolution, Strassen's product, products
+ * by digits), and which of them are used untuned. Not here: schedules (src/search_space): each alternative is a
+ * workload like any other.
  *
- * What an alternative needs of the original's constants in another form (transformed weights) is computed once, when the model
- * is built, by small workloads of its own: prologues. */
+ * An alternative is a workload that computes the same outputs by another algorithm. It is tuned like any workload, and
+ * its records have its own hash as their key. The best record of any alternative is the task's.
+ *
+ * An alternative may need the original's constants in another form (transformed weights). Small workloads of their own,
+ * prologues, compute these once, when the model is built. */
 #ifndef TC_SPACE_ALTERNATIVES_H
 #define TC_SPACE_ALTERNATIVES_H
 

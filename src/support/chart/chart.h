@@ -1,4 +1,5 @@
-/* Charts as SVG: pictures of one or more charts, one below the other. */
+/* src/support/chart owns charts as SVG: one or more in a picture, one below the other. Not here: what a chart is about
+ * (src/cli/picture). */
 #ifndef TC_SUPPORT_CHART_CHART_H
 #define TC_SUPPORT_CHART_CHART_H
 

@@ -1,4 +1,5 @@
-/* What a span of time is worth: how finely the clock of tc_now goes, and how much of a span this process was running. */
+/* src/support/clock owns what a span of time is worth: how fine the steps of tc_now's clock are, and for how much of a
+ * span this process had the processors. Not here: what is timed (src/measure). */
 #ifndef TC_SUPPORT_CLOCK_H
 #define TC_SUPPORT_CLOCK_H
 

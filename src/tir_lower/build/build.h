@@ -1,4 +1,5 @@
-/* From a schedule to an annotated nest, and constants as its packed parameters want them. */
+/* src/tir_lower/build owns the step from a schedule to an annotated nest: bound inference, regions, guards, storage;
+ * and constants packed as the nest reads them. Not here: the passes that follow (src/tir_lower/passes). */
 #ifndef TC_TIR_LOWER_BUILD_BUILD_H
 #define TC_TIR_LOWER_BUILD_BUILD_H
 

@@ -1,4 +1,5 @@
-/* The TIR interpreter: the oracle's twin. */
+/* src/tir_lower/interp owns the TIR interpreter: it runs a program as it stands, to compare it with the interpreter of
+ * workloads. Not here: anything that knows the passes, so that it can judge them. */
 #ifndef TC_TIR_LOWER_INTERP_INTERP_H
 #define TC_TIR_LOWER_INTERP_INTERP_H
 

@@ -1,5 +1,9 @@
-/* The lowering pipeline as a table. Each pass is func -> func, one file each, with a contract: what it requires, provides and
- * breaks. The runner checks that in every build, verifies after each pass in debug builds, and dumps on request. */
+/* src/tir_lower/passes owns the lowering pipeline: the table of passes with their contracts, what they share, and
+ * *simplify*, which runs between others. Not here: the passes themselves, which stand in its rooms loops, memory and
+ * units.
+ *
+ * Each pass takes a function and gives a function, a file each, with a contract: what it requires, provides and breaks.
+ * The runner checks the contracts in every build, verifies after each pass in debug builds, and dumps on request. */
 #ifndef TC_TIR_PASSES_H
 #define TC_TIR_PASSES_H
 

@@ -1,6 +1,9 @@
-/* From a trace to a program: replay -> schedule -> build -> annotated nest -> hash, lower. The one way that is taken wherever a
- * stored or proposed schedule becomes something to look at, to learn from or to run, so that equal traces make equal programs
- * everywhere. */
+/* src/tir_lower/program owns the one way from a trace to a program; programs changed for their place in a network
+ * (results in place, values in bf16); and programs without a part (ablate.h), whose time shows what the part costs. Not
+ * here: which trace is taken (src/tune, src/graph/model).
+ *
+ * replay -> schedule -> build -> annotated nest -> hash, lower. Whoever looks at, learns from or runs a stored or
+ * proposed schedule goes this way, so that equal traces make equal programs everywhere. */
 #ifndef TC_TIR_LOWER_PROGRAM_PROGRAM_H
 #define TC_TIR_LOWER_PROGRAM_PROGRAM_H
 

@@ -1,4 +1,5 @@
-/* TIR as text, both ways. */
+/* src/tir_lower/text owns TIR as text: printer and parser. Not here: the text of workloads (src/te/text) and of
+ * schedules (src/schedule_primitives). */
 #ifndef TC_TIR_LOWER_TEXT_TEXT_H
 #define TC_TIR_LOWER_TEXT_TEXT_H
 

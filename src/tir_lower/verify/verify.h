@@ -1,4 +1,6 @@
-/* Whether a program is one: of each, annotated or lowered, without running it. */
+/* src/tir_lower/verify owns the verifier of programs, annotated or lowered: their structure, and each access within its
+ * buffer, shown by intervals, by running, and whatever the sizes are. Not here: anything that knows the passes, so that
+ * it can judge them. */
 #ifndef TC_TIR_LOWER_VERIFY_VERIFY_H
 #define TC_TIR_LOWER_VERIFY_VERIFY_H
 

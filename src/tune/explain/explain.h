@@ -1,12 +1,15 @@
-/* Why a schedule is as fast as it is, and not faster.
+/* src/tune/explain owns why a schedule is as fast as it is, and not faster: causes (causes.def), suspected by its
+ * program and judged by what is measured in turns with it. Not here: the changes of schedules
+ * (src/search_space/changes) and the reading of assembly (src/codegen/assembly).
  *
- * Each decision is changed alone (search_space/changes), which is measured in turns with the schedule as it is: what it is worth. What the
- * schedule becomes is read for causes of slowness (causes.def); each of these that is suspected has something that would be faster if it
- * were one: a change that has less of it, or the schedule under other conditions. A cause counts by what that saves, as surely as the
- * rounds show, and only where nothing such could be measured by half of what is estimated.
+ * Each decision is changed alone, and the changed schedule is timed in turns with the original: that is what the
+ * decision is worth. The schedule's program is read for causes of slowness. Each suspected cause has something that
+ * would be faster if the cause were real: a changed schedule that has less of it, or the same schedule under other
+ * conditions. The cause counts for the time that this saves, as surely as the rounds show it. Where no experiment is
+ * possible it counts for half of the estimate.
  *
- * The machine is looked at before and between the rounds. While it is disturbed they wait, for a part of their time; if it stays so, the
- * explanation says that first, and is sure of nothing. */
+ * The machine is looked at before and between the rounds. While others disturb it the rounds wait, for a part of their
+ * time. If that goes on, the explanation says so first, and is sure of nothing. */
 #ifndef TC_TUNE_EXPLAIN_EXPLAIN_H
 #define TC_TUNE_EXPLAIN_EXPLAIN_H
 

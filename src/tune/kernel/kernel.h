@@ -1,4 +1,5 @@
-/* One kernel and its schedule, timed: for reports, and to record what was written by hand. */
+/* src/tune/kernel owns one kernel: its schedule, its stages as text, how it is timed, its time, two kernels in turns;
+ * of a kernel with symbols, its variants and the sizes they serve. Not here: searches (src/tune). */
 #ifndef TC_TUNE_KERNEL_H
 #define TC_TUNE_KERNEL_H
 

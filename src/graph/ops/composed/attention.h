@@ -1,5 +1,8 @@
-/* What the attention operators share: heads, masks, the scores and what is made of them. Nothing here is a kernel: fusion finds the
- * products and the softmax between them. */
+/* src/graph/ops/composed owns the families of operators that inference writes in terms of others, or of library
+ * kernels. Not here: operators with a lowering of their own (src/graph/ops/native).
+ *
+ * This header is what the attention operators share: heads, masks, the scores and what is computed from them. Nothing
+ * here is a kernel: fusion finds the products and the softmax between them. */
 #ifndef TC_GRAPH_OPS_COMPOSED_ATTENTION_H
 #define TC_GRAPH_OPS_COMPOSED_ATTENTION_H
 

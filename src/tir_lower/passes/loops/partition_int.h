@@ -1,4 +1,7 @@
-/* What partition's files share. S, I and segments are explained in partition.c. */
+/* src/tir_lower/passes/loops owns the passes that change how loops run: *partition*, *unroll*, *vectorize*, *neutral*,
+ * *order*. Not here: passes that move values (memory) or find instructions (units).
+ *
+ * This header is what partition's files share. S, I and segments are explained in partition.c. */
 #ifndef TC_TIR_LOWER_PASSES_LOOPS_PARTITION_INT_H
 #define TC_TIR_LOWER_PASSES_LOOPS_PARTITION_INT_H
 

@@ -1,4 +1,8 @@
-/* What promote's files share: the accesses of candidate buffers in one scope. */
+/* src/tir_lower/passes/memory owns the passes that decide where values are: *promote* and *forward* (in registers), *storage* (in
+ * buffers), *prefetch* and *results* (lines brought in before they are used). Not here: passes that change loops
+ * (loops).
+ *
+ * This header is what promote's files share: the accesses of candidate buffers in one scope. */
 #ifndef TC_TIR_LOWER_PASSES_MEMORY_PROMOTE_INT_H
 #define TC_TIR_LOWER_PASSES_MEMORY_PROMOTE_INT_H
 

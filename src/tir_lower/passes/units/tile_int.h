@@ -1,4 +1,7 @@
-/* What the files of the pass tile share. */
+/* src/tir_lower/passes/units owns the passes that find instructions: *tile* (tile registers), *dot* (dot products),
+ * *fma* (fused multiply-adds). Not here: the table of instructions (src/te/intrinsics.def).
+ *
+ * This header is what the files of *tile* share. */
 #ifndef TC_TIR_LOWER_PASSES_UNITS_TILE_INT_H
 #define TC_TIR_LOWER_PASSES_UNITS_TILE_INT_H
 
