@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """The shape of the source in figures: scripts/metrics.py [ROOT]
 
-Per folder of src/ files and lines; the longest files; lengths of functions; `default:` labels in switches; statements' and
-operators' mentions; lines in blocks of six or more that stand more than once (blank lines, comments and lone brackets do not
-count, white space is folded)."""
+Each folder of src/ with its floor (cmake/floors.txt), its files and lines, and what it owns; the longest files; lengths of
+functions; `default:` labels in switches; statements' and operators' mentions; lines in blocks of six or more that stand more than
+once (blank lines, comments and lone brackets do not count, white space is folded). --short leaves out what the folders own."""
 import collections
 import os
 import re
 import sys
+import textwrap
 
-root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+arguments = [a for a in sys.argv[1:] if a != "--short"]
+root = arguments[0] if arguments else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 BLOCK = 6
 
 
@@ -55,16 +57,41 @@ def repeated(files):
     return len(lines)
 
 
+def floors():
+    """(folder, floor, file that says what it owns), lowest floor first; none where a checkout has no such list."""
+    path = os.path.join(root, "cmake/floors.txt")
+    with open(path if os.path.exists(path) else os.devnull) as f:
+        return [("src/" + row[2], int(row[1]), "src/" + row[3]) for row in map(str.split, f) if row[:1] == ["floor"]]
+
+
+def owned(folder, head):
+    text = re.sub(r"\s+", " ", re.sub(r"\n \*", "\n", head[:head.find("*/")]))
+    found = re.search(re.escape(folder) + r" owns (.*?)\. Not here: ", text)
+    return found[1] if found else ""
+
+
+def room(path, known):
+    """The folder of the list that a file belongs to, else its own folder."""
+    folder = os.path.dirname(path)
+    while folder not in known and "/" in folder:
+        folder = os.path.dirname(folder)
+    return folder if folder in known else os.path.dirname(path)
+
+
 files = dict(sources("src"))
-folders = collections.defaultdict(lambda: [0, 0])
+order = floors()
+folders = {folder: [0, 0] for folder, _, _ in order}
 for path, text in files.items():
-    folder = folders[os.path.dirname(path)]
+    folder = folders.setdefault(room(path, folders), [0, 0])
     folder[0] += 1
     folder[1] += text.count("\n")
-print("folder                          files   lines")
-for name in sorted(folders):
-    print(f"{name:30} {folders[name][0]:6} {folders[name][1]:7}")
-print(f"{'sum':30} {len(files):6} {sum(f[1] for f in folders.values()):7}")
+floor_of, file_of = {f: n for f, n, _ in order}, {f: name for f, _, name in order}
+print("floor folder                         files   lines")
+for name, (count, lines) in folders.items():
+    print(f"{floor_of.get(name, ''):>5} {name:30} {count:5} {lines:7}")
+    if name in file_of and "--short" not in sys.argv:
+        print(textwrap.indent(textwrap.fill(owned(name, files.get(file_of[name], "")), 116), "        "))
+print(f"{'sum':36} {len(files):5} {sum(f[1] for f in folders.values()):7}")
 print("longest files: " + ", ".join(f"{p} {n}" for n, p in sorted(((t.count(chr(10)), p) for p, t in files.items()), reverse=True)[:6]))
 lengths = sorted(n for p, t in files.items() if p.endswith(".c") for n in functions(t))
 print(f"functions: {len(lengths)}; lines of them: median {lengths[len(lengths) // 2]}, p90 {lengths[len(lengths) * 9 // 10]}, maximum {lengths[-1]}")

@@ -1,4 +1,5 @@
-/* Every #include of src/ and include/ against the two tables of ARCHITECTURE.md: floors and vendors' headers. */
+/* Every #include of src/ and include/ against cmake/floors.txt: the floors of folders, and where vendors' headers may be included.
+ * And every folder says in the head of one file what it owns. */
 #include "support/cmocka_all.h"
 
 #include <dirent.h>
@@ -12,6 +13,7 @@
 
 typedef struct floor_row {
     char folder[64]; /* as in "src/te" */
+    char file[96];   /* whose first comment says what the folder owns: "src/te/te.h" */
     int floor;
 } floor_row;
 
@@ -21,9 +23,6 @@ typedef struct vendor_row {
     char header[64], folder[64];
     int min_floor; /* -1: only `folder` */
 } vendor_row;
-
-/* So that a folder says what is in it. */
-enum { MOST_FILES = 26 };
 
 typedef struct rules {
     TC_VEC(floor_row) floors;
@@ -43,23 +42,31 @@ static const floor_row *floor_of(const rules *r, const char *folder) {
     return NULL;
 }
 
-static void parse_table_line(rules *r, const char *line) {
-    floor_row f;
-    vendor_row v = {.min_floor = -1};
-    if (sscanf(line, "| %d | `%63[^`]` |", &f.floor, f.folder) == 2)
+/* False: the line is neither empty, nor a comment, nor a row. */
+static bool parse_line(rules *r, const char *line) {
+    floor_row f = {.folder = "src/", .file = "src/"};
+    vendor_row v = {.folder = "src/", .min_floor = -1};
+    int end = 0;
+    if (*line == '#' || line[strspn(line, " ")] == 0)
+        return true;
+    if (sscanf(line, "floor %d %50s %80s %n", &f.floor, f.folder + 4, f.file + 4, &end) == 3 && line[end] == 0)
         tc_push(&r->floors, f);
-    else if (sscanf(line, "| `%63[^`]` | `%63[^`]` |", v.header, v.folder) == 2 ||
-             sscanf(line, "| `%63[^`]` | floor %d and above |", v.header, &v.min_floor) == 2)
+    else if ((sscanf(line, "vendor %60s %d %n", v.header, &v.min_floor, &end) == 2 && line[end] == 0) ||
+             (v.min_floor = -1, sscanf(line, "vendor %60s %50s %n", v.header, v.folder + 4, &end) == 2 && line[end] == 0))
         tc_push(&r->vendors, v);
+    else
+        return false;
+    return true;
 }
 
 static void read_rules(rules *r) {
     char *text;
     tc_error err = {0};
-    if (tc_fs_read(TCTUNE_SOURCE_DIR "/ARCHITECTURE.md", &text, NULL, &err) != TC_OK)
+    if (tc_fs_read(TCTUNE_SOURCE_DIR "/cmake/floors.txt", &text, NULL, &err) != TC_OK)
         fail_msg("%s", err.msg);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        parse_table_line(r, line);
+        if (!parse_line(r, line))
+            fail_msg("cmake/floors.txt: '%s' is neither a floor, nor a vendor's header, nor a comment", line);
     free(text);
 }
 
@@ -82,7 +89,7 @@ static void check_vendor(checker *c, const char *file, int line, const char *fol
             continue;
         bool allowed = v->min_floor >= 0 ? own && own->floor >= v->min_floor : is_within(folder, v->folder);
         if (!allowed)
-            fault(c, file, line, name, "this vendor's headers stay elsewhere (see ARCHITECTURE.md)");
+            fault(c, file, line, name, "this vendor's headers stay elsewhere (see cmake/floors.txt)");
     }
 }
 
@@ -173,7 +180,7 @@ static void check_folder(checker *c, const char *root, const char *folder, const
     char dir[4096];
     snprintf(dir, sizeof dir, "%s/%s", root, sub);
     DIR *d = opendir(dir);
-    int files = 0;
+    bool any = false;
     for (struct dirent *e; d && (e = readdir(d));) {
         char path[8192], shown[4096];
         if (e->d_name[0] == '.')
@@ -183,14 +190,12 @@ static void check_folder(checker *c, const char *root, const char *folder, const
         if (tc_fs_is_dir(path)) {
             check_folder(c, root, floor_of(c->rules, shown) ? shown : folder, shown);
         } else if (is_source(e->d_name)) {
-            files++;
+            any = true;
             check_file(c, path, shown, folder);
         }
     }
-    if (files && strncmp(sub, "src/", 4) == 0 && !floor_of(c->rules, folder))
-        tc_sb_printf(&c->faults, "%s: is missing from the table of floors\n", sub);
-    if (files > MOST_FILES)
-        tc_sb_printf(&c->faults, "%s: %d files; a folder holds no more than %d\n", sub, files, MOST_FILES);
+    if (any && strncmp(sub, "src/", 4) == 0 && !floor_of(c->rules, folder))
+        tc_sb_printf(&c->faults, "%s: is missing from cmake/floors.txt\n", sub);
     if (d)
         closedir(d);
 }
@@ -232,8 +237,84 @@ static void tables_are_there(void **state) {
     assert_true(r->vendors.len >= 5);
     assert_int_equal(floor_of(r, "src/support")->floor, 0);
     assert_null(floor_of(r, "src/graph")); /* has no files of its own */
-    for (size_t i = 0; i < r->floors.len; i++)
+    for (size_t i = 0; i < r->floors.len; i++) {
         assert_true(r->floors.data[i].floor <= floor_of(r, "src/command")->floor);
+        assert_true(i == 0 ||
+                    r->floors.data[i - 1].floor <= r->floors.data[i].floor); /* CMake goes through the folders in this order */
+        assert_ptr_equal(floor_of(r, r->floors.data[i].folder), &r->floors.data[i]); /* there once */
+    }
+}
+
+/* What is wrong with the head of the file that is to say what a folder owns; NULL: nothing. */
+static const char *fault_of_head(const char *folder, const char *text) {
+    char head[8192], wanted[96], *words = head;
+    const char *end = strncmp(text, "/*", 2) == 0 ? strstr(text, "*/") : NULL;
+    snprintf(wanted, sizeof wanted, "%.70s owns ", folder);
+    if (!end)
+        return "does not begin with a comment";
+    /* As one line: words may stand on different lines of the comment. */
+    for (const char *c = text + 2; c < end && words + 1 < head + sizeof head; c++) {
+        bool space = *c == '\n' || *c == ' ' || (*c == '*' && c[-1] == ' ' && c[1] == ' ');
+        if (!space || (words > head && words[-1] != ' '))
+            *words++ = space ? ' ' : *c;
+    }
+    *words = 0;
+    const char *owns = strstr(head, wanted);
+    if (!owns)
+        return "does not say 'FOLDER owns ...' in its first comment";
+    return strstr(owns, ". Not here: ") ? NULL : "does not say 'Not here: ...' after what the folder owns";
+}
+
+static void folders_say_what_they_own(void **state) {
+    const rules *r = *state;
+    tc_strbuf faults = {0};
+    for (size_t i = 0; i < r->floors.len; i++) {
+        const floor_row *f = &r->floors.data[i];
+        char path[4096], *text;
+        tc_error err = {0};
+        snprintf(path, sizeof path, "%s/%s", TCTUNE_SOURCE_DIR, f->file);
+        if (tc_fs_read(path, &text, NULL, &err) != TC_OK)
+            fail_msg("%s", err.msg);
+        const char *why = fault_of_head(f->folder, text);
+        if (why)
+            tc_sb_printf(&faults, "%s: %s (FOLDER is %s)\n", f->file, why, f->folder);
+        free(text);
+    }
+    if (faults.len)
+        fail_msg("\n%s", tc_sb_str(&faults));
+    tc_strbuf_free(&faults);
+}
+
+static void wrong_heads_are_found(void **state) {
+    (void)state;
+    assert_null(fault_of_head("src/te", "/* src/te owns expressions. Not here:\n * schedules. */"));
+    assert_null(fault_of_head("src/te", "/* src/te owns\n * expressions.\n * Not here: schedules. */"));
+    assert_non_null(strstr(fault_of_head("src/te", "#ifndef X /* src/te owns x. Not here: y. */"), "begin"));
+    assert_non_null(strstr(fault_of_head("src/te", "/* src/tex owns x. Not here: y. */"), "owns ..."));
+    assert_non_null(strstr(fault_of_head("src/te", "/* Expressions. */ /* src/te owns x. Not here: y. */"), "owns ..."));
+    assert_non_null(strstr(fault_of_head("src/te", "/* src/te owns expressions. */"), "Not here"));
+}
+
+static void wrong_lines_are_found(void **state) {
+    (void)state;
+    rules r = {0};
+    assert_true(parse_line(&r, "") && parse_line(&r, "# floor") && r.floors.len == 0);
+    assert_true(parse_line(&r, "floor 3 te te/te.h") && r.floors.len == 1);
+    assert_true(r.floors.data[0].floor == 3);
+    assert_string_equal(r.floors.data[0].folder, "src/te");
+    assert_string_equal(r.floors.data[0].file, "src/te/te.h");
+    assert_true(parse_line(&r, "vendor zip.h 8") && parse_line(&r, "vendor b/ graph/io") && r.vendors.len == 2);
+    assert_int_equal(r.vendors.data[0].min_floor, 8);
+    assert_int_equal(r.vendors.data[1].min_floor, -1);
+    assert_true(parse_line(&r, "vendor z.h 8bit") && r.vendors.data[2].min_floor == -1);
+    assert_string_equal(r.vendors.data[1].folder, "src/graph/io");
+    const char *const wrong[] = {"floor te te/te.h", "floor 3 te",       "floor 3 te te/te.h and",
+                                 "vendor zip.h",     "vendor zip.h 8 9", "flour 3 te te/te.h"};
+    for (size_t i = 0; i < TC_LEN(wrong); i++)
+        assert_false(parse_line(&r, wrong[i]));
+    assert_true(r.floors.len == 1 && r.vendors.len == 3);
+    tc_vec_free(&r.floors);
+    tc_vec_free(&r.vendors);
 }
 
 static void tree_keeps_the_rules(void **state) {
@@ -306,6 +387,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(tables_are_there, setup, teardown),
         cmocka_unit_test_setup_teardown(tree_keeps_the_rules, setup, teardown),
         cmocka_unit_test_setup_teardown(broken_rules_are_found, setup, teardown),
+        cmocka_unit_test_setup_teardown(folders_say_what_they_own, setup, teardown),
+        cmocka_unit_test(wrong_heads_are_found),
+        cmocka_unit_test(wrong_lines_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
