@@ -171,6 +171,15 @@ function record(name, columns, raw, table) {
     console.log(`\nappended to ${path.relative(process.cwd(), file)}`);
 }
 
+// Rows of figures into results/SUBJECT.json, in the place of this machine's older ones; RESULTS.md is written anew. What is not a number
+// was not measured.
+function publish(subject, rows, peers = {}) {
+    const kept = rows.map(row => Object.fromEntries(Object.entries(row).filter(([, x]) => typeof x === 'string' || Number.isFinite(x))
+        .map(([k, x]) => [k, typeof x === 'string' ? x : Number(x.toPrecision(4))])));
+    child_process.execFileSync('/usr/bin/python3', [path.join(__dirname, 'results.py'), 'record', subject],
+                               {input: JSON.stringify({rows: kept, peers}), stdio: ['pipe', 'inherit', 'inherit']});
+}
+
 // "0.87" for numbers, "-" for what was not measured.
 const show = (x, digits = 2) => Number.isFinite(x) ? x.toFixed(digits) : '-';
 const percent = x => Number.isFinite(x) ? `${(100 * x).toFixed(1)} %` : '-';
@@ -188,5 +197,5 @@ function main(body) {
     });
 }
 
-module.exports = {Ours, Peer, alternate, fail, library_env, load, machine, main, median, percent, positive, programs, record, results, root, run, runJson,
-                  seconds, show, spread, tctune};
+module.exports = {Ours, Peer, alternate, fail, library_env, load, machine, main, median, percent, positive, programs, publish, record, results, root,
+                  run, runJson, seconds, show, spread, tctune};

@@ -22,9 +22,13 @@ const usage = `usage: benchmarks/decode.sh [options]
   --db FILE       tuning database (build/benchmarks/decode.db)
   --rounds N      turns that each program gets (5)
   --repeats N     timed runs in a turn (20)
-  --table FILE    Markdown table that gets the rows (build/benchmarks/decode.md)`;
+  --table FILE    Markdown table that gets the rows (build/benchmarks/decode.md)
+  --record        puts the figures into benchmarks/results and RESULTS.md`;
 
-const KINDS = {q4: {bits: 4}, q4a4: {bits: 4, level: 4}, q8: {bits: 8}, q8a4: {bits: 8, level: 4}, s8: {}};
+const KINDS = {
+    q4: {bits: 4, is: '4 bits'}, q4a4: {bits: 4, level: 4, is: '4 bits, bytes'}, q8: {bits: 8, is: '8 bits'},
+    q8a4: {bits: 8, level: 4, is: '8 bits, bytes'}, s8: {is: 's8'},
+};
 const READ_ROW = 4096; // bytes of a row of the plain read
 const MOST_MS = 1000;  // of one turn: some forms are slow in the runtime
 const RANDOM_SEED = 0x9e3779b9;
@@ -35,7 +39,7 @@ function options() {
         options: {
             weights: text(Object.keys(KINDS).join(',')), rows: text('1,2,4,8'), size: text('4096'), block: text('32'), layers: text('4'),
             threads: text('2,1'), trials: text('40'), db: text(path.join(b.results, 'decode.db')), rounds: text('5'), repeats: text('20'),
-            table: {type: 'string'}, help: {type: 'boolean', default: false},
+            table: {type: 'string'}, record: {type: 'boolean', default: false}, help: {type: 'boolean', default: false},
         },
     });
     if (o.help) {
@@ -184,6 +188,12 @@ function report(o, c, m) {
         'by turns of both': b.show(over('ONNX Runtime', 'ours')), error: m.error.toExponential(1), 'load at start': b.show(m.load),
         date: new Date().toISOString().slice(0, 10), machine: b.machine(),
     }, {turns: m.turns, tuning: m.tuning}, o.table);
+    if (o.record)
+        b.publish('decode', [{
+            weights: KINDS[c.kind].is, rows: c.rows, threads: Number(m.threads), trials: o.trials, kernel_ms: m.kernel.best,
+            of_read: m.read.best / m.kernel.best, of_read_turns: over('read', 'kernel'), layer_ms: m.ours.best / o.layers,
+            ort_ms: m.runtime.best / o.layers, speed: m.runtime.best / m.ours.best, speed_turns: over('ONNX Runtime', 'ours'), error: m.error,
+        }], {'ONNX Runtime': m.runtime.about.version});
 }
 
 b.main(async () => {

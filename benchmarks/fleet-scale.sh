@@ -1,17 +1,21 @@
 #!/bin/sh
 # How a fleet grows: workers whose times are computed and waited for (tests/fleet/lab_worker.c), each in a network namespace of its own, so that one
 # machine carries many.
-#   fleet-scale.sh [--only 'throughput curve shares searches'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M] [--weights '1 1 1 1 1 1 1 1'] [--kernel FILE.te]
+#   fleet-scale.sh [--only 'throughput curve shares searches'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M]
+#                  [--weights '1 1 1 1 1 1 1 1'] [--kernel FILE.te] [--record]
 # throughput: J jobs (20) of T seconds (0.5) for each worker, proposed without a search; what of that the tuner, the server and all workers together had of
 #   the processors.
 # curve: the best that a search of one kernel (ops/GMM_2.te) has found after so many seconds, with 8 workers and with 1, up to M minutes (1).
 # shares: what each tuner gets of 16 workers within M minutes, by the log of the fleet; one for each of the weights.
 # searches: the same of searches of one kernel, each a tuner of its own, by what stands in their databases.
+# --record puts the figures into benchmarks/results and RESULTS.md.
 # Needs `ip` and `unshare`, and root or user namespaces; a machine with nothing else to do. TCTUNE, FLEET_LAB: those of the release build unless set.
 lab=$(dirname "$0")/../tests/fleet/lab.sh
 . "$lab"
 lab_enter "$@"
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/setup.sh"
+recorded=
 only="throughput curve shares searches" counts="1 2 4 16 64" seconds=0.5 jobs=20 minutes=1 weights="1 1 1 1 1 1 1 1" kernel=$here/ops/GMM_2.te
 while [ $# -gt 0 ]; do
     case $1 in
@@ -22,8 +26,14 @@ while [ $# -gt 0 ]; do
         --minutes) minutes=$2 ;;
         --weights) weights=$2 ;;
         --kernel) kernel=$(realpath "$2") ;;
+        --record)
+            recorded=1
+            shift
+            continue
+            ;;
         *)
-            echo "usage: $0 [--only 'throughput curve shares searches'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M] [--weights '1 1 1 1 1 1 1 1'] [--kernel FILE.te]" >&2
+            echo "usage: $0 [--only 'throughput curve shares searches'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J]" \
+                "[--minutes M] [--weights '1 1 1 1 1 1 1 1'] [--kernel FILE.te] [--record]" >&2
             exit 2
             ;;
     esac
@@ -92,8 +102,13 @@ throughput() {
         [ "$2" -eq $((count * jobs)) ] || fail "$2 were measured of $((count * jobs))"
         first=${first:-$(echo "$8 $count" | awk '{ print $1 / $2 }')}
         echo "$count $8 $first $6 ${10} $serving $busy $(getconf CLK_TCK) $(cut -d' ' -f1 /proc/loadavg)" | awk '{
-            printf "%d | %.2f | %.0f %% | %.1f %%, %.1f %%, %.1f %% | %s\n", $1, $2, 100 * $2 / ($3 * $1), 100 * $5 / $4, 100 * $6 / $8 / $4, 100 * $7 / $8 / $4, $9 }'
+            linear = $2 / ($3 * $1); tuner = $5 / $4; server = $6 / $8 / $4; all = $7 / $8 / $4
+            printf "%d | %.2f | %.0f %% | %.1f %%, %.1f %%, %.1f %% | %s\n", $1, $2, 100 * linear, 100 * tuner, 100 * server, 100 * all, $9
+            printf "{\"job_s\": %s, \"workers\": %d, \"jobs_s\": %.2f, \"linear\": %.3f, ", job, $1, $2, linear >>"throughput.rows"
+            printf "\"tuner\": %.4f, \"server\": %.4f, \"all\": %.4f, \"load\": %s}\n", tuner, server, all, $9 >>"throughput.rows"
+            }' job="$seconds"
     done
+    [ -z "$recorded" ] || record fleet-throughput <throughput.rows
 }
 
 # Threads of several tuners on few cores would keep each other from running while they wait.
@@ -121,9 +136,29 @@ curve() {
     echo "seconds | 1 worker: trials, best | 8 workers: trials, best"
     for share in 5 10 20 30 50 75 100; do
         at=$((minutes * 60 * share / 100))
-        echo "$at | $(awk -v at=$at '$1 <= at { n = $3; best = $2 } END { printf "%d, %.1f us", n, best * 1e6 }' curve1) | $(
-            awk -v at=$at '$1 <= at { n = $3; best = $2 } END { printf "%d, %.1f us", n, best * 1e6 }' curve8)"
-    done
+        echo "$at $(found_by $at curve1) $(found_by $at curve8)"
+    done >curve.found
+    awk '{ printf "%d | %d, %.1f us | %d, %.1f us\n", $1, $2, $3, $4, $5 }' curve.found
+    [ -z "$recorded" ] || awk '{
+        printf "{\"seconds\": %d, \"trials_1\": %d, \"best_1\": %.1f, \"trials_8\": %d, \"best_8\": %.1f}\n", $1, $2, $3, $4, $5
+        }' curve.found | record fleet-curve
+}
+
+found_by() { # SECONDS FILE: trials, and the best in microseconds
+    awk -v at="$1" '$1 <= at { n = $3; best = $2 } END { printf "%d %.1f", n, best * 1e6 }' "$2"
+}
+
+record_shares() { # KIND: of lines "tuner | number | share %"
+    [ -n "$recorded" ] || return 0
+    echo "$weights" | awk '{ equal = steps = 1; for (i = 2; i <= NF; i++) { equal = equal && $i == $1; steps = steps && $i == i }
+        print equal ? "equal" : steps && $1 == 1 ? "1 to " NF : $0 }' >weights
+    awk -F ' *[|] *' -v kind="$1" -v weights="$(cat weights)" -v load="$(cut -d' ' -f1 /proc/loadavg)" '{
+        x = $3 / 100; n += $2; all = all (all ? ", " : "") sprintf("%.2f", x)
+        if (NR == 1 || x < least) least = x
+        if (x > most) most = x
+        } END {
+            printf "{\"kind\": \"%s\", \"weights\": \"%s\", \"runs\": 1, \"least\": %.3f, \"most\": %.3f, ", kind, weights, least, most
+            printf "\"trials\": %d, \"load\": \"%s\", \"shares\": \"%s\"}\n", n, load, all }' | record fleet-shares
 }
 
 # Who asked for what was measured last: TUNER JOB.
@@ -156,7 +191,8 @@ shares() {
     echo "tuner, weight | jobs | of its share"
     sort -u seen | comm -13 before - | awk '{ n[$1]++; all++ } END {
         for (t in n) { split(t, word, "-"); weight[t] = word[3]; sum += word[3] }
-        for (t in n) printf "%s | %d | %.1f %%\n", substr(t, 7), n[t], 100 * n[t] * sum / all / weight[t] }' | sort
+        for (t in n) printf "%s | %d | %.1f %%\n", substr(t, 7), n[t], 100 * n[t] * sum / all / weight[t] }' | sort | tee shares.found
+    record_shares proposals <shares.found
 }
 
 # As above, nothing counts that was measured before tuners knew of each other.
@@ -178,7 +214,8 @@ searches() {
     done >found
     echo "search, weight | trials | of its share"
     awk '{ split($1, word, "-"); n[$1] = $2; weight[$1] = word[3]; all += $2; sum += word[3] } END {
-        for (t in n) printf "%s | %d | %.1f %%\n", substr(t, 8), n[t], 100 * n[t] * sum / all / weight[t] }' found | sort
+        for (t in n) printf "%s | %d | %.1f %%\n", substr(t, 8), n[t], 100 * n[t] * sum / all / weight[t] }' found | sort | tee searches.found
+    record_shares searches <searches.found
 }
 
 sed -n 's/^model name[^:]*: /processor: /p' /proc/cpuinfo | sort | uniq -c

@@ -1,10 +1,16 @@
 #!/bin/sh
-# What it costs to have candidates measured by a worker instead of by the tuner's own processes: searches of one kernel here and by a fleet of one worker on
-# this machine (deploy/fleet-up: TLS, users), in turns.
-#   fleet.sh [TRIALS [ROUNDS [KERNEL.te]]]      200 trials, 5 rounds, ops/GMM_2.te
-# TCTUNE: the command; default ../build/release/bin/tctune.
+# What it costs to have a worker measure candidates instead of the tuner's own processes: searches of one kernel here, and by a fleet of
+# one worker on this machine (deploy/fleet-up: TLS, users), in turns.
+#   fleet.sh [--record] [TRIALS [ROUNDS [KERNEL.te]]]      200 trials, 5 rounds, ops/GMM_2.te
+# --record puts the figures into benchmarks/results and RESULTS.md. TCTUNE: the command; default ../build/release/bin/tctune.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/setup.sh"
+recorded=
+if [ "${1:-}" = --record ]; then
+    recorded=1
+    shift
+fi
 tctune=${TCTUNE:-$here/../build/release/bin/tctune}
 trials=${1:-200} rounds=${2:-5} kernel=${3:-$here/ops/GMM_2.te}
 work=$(mktemp -d)
@@ -39,3 +45,5 @@ while [ "$i" -lt "$rounds" ]; do
     echo "$(rate) $(i=$i-fleet rate $fleet)"
 done | tee "$work/rates" | awk '{ printf "round %d: here %s, by a worker %s trials/s: %.2f\n", NR, $1, $2, $2 / $1 }'
 awk '{ print $2 / $1 }' "$work/rates" | sort -n | awk '{ r[NR] = $1 } END { printf "by a worker over here: %.2f (median of %d)\n", NR % 2 ? r[(NR + 1) / 2] : (r[NR / 2] + r[NR / 2 + 1]) / 2, NR }'
+[ -z "$recorded" ] || awk '{
+    printf "{\"round\": %d, \"here\": %s, \"by_worker\": %s, \"ratio\": %.3f}\n", NR, $1, $2, $2 / $1 }' "$work/rates" | record fleet

@@ -19,7 +19,8 @@ const usage = `usage: benchmarks/gemm.sh [options]
   --rounds N          turns that each program gets (9)
   --repeats N         timed runs in a turn (30)
   --best              of a turn the fastest run counts, not the median: for a busy machine
-  --table FILE        Markdown table that gets the row (build/benchmarks/gemm.md)`;
+  --table FILE        Markdown table that gets the row (build/benchmarks/gemm.md)
+  --record            puts the figures into benchmarks/results and RESULTS.md`;
 
 // Types of A, W and the sums.
 const kinds = {f32: ['f32', 'f32', 'f32'], bf16: ['bf16', 'bf16', 'f32'], u8s8: ['u8', 'i8', 'i32']};
@@ -31,7 +32,7 @@ function options() {
             m: text('1024'), n: text('1024'), k: text('1024'), threads: text('2'), trials: text('200'), seed: text('0'),
             db: text(path.join(b.results, 'gemm.db')), rounds: text('9'), repeats: text('30'), table: {type: 'string'},
             type: text('f32'), best: {type: 'boolean', default: false},
-            help: {type: 'boolean', default: false},
+            record: {type: 'boolean', default: false}, help: {type: 'boolean', default: false},
         },
     });
     if (o.help) {
@@ -64,8 +65,8 @@ function startPeers(o) {
 function report(o, tuning, ours, turns, load) {
     const ms = name => o.best ? Math.min(...turns[name]) : b.median(turns[name]), peak = o.best ? Math.max(...ours.peaks) : ours.peak;
     const flops = 2 * o.m * o.n * o.k, rate = name => turns[name] ? flops / ms(name) / 1e6 : NaN;
-    const versus = name => turns[name] ? b.show(b.median(turns.ours.map((x, i) => turns[name][i] / x))) : '-';
-    const share = name => b.percent(rate(name) / peak);
+    const speed = name => turns[name] ? b.median(turns.ours.map((x, i) => turns[name][i] / x)) : NaN;
+    const versus = name => b.show(speed(name)), share = name => b.percent(rate(name) / peak);
     b.record('gemm', {
         'M,N,K': `${o.m},${o.n},${o.k}`, type: o.type, threads: o.threads, trials: tuning ? tuning.trials : '-', 'ours ms': b.show(ms('ours'), 3),
         '±': b.percent(b.spread(turns.ours)), 'GFLOP/s': b.show(rate('ours'), 1), 'peak GFLOP/s': b.show(peak, 1), 'of peak': share('ours'),
@@ -73,6 +74,11 @@ function report(o, tuning, ours, turns, load) {
         'speed over OpenBLAS': versus('openblas'), 'trials/s': tuning && tuning.measured ? b.show(tuning.trials_per_second) : '-',
         'load at start': b.show(load), date: new Date().toISOString().slice(0, 10), machine: b.machine(),
     }, {turns, tuning, schedule: ours.reports[0].schedule}, o.table);
+    if (o.record)
+        b.publish('gemm', [{
+            type: o.type.replace('u8s8', 'u8 x s8'), shape: `${o.m} x ${o.n} x ${o.k}`, threads: o.threads, trials: o.trials, ours_ms: ms('ours'),
+            of_peak: rate('ours') / peak, onednn_peak: rate('onednn') / peak, onednn: speed('onednn'), openblas: speed('openblas'),
+        }]);
 }
 
 b.main(async () => {

@@ -17,7 +17,8 @@ const usage = `usage: benchmarks/model.sh MODEL.onnx [options]
   --shape N=1,2   shape of an input, or value of a symbol; may be repeated
   --vocab N       ids are below it (1000)
   --no-untuned    leaves the default schedules unmeasured
-  --table FILE    Markdown table that gets the row (build/benchmarks/model.md)`;
+  --table FILE    Markdown table that gets the row (build/benchmarks/model.md)
+  --record        puts the figures into benchmarks/results and RESULTS.md`;
 
 function options() {
     const text = d => ({type: 'string', default: d});
@@ -26,7 +27,7 @@ function options() {
         options: {
             threads: text('2'), trials: text('500'), db: {type: 'string'}, seed: text('0'), rounds: text('9'), repeats: text('20'),
             shape: {type: 'string', multiple: true, default: []}, vocab: text('1000'), 'no-untuned': {type: 'boolean', default: false},
-            table: {type: 'string'}, help: {type: 'boolean', default: false},
+            table: {type: 'string'}, record: {type: 'boolean', default: false}, help: {type: 'boolean', default: false},
         },
     });
     if (o.help || positionals.length !== 1) {
@@ -105,6 +106,12 @@ function report(o, import_s, tuning, m, error, version, load) {
         'import s': b.show(import_s), error: error.toExponential(1), 'load at start': b.show(load), date: new Date().toISOString().slice(0, 10),
         machine: b.machine(),
     }, {turns: m.turns, kernels: m.kernels, tuning}, o.table);
+    if (o.record)
+        b.publish('networks', [{
+            network: o.name, threads: o.threads, ours_ms: ours, ort_ms: ort, ratio: b.median(ratios), spread: b.spread(ratios),
+            of_peak: rate(ours) / m.peak, untuned: untuned / ours, untuned_ratio: untuned / ort,
+            trials_s: fresh ? tuning.trials_per_second : NaN, error,
+        }], {'ONNX Runtime': version});
 }
 
 b.main(async () => {

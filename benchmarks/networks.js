@@ -19,14 +19,16 @@ Networks are model files, or names of topologies in ../shared/models (all of the
   --rounds N      turns that each program gets (9)
   --repeats N     timed runs in a turn (20)
   --resume        keeps the rows of the last session with these thread counts
-  --table FILE    Markdown table (build/benchmarks/networks.md)`;
+  --table FILE    Markdown table (build/benchmarks/networks.md)
+  --record        puts the figures into benchmarks/results and RESULTS.md`;
 
 function options() {
     const text = d => ({type: 'string', default: d}), flag = {type: 'boolean', default: false};
     const {values: o, positionals} = parseArgs({
         allowPositionals: true,
         options: {
-            threads: text('2,1'), trials: text('1000'), seed: text('0'), rounds: text('9'), repeats: text('20'), resume: flag, help: flag,
+            threads: text('2,1'), trials: text('1000'), seed: text('0'), rounds: text('9'), repeats: text('20'), resume: flag, record: flag,
+            help: flag,
             table: text(path.join(b.results, 'networks.md')),
         },
     });
@@ -73,7 +75,7 @@ const readRows = o => fs.existsSync(rawFile(o)) ? fs.readFileSync(rawFile(o), 'u
 
 function measure(o, network, threads) {
     const args = [path.join(__dirname, 'model.js'), modelFile(network), ...shapes(network), '--threads', threads, '--trials', o.trials, '--seed',
-                  o.seed, '--rounds', o.rounds, '--repeats', o.repeats, '--table', o.table].map(String);
+                  o.seed, '--rounds', o.rounds, '--repeats', o.repeats, '--table', o.table, ...(o.record ? ['--record'] : [])].map(String);
     const r = child_process.spawnSync(process.execPath, args, {stdio: 'inherit'});
     return r.status === 0;
 }

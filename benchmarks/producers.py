@@ -15,6 +15,7 @@ import os
 import pathlib
 import statistics
 import subprocess
+import sys
 
 import numpy as np
 import onnx
@@ -145,6 +146,8 @@ def compare(name, a, o):
     ratios = sorted(t["apart"][1] / t["one"][1] for t in turns)
     print(f"{name:12} best of all runs: apart {best['apart']:.3f} ms, one {best['one']:.3f} ms, {best['apart'] / best['one']:.2f} x; "
           f"turns' medians: {statistics.median(ratios):.2f} x ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)
+    return {"name": name, "apart_ms": best["apart"], "one_ms": best["one"], "best": round(best["apart"] / best["one"], 3),
+            "turns": round(statistics.median(ratios), 3)}
 
 
 def main():
@@ -155,9 +158,13 @@ def main():
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--turns", type=int, default=7)
     p.add_argument("--repeats", type=int, default=100, help="runs in a turn")
+    p.add_argument("--record", action="store_true", help="put the figures into benchmarks/results and RESULTS.md")
     o = p.parse_args()
-    for a in (dequantise, scale, norm, cast):
-        compare(a.__name__, a, o)
+    rows = [compare(a.__name__, a, o) for a in (dequantise, scale, norm, cast)]
+    if o.record:
+        command = {"TCTUNE_RESULTS_COMMAND": " ".join(["benchmarks/producers.py", *sys.argv[1:]])}
+        subprocess.run([ROOT / "benchmarks/results.py", "record", "producers"], input=json.dumps({"rows": rows}), text=True, check=True,
+                       env={**os.environ, **command})
 
 
 if __name__ == "__main__":

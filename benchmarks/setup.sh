@@ -1,5 +1,13 @@
-# Read by the scripts of this folder: what they need before they can measure. $here is this folder.
+# shellcheck shell=sh
+# Read by the scripts of this folder: what they need before they can measure, and where figures go. $here is this folder.
 root=$(dirname "$here")
+: "${TCTUNE_RESULTS_COMMAND:=benchmarks/$(realpath --relative-to="$here" "$0") $*}"
+export TCTUNE_RESULTS_COMMAND # what RESULTS.md says that a table comes from
+
+# record SUBJECT: rows of figures from standard input, a JSON object on each line, into results/SUBJECT.json and RESULTS.md.
+record() {
+    python3 "$here/results.py" record "$1"
+}
 
 need_node() {
     command -v node >/dev/null && return

@@ -23,7 +23,8 @@ const usage = `usage: benchmarks/sizes.sh MODEL.onnx --range NAME=LEAST..MOST --
   --repeats N     timed runs in a turn (10)
   --vocab N       ids are below it (1000)
   --check         runs everything once, compares with ONNX Runtime, and times nothing
-  --table FILE    Markdown table that gets the rows (build/benchmarks/sizes.md)`;
+  --table FILE    Markdown table that gets the rows (build/benchmarks/sizes.md)
+  --record        puts the figures into benchmarks/results and RESULTS.md`;
 
 function options() {
     const text = d => ({type: 'string', default: d}), list = {type: 'string', multiple: true, default: []}, flag = {type: 'boolean', default: false};
@@ -32,7 +33,7 @@ function options() {
         options: {
             range: list, at: {type: 'string'}, with: list, threads: text('2'), trials: text('0'), exact: text('0'), db: {type: 'string'},
             'no-exact': flag, 'in-place': flag, seed: text('0'), rounds: text('5'), repeats: text('10'), vocab: text('1000'), check: flag,
-            table: {type: 'string'}, help: flag,
+            table: {type: 'string'}, record: flag, help: flag,
         },
     });
     if (o.help || positionals.length !== 1 || !o.at || !o.range.length) {
@@ -139,6 +140,16 @@ function report(o, m, load) {
     b.record('sizes', columns, {turns: m.turns}, o.table);
 }
 
+// A row of results/sizes.json.
+function figures(o, m) {
+    const ms = name => m.turns[name] ? b.median(m.turns[name]) : NaN, over = (x, y) => m.turns[x] && m.turns[y] ? ratio(m.turns, x, y) : NaN;
+    return {
+        model: o.db ? o.name : `${o.name}, untuned`, at: [`${o.symbol}=${m.size}`, ...o.with].join(' '), ours_ms: ms('range'),
+        in_place_ms: ms('in place'), exact_ms: ms('exact'), ort_ms: ms('ONNX Runtime'), exact: over('range', 'exact'),
+        ort: over('range', 'ONNX Runtime'), in_place: over('in place', 'ONNX Runtime'),
+    };
+}
+
 b.main(async () => {
     const o = options(), source = o.range.flatMap(r => ['--shape', r]), all = [];
     fs.mkdirSync(o.work, {recursive: true});
@@ -157,6 +168,8 @@ b.main(async () => {
     console.log(`largest error of any output at ${all.length} sizes: ${Math.max(...all.map(m => m.wrong)).toExponential(1)}`);
     if (o.check)
         return;
+    if (o.record)
+        b.publish('sizes', all.map(m => figures(o, m)), {'ONNX Runtime': all[0].version});
     const pairs = [['range', 'ONNX Runtime'], ['range', 'exact'], ['in place', 'ONNX Runtime'], ['in place', 'range']];
     for (const [one, other] of pairs.filter(p => p.every(n => all[0].turns[n]))) {
         const ratios = all.map(m => ratio(m.turns, one, other));

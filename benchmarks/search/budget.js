@@ -15,7 +15,8 @@ const usage = `usage: benchmarks/search/budget MODEL.onnx [options]
   --seed S        (0)
   --rounds N      turns that each library gets (9)
   --repeats N     timed runs in a turn (20)
-  --table FILE    Markdown table that gets the row (build/benchmarks/budget.md)`;
+  --table FILE    Markdown table that gets the row (build/benchmarks/budget.md)
+  --record        puts the figures into benchmarks/results and RESULTS.md`;
 
 function options() {
     const text = d => ({type: 'string', default: d});
@@ -23,7 +24,7 @@ function options() {
         allowPositionals: true,
         options: {
             minutes: text('3'), trials: text('2000'), threads: text('2'), seed: text('0'), rounds: text('9'), repeats: text('20'),
-            table: {type: 'string'}, help: {type: 'boolean', default: false},
+            table: {type: 'string'}, record: {type: 'boolean', default: false}, help: {type: 'boolean', default: false},
         },
     });
     if (o.help || positionals.length !== 1) {
@@ -63,4 +64,10 @@ b.main(async () => {
         'reached in minutes': b.percent(b.median(shares)), '±': b.percent(b.spread(shares)), 'load at start': b.show(load),
         date: new Date().toISOString().slice(0, 10), machine: b.machine(),
     }, {turns, minutes: found.minutes.report, trials: found.trials.report}, o.table);
+    if (o.record)
+        b.publish('search-budget', [{
+            model: o.name, minutes: o.minutes, minutes_trials: found.minutes.report.measured, minutes_ms: b.median(turns.minutes),
+            trials: found.trials.report.measured, trials_minutes: found.trials.report.wall / 60, trials_ms: b.median(turns.trials),
+            reached: b.median(shares), spread: b.spread(shares),
+        }]);
 });

@@ -153,4 +153,11 @@ function sets(list) {
                                share(f.turns), share(f.own)]));
 }
 
-module.exports = {GOALS, figures, grid, markdown, sets, summarise};
+// Rows of results/search.json: what was found after 32 and after 200 trials, timed in turns.
+function published(s) {
+    const share = (n, kind, task) => s.inTurns[n]?.[kind]?.[task] ?? NaN;
+    return s.kinds.flatMap(kind => s.tasks.map(task => ({search: kind, kernel: task, n32: share(32, kind, task), n200: share(200, kind, task)})))
+        .filter(r => Number.isFinite(r.n32) || Number.isFinite(r.n200));
+}
+
+module.exports = {GOALS, figures, grid, markdown, published, sets, summarise};

@@ -43,6 +43,7 @@ const usage = `usage: benchmarks/search/run [options]
   --fresh          forgets what earlier sessions ran of these kernels; without it only what is missing is run
   --table FILE     Markdown (build/benchmarks/search.md, search-apart.md)
   --plot FILE      picture (the same with .svg)
+  --record         puts the figures into benchmarks/results and RESULTS.md, and the picture into benchmarks/search.svg
 
 The table ends with what the cost model is worth on either set, as far as that was run. All of a set takes about an hour on 2 cores that have nothing else to do; --tasks GMM_2,R50_6 --seeds 0 --trials 64 --bound 0 about two
 minutes. Ctrl-C loses the run that it interrupts, no other.`;
@@ -51,7 +52,8 @@ function options() {
     const text = d => ({type: 'string', default: d}), flag = {type: 'boolean', default: false};
     const {values: o} = parseArgs({options: {
         set: text('suite'), tasks: {type: 'string'}, seeds: text('0,1,2'), trials: text('200'), bound: text('1000'), search: text(KINDS.join()),
-        threads: text('2'), fresh: flag, table: {type: 'string'}, plot: {type: 'string'}, help: flag,
+        threads: text('2'), fresh: flag, table: {type: 'string'}, plot: {type: 'string'}, record: flag,
+        help: flag,
     }});
     if (o.help) {
         console.log(usage);
@@ -61,6 +63,7 @@ function options() {
     o.bound = Number(o.bound);
     Number.isInteger(o.bound) && o.bound >= 0 || b.fail('--bound wants a whole number');
     const set = SETS[o.set] || b.fail(`--set: there is no '${o.set}'; there are ${Object.keys(SETS).join(', ')}`);
+    o.record && o.set !== 'suite' && b.fail('--record is for --set suite: RESULTS.md shows these kernels');
     o.folder = set.folder;
     o.table ||= path.join(b.results, `${set.table}.md`);
     o.plot ||= path.join(b.results, `${set.table}.svg`);
@@ -162,6 +165,7 @@ function write(o, runs) {
     fs.mkdirSync(path.dirname(path.resolve(o.table)), {recursive: true});
     fs.writeFileSync(o.table, text);
     plot.write(o.plot, `Best so far: ${summary.tasks.length} kernels, ${o.seeds.length} seeds, ${o.threads} threads`, summary);
+    o.rows = curves.published(summary); // as they are at last
     return text;
 }
 
@@ -210,6 +214,10 @@ function main() {
     for (const task of o.tasks)
         takeTurns(o, runs, task, file);
     process.stdout.write(write(o, runs));
+    if (o.record && o.rows?.length) {
+        b.publish('search', o.rows);
+        fs.copyFileSync(o.plot, path.join(b.root, 'benchmarks/search.svg'));
+    }
 }
 
 if (require.main === module)

@@ -85,6 +85,15 @@ function write(rows, about, table, picture) {
     return text;
 }
 
+// Rows of results/ops.json.
+function published(rows) {
+    return rows.map(figures).sort(natural).map(f => ({
+        op: f.name, family: f.family, ours_us: 1000 * f.ms, spread: f.spread, gflops: f.flops / f.ms / 1e6, roof: f.bound, of_roof: f.share,
+        onednn_us: 1000 * f.times.onednn, openblas_us: 1000 * f.times.openblas, ort_us: 1000 * f.times.ort, best: f.best ? PEERS[f.best] : '-',
+        speed: f.ratio,
+    }));
+}
+
 function oneLine(row) {
     const c = cells(figures(row));
     return [c.op.padEnd(8), c.ours.padStart(9), `${c['GFLOP/s'].padStart(7)} GFLOP/s`,
@@ -92,4 +101,4 @@ function oneLine(row) {
             ...Object.values(PEERS).map(title => `${title} ${c[title]}`), `${c['speed over it']} x ${c['best peer']}`, ...row.remarks].join('  ');
 }
 
-module.exports = {PEERS, oneLine, write};
+module.exports = {PEERS, oneLine, published, write};

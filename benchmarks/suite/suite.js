@@ -34,7 +34,8 @@ Operators by name or pattern, such as GMM_3 'C2D_*' ATT; all of benchmarks/ops w
   --repeats N      samples in a turn (10)
   --resume         keeps the rows of the last session and goes on behind them
   --table FILE     Markdown table (build/benchmarks/ops.md)
-  --plot FILE      picture (build/benchmarks/ops.svg)`;
+  --plot FILE      picture (build/benchmarks/ops.svg)
+  --record         puts the figures into benchmarks/results and RESULTS.md, and the picture into benchmarks/ops.svg`;
 
 function options() {
     const text = d => ({type: 'string', default: d}), flag = {type: 'boolean', default: false};
@@ -43,7 +44,7 @@ function options() {
         options: {
             threads: text('2'), trials: text('128'), seed: text('0'), db: {type: 'string'}, rounds: text('5'), repeats: text('10'),
             table: text(path.join(b.results, 'ops.md')), plot: text(path.join(b.results, 'ops.svg')), 'no-tune': flag, resume: flag,
-            help: flag,
+            record: flag, help: flag,
         },
     });
     if (o.help) {
@@ -218,6 +219,10 @@ b.main(async () => {
     if (o.shared && !o['no-tune'])
         logs.write(o.db);
     console.log(`\n${write()}\n\n${o.table}, ${o.plot}; every turn: ${o.session}`);
+    if (o.record && rows.length) {
+        b.publish('ops', report.published(rows));
+        fs.copyFileSync(o.plot, path.join(b.root, 'benchmarks/ops.svg'));
+    }
     if (o.stopped || failed.length)
         b.fail([...failed, ...(o.stopped ? ['stopped; --resume goes on'] : [])].join('\n'));
 });

@@ -6,6 +6,7 @@ const fs = require('fs');
 const path = require('path');
 
 const search = path.resolve(__dirname, '../../benchmarks/search');
+const b = require(path.resolve(search, '../common.js'));
 const curves = require(path.join(search, 'curves.js'));
 const plot = require(path.join(search, 'plot.js'));
 const turns = require(path.join(search, 'turns.js'));
@@ -61,5 +62,19 @@ const work = fs.mkdtempSync(path.join(process.env.TMPDIR || '/tmp', 'search-'));
 plot.write(path.join(work, 'p.svg'), 'title', s);
 assert.strictEqual(fs.readFileSync(path.join(work, 'p.svg'), 'utf8').match(/<polyline/g).length, 4);
 assert.deepStrictEqual(curves.grid(200).filter(n => [32, 128, 200].includes(n)), [32, 128, 200]);
+
+// What --record keeps, in a copy of the figures.
+const publish = (subject, rows, peers) => {
+    fs.copyFileSync(path.resolve(__dirname, `../../benchmarks/results/${subject}.json`), path.join(work, `${subject}.json`));
+    Object.assign(process.env, {TCTUNE_RESULTS: work, TCTUNE_RESULTS_PAGE: path.join(work, 'R.md'), TCTUNE_RESULTS_MACHINE: 'here'});
+    b.publish(subject, rows, peers);
+    return JSON.parse(fs.readFileSync(path.join(work, `${subject}.json`))).runs.at(-1);
+};
+const kept = publish('search', curves.published(timed));
+assert.strictEqual(kept.machine, 'here');
+assert.deepStrictEqual(kept.rows.map(r => `${r.search} ${r.kernel} ${r.n32}`),
+                       curves.published(timed).map(r => `${r.search} ${r.kernel} ${Number(r.n32.toPrecision(4))}`));
+assert.ok(kept.rows.length === 4 && kept.rows.every(r => r.n200 === undefined)); // of what was not timed nothing is said
+assert.throws(() => publish('search', [{search: 'phases', kernel: 'A', speed: 1}]));
 fs.rmSync(work, {recursive: true});
 console.log('search: figures, table and plot');

@@ -15,6 +15,7 @@ const npz = require(path.join(suite, 'npz.js'));
 const operands = require(path.join(suite, 'operands.js'));
 const programs = require(path.join(suite, 'programs.js'));
 const report = require(path.join(suite, 'report.js'));
+const b = require(path.join(suite, '../common.js'));
 const tensor = require(path.join(suite, 'tensor.js'));
 
 const work = fs.mkdtempSync(path.join(process.env.TMPDIR || '/tmp', 'suite-'));
@@ -83,15 +84,23 @@ function views() {
 // 2 GFLOP in 10 ms at a peak of 400 GFLOP/s: half of the roof. One operator is 2 x as fast as its best peer, one has lost a peer.
 function rows() {
     const row = {family: 'GMM', flops: 2e9, bytes: 1e6, written: 1e5, peak_gflops: 400, read_gbs: 100, triad_gbs: 90, remarks: [], about: {}};
-    const text = report.write([
+    const measured = [
         {...row, name: 'GMM_1', turns: {ours: [10, 10, 10], onednn: [20, 20, 20], openblas: [30, 30, 30]}},
         {...row, name: 'GMM_0', turns: {ours: [10, 10, 10], ort: [5, 5, 5]}, remarks: ['oneDNN: ended without an answer']},
         {...row, name: 'GMM_2', turns: {}, remarks: ['ours: no answer']},
-    ], 'about', at('t.md'), at('t.svg'));
+    ];
+    const text = report.write(measured, 'about', at('t.md'), at('t.svg'));
     assert.match(text, /2 of 3 operators compared: .*\*\*1\.00 ×\*\*, faster in 1; below 0.85 ×: GMM_0 0.50/);
     const table = fs.readFileSync(at('t.md'), 'utf8');
     assert.match(table, /GMM_0.*\n.*GMM_1 \| 10\.00 ms \| 0\.0 % \| 200\.0 \| FMA \| 50\.0 % \| 20\.00 ms \| 30\.00 ms \| - \| oneDNN \| 2\.00 /);
     assert.strictEqual(fs.readFileSync(at('t.svg'), 'utf8').match(/<rect /g).length, 3);
+    fs.mkdirSync(at('results'));
+    fs.copyFileSync(path.resolve(suite, '../results/ops.json'), at('results/ops.json'));
+    Object.assign(process.env, {TCTUNE_RESULTS: at('results'), TCTUNE_RESULTS_PAGE: at('R.md'), TCTUNE_RESULTS_MACHINE: 'here'});
+    b.publish('ops', report.published(measured));
+    const kept = JSON.parse(fs.readFileSync(at('results/ops.json'))).runs.at(-1);
+    assert.deepStrictEqual(kept.rows.map(r => [r.op, r.ours_us, r.best, r.speed]),
+                           [['GMM_0', 10000, 'ONNX Runtime', 0.5], ['GMM_1', 10000, 'oneDNN', 2], ['GMM_2', undefined, '-', undefined]]);
 }
 
 try {
