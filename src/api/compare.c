@@ -117,7 +117,7 @@ static tc_status tell(const comparison *c, char **json, tc_error *err) {
         const api_side *s = &c->of.side[i];
         r.side[i] = (tc_report_side){.spec = s->spec, .origin = s->origin};
         if (!s->peer) {
-            r.side[i].schedule = &s->k;
+            r.side[i].schedule = &s->own;
             r.side[i].made = &s->made;
         }
     }

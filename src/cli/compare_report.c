@@ -1,4 +1,4 @@
-/* What `tctune compare` prints for people: widest things side by side, the verdict last. */
+/* What `tctune compare` prints for people: the verdict first, then schedules and loop nests side by side. */
 #include <math.h>
 #include <string.h>
 
@@ -93,7 +93,7 @@ static void print_share(const json_t *side, char name) {
     putchar('\n');
 }
 
-static void print_roof(const json_t *j, const json_t *const side[2]) {
+static void print_roof(const json_t *j) {
     const json_t *r = json_object_get(j, "roofline");
     const char *unit = json_string_value(json_object_get(r, "unit"));
     char bytes[24], peak[24], bandwidth[24];
@@ -108,25 +108,36 @@ static void print_roof(const json_t *j, const json_t *const side[2]) {
     if (strcmp(tc_cli_text(j, "mode"), "cold") == 0)
         printf("timed cold: the bytes are constants, the bandwidth that of memory\n");
     tc_cli_print_caches(stdout, json_object_get(j, "caches"));
-    for (int i = 0; i < 2; i++)
-        print_share(side[i], "AB"[i]);
 }
 
-static void print_verdict(const json_t *j) {
-    const json_t *v = json_object_get(j, "verdict"), *faster = json_object_get(v, "faster");
+/* Small differences in per cent, large ones as a factor with three digits. */
+static void print_faster(const json_t *v) {
+    const char *faster = tc_cli_text(v, "faster");
+    double speedup = tc_cli_real(v, "speedup");
+    int digits = speedup < 10 ? 2 : speedup < 100 ? 1 : 0;
+    if (speedup < 2)
+        printf("%s is faster by %.1f %% ± %.1f\n", faster, tc_cli_real(v, "percent"), tc_cli_real(v, "plus_minus"));
+    else
+        printf("%s is %.*f × as fast as %s (95 %% interval %.*f to %.*f)\n", faster, digits, speedup, *faster == 'A' ? "B" : "A",
+               digits, tc_cli_real(v, "speedup_low"), digits, tc_cli_real(v, "speedup_high"));
+}
+
+static void print_verdict(const json_t *j, const json_t *const side[2]) {
+    const json_t *v = json_object_get(j, "verdict");
     double low = tc_cli_real(v, "low"), high = tc_cli_real(v, "high");
     const char *worker = json_string_value(json_object_get(j, "worker"));
     heading("verdict");
+    if (json_is_true(json_object_get(v, "same_program")))
+        printf("not distinguishable: A and B become the same program\n");
+    else if (json_is_string(json_object_get(v, "faster")))
+        print_faster(v);
+    else
+        printf("not distinguishable (a difference of more than %.1f %% would have shown)\n", 100 * fmax(high - 1, 1 - low));
+    for (int i = 0; i < 2; i++)
+        print_share(side[i], "AB"[i]);
     printf("%lld rounds in turns%s%s, %s; time of B / time of A: %.4f, 95 %% interval %.4f to %.4f; sign test p = %.2g\n",
            tc_cli_number(v, "rounds"), worker ? " on " : "", worker ? worker : "", tc_cli_text(j, "mode"),
            tc_cli_real(v, "ratio"), low, high, tc_cli_real(v, "sign_p"));
-    if (json_is_true(json_object_get(v, "same_program")))
-        printf("not distinguishable: A and B become the same program\n");
-    else if (json_is_string(faster))
-        printf("%s is faster by %.1f %% ± %.1f\n", json_string_value(faster), tc_cli_real(v, "percent"),
-               tc_cli_real(v, "plus_minus"));
-    else
-        printf("not distinguishable (a difference of more than %.1f %% would have shown)\n", 100 * fmax(high - 1, 1 - low));
 }
 
 void tc_cli_print_comparison(const json_t *j) {
@@ -134,12 +145,12 @@ void tc_cli_print_comparison(const json_t *j) {
     printf("kernel %s\n", tc_cli_text(j, "kernel"));
     for (int i = 0; i < 2; i++)
         printf("%c: %s (%s)\n", "AB"[i], tc_cli_text(side[i], "spec"), tc_cli_text(side[i], "origin"));
+    print_verdict(j, side);
     if (json_object_get(j, "features")) {
         columns("schedules: A left, B right", tc_cli_text(side[0], "schedule"), tc_cli_text(side[1], "schedule"));
         columns("loop nests", tc_cli_text(side[0], "nest"), tc_cli_text(side[1], "nest"));
         print_features(j);
     }
     print_assembly(side);
-    print_roof(j, side);
-    print_verdict(j);
+    print_roof(j);
 }

@@ -17,12 +17,15 @@ static double seconds_of(const tc_report_comparison *c, int i) {
     return i ? c->duel->verdict.b : c->duel->verdict.a;
 }
 
-/* Speed of the faster one relative to the other: how much more it does in the same time, and half the interval's width. */
-static void faster_by(const tc_tune_verdict *v, double *percent, double *half) {
+/* Speed of the faster one relative to the other: how often it runs in the same time, with the interval, and the same in per cent. */
+static void put_speedup(json_t *j, const tc_tune_verdict *v) {
     bool a = v->faster < 0;
     double mid = a ? v->ratio : 1 / v->ratio, low = a ? v->low : 1 / v->high, high = a ? v->high : 1 / v->low;
-    *percent = 100 * (mid - 1);
-    *half = 100 * (high - low) / 2;
+    json_object_set_new(j, "speedup", tc_report_real(mid));
+    json_object_set_new(j, "speedup_low", tc_report_real(low));
+    json_object_set_new(j, "speedup_high", tc_report_real(high));
+    json_object_set_new(j, "percent", tc_report_real(100 * (mid - 1)));
+    json_object_set_new(j, "plus_minus", tc_report_real(100 * (high - low) / 2));
 }
 
 static void put_features(json_t *j, const tc_report_comparison *c) {
@@ -57,9 +60,7 @@ static json_t *side_json(const tc_report_comparison *c, int i) {
 
 static json_t *verdict_json(const tc_report_comparison *c) {
     const tc_tune_verdict *v = &c->duel->verdict;
-    double percent, half;
     json_t *j = json_object();
-    faster_by(v, &percent, &half);
     json_object_set_new(j, "rounds", json_integer(v->rounds));
     json_object_set_new(j, "ratio", tc_report_real(v->ratio));
     json_object_set_new(j, "low", tc_report_real(v->low));
@@ -68,8 +69,7 @@ static json_t *verdict_json(const tc_report_comparison *c) {
     json_object_set_new(j, "same_program", json_boolean(same_program(c)));
     if (v->faster && !same_program(c)) {
         json_object_set_new(j, "faster", json_string(v->faster < 0 ? "A" : "B"));
-        json_object_set_new(j, "percent", tc_report_real(percent));
-        json_object_set_new(j, "plus_minus", tc_report_real(half));
+        put_speedup(j, v);
     } else {
         json_object_set_new(j, "faster", json_null());
     }

@@ -80,5 +80,8 @@ uint64_t tc_trace_hash_decisions(uint64_t steps, const tc_trace *t);
 /* The trace for tc_te_canonical(w) that does what t does to w: for recording what was written with a kernel's own names. Stages
  * and loops that t makes keep their names, unless these could be canonical ones. In `a`. */
 tc_trace *tc_trace_canonical(tc_arena *a, const tc_workload *w, const tc_trace *t);
+/* The reverse, for people: t, which is in canonical names, in those of w. Names that t makes stay, also where w has the same name: replay
+ * the result before it is used. In `a`. */
+tc_trace *tc_trace_own(tc_arena *a, const tc_workload *w, const tc_trace *t);
 
 #endif

@@ -1,5 +1,5 @@
-/* A trace in canonical names. A stage that a step makes (cache_write, rfactor) takes its axes' names over from the stage it came
- * from, so those follow the same renaming; all other names that steps make are free. */
+/* A trace in canonical names, and back in the names of its workload. A stage that a step makes (cache_write, rfactor) takes its axes'
+ * names over from the stage it came from, so those follow the same renaming; all other names that steps make are free. */
 #include <ctype.h>
 
 #include "schedule_primitives/sch_int.h"
@@ -13,6 +13,7 @@ typedef struct made {
 typedef struct renamer {
     tc_arena *a;
     const tc_workload *w;
+    bool back; /* from canonical names to those of w */
     TC_VEC(made) made;
     TC_VEC(const char *) decisions;
 } renamer;
@@ -24,19 +25,32 @@ static bool canonical_form(const char *name) {
     return name[strspn(name + 1, "0123456789_") + 1] == 0;
 }
 
+/* A name that a step makes, out of the way of canonical ones, and back. */
 static const char *free_name(const renamer *r, const char *name) {
-    return canonical_form(name) ? tc_arena_printf(r->a, "own_%s", name) : tc_arena_strdup(r->a, name);
+    static const char mark[] = "own_";
+    bool marked = strncmp(name, mark, sizeof mark - 1) == 0 && canonical_form(name + sizeof mark - 1);
+    if (r->back)
+        return tc_arena_strdup(r->a, marked ? name + sizeof mark - 1 : name);
+    return canonical_form(name) ? tc_arena_printf(r->a, "%s%s", mark, name) : tc_arena_strdup(r->a, name);
+}
+
+/* The other name, where `name` is the one that is replaced; NULL: it is not. */
+static const char *other(const renamer *r, const char *name, const char *own, const char *canonical) {
+    return strcmp(name, r->back ? canonical : own) != 0 ? NULL : r->back ? own : canonical;
+}
+
+static const char *output_name(const renamer *r, int compute, int output) {
+    return output ? tc_arena_printf(r->a, "t%d_%d", compute, output) : tc_arena_printf(r->a, "t%d", compute);
 }
 
 static const char *tensor(const renamer *r, const char *name) {
-    for (int i = 0; i < r->w->nin; i++)
-        if (strcmp(r->w->in[i]->name, name) == 0)
-            return tc_arena_printf(r->a, "p%d", i);
+    const char *to = NULL;
+    for (int i = 0; i < r->w->nin && !to; i++)
+        to = other(r, name, r->w->in[i]->name, tc_arena_printf(r->a, "p%d", i));
     for (int i = 0; i < r->w->ncompute; i++)
-        for (int o = 0; o < r->w->computes[i]->nout; o++)
-            if (strcmp(r->w->computes[i]->out[o]->name, name) == 0)
-                return o ? tc_arena_printf(r->a, "t%d_%d", i, o) : tc_arena_printf(r->a, "t%d", i);
-    return free_name(r, name);
+        for (int o = 0; o < r->w->computes[i]->nout && !to; o++)
+            to = other(r, name, r->w->computes[i]->out[o]->name, output_name(r, i, o));
+    return to ? to : free_name(r, name);
 }
 
 /* The compute whose axes a stage has; NULL: none of the workload's. */
@@ -45,19 +59,18 @@ static const tc_compute *like(const renamer *r, const char *stage) {
         if (strcmp(r->made.data[i].stage, stage) == 0)
             return r->made.data[i].like;
     for (int i = 0; i < r->w->ncompute; i++)
-        if (strcmp(r->w->computes[i]->name, stage) == 0)
+        if (other(r, stage, r->w->computes[i]->name, output_name(r, i, 0)))
             return r->w->computes[i];
     return NULL;
 }
 
 static const char *loop(const renamer *r, const tc_compute *c, const char *name) {
-    for (int i = 0; c && i < c->naxis; i++)
-        if (strcmp(c->axes[i].var->name, name) == 0)
-            return tc_arena_printf(r->a, "i%d", i);
-    for (int i = 0; c && i < c->nraxis; i++)
-        if (strcmp(c->raxes[i].var->name, name) == 0)
-            return tc_arena_printf(r->a, "k%d", i);
-    return free_name(r, name);
+    const char *to = NULL;
+    for (int i = 0; c && i < c->naxis && !to; i++)
+        to = other(r, name, c->axes[i].var->name, tc_arena_printf(r->a, "i%d", i));
+    for (int i = 0; c && i < c->nraxis && !to; i++)
+        to = other(r, name, c->raxes[i].var->name, tc_arena_printf(r->a, "k%d", i));
+    return to ? to : free_name(r, name);
 }
 
 static const char *stage_of(const renamer *r, const char *operand) {
@@ -104,8 +117,8 @@ static void rename_outs(renamer *r, const tc_instr *in, const char **outs) {
     }
 }
 
-tc_trace *tc_trace_canonical(tc_arena *a, const tc_workload *w, const tc_trace *t) {
-    renamer r = {.a = a, .w = w};
+static tc_trace *renamed(tc_arena *a, const tc_workload *w, const tc_trace *t, bool back) {
+    renamer r = {.a = a, .w = w, .back = back};
     tc_trace *copy = tc_trace_copy(a, t);
     copy->id = 0;
     for (int i = 0; i < t->n; i++) {
@@ -121,4 +134,12 @@ tc_trace *tc_trace_canonical(tc_arena *a, const tc_workload *w, const tc_trace *
     tc_vec_free(&r.made);
     tc_vec_free(&r.decisions);
     return copy;
+}
+
+tc_trace *tc_trace_canonical(tc_arena *a, const tc_workload *w, const tc_trace *t) {
+    return renamed(a, w, t, false);
+}
+
+tc_trace *tc_trace_own(tc_arena *a, const tc_workload *w, const tc_trace *t) {
+    return renamed(a, w, t, true);
 }

@@ -63,7 +63,7 @@ refused 2 "does not run on this machine" "$TCTUNE" measure --te ffn.te --sched h
 ok "$TCTUNE" compare 1 default --te ffn.te --threads 1 --repeats 11
 says "# ---- schedules" "# ---- loop nests" "# ---- cost-model features that differ" "# ---- hot loops" "# ---- roofline" \
     "# ---- verdict" "record 1 of tctune.db" "fused multiply-adds" "FLOP per byte" "11 rounds in turns" "95 % interval"
-grep -q " is faster by .* % ± \|not distinguishable" out || fail "no verdict"
+grep -q " is faster by .* % ± \| × as fast as \|not distinguishable" out || fail "no verdict"
 ok "$TCTUNE" compare 1@tctune.db shown.sched --json --repeats 11
 [ "$(json out verdict.same_program)" = true ] || fail "a record and the file it came from are not the same program"
 [ "$(json out threads)" -eq 1 ] || fail "the record's threads are not used"
@@ -74,6 +74,14 @@ done
 printf 'jo, jv = split Y.j [_, 16]\n' >slow.sched
 ok "$TCTUNE" compare slow.sched best --te ffn.te --threads 1 --repeats 41 --json
 [ "$(json out verdict.faster)" = B ] || fail "a scalar schedule is not slower than the best record"
+awk -v x="$(json out verdict.speedup)" -v p="$(json out verdict.percent)" 'BEGIN { d = 100 * (x - 1) - p; exit d * d > 1e-6 }' ||
+    fail "the speedup and its percentage differ"
+
+# ---- compare speaks of the kernel as its file does, also of a record, and says first what came out ----
+ok "$TCTUNE" compare hand.sched best --te ffn.te --threads 1 --repeats 11
+says "jo, jv = split Y.j" "compute_at D Y.i0" "Y["
+! grep -q '\b\(p[0-9]\|t0\|k0\|own_[it0-9]*\)\b' out || fail "canonical names are printed"
+[ "$(grep -n '^# ---- ' out | head -n 1 | cut -d: -f2)" = "# ---- verdict ----" ] || fail "the verdict is not told first"
 ok "$TCTUNE" compare default default --te gemm.te --repeats 11 --threads 1
 says "(the same)" "A and B become the same program"
 
@@ -143,7 +151,7 @@ ok env TCTUNE_PEERS="$PWD/peer" "$TCTUNE" compare default onednn --te gemm.te --
 [ "$(json out verdict.faster)" = A ] || fail "5 s are not slower"
 [ "$(json out b.origin)" = 9.9 ] || fail "the library's version is not told"
 ok env TCTUNE_PEERS="$PWD/peer" "$TCTUNE" compare openblas default --te gemm.te --threads 1 --repeats 11
-says "B is faster by"
+grep -q '^B is [0-9]* × as fast as A (95 % interval [0-9]* to [0-9]*)$' out || fail "a large difference is not told as a factor"
 
 # ---- show marks the hot loop ----
 ok "$TCTUNE" show --te ffn.te --sched hand.sched --threads 1 --print asm

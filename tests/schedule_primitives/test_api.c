@@ -178,8 +178,40 @@ static void test_forks_and_hashes(void **state) {
     tc_arena_free(b);
 }
 
+/* The text of a trace in canonical names, and back in those of the workload. */
+static void assert_renamed(const char *steps, const char *canonical, const char *own) {
+    tc_ctx *c = tc_ctx_new();
+    tc_arena *a = tc_ctx_arena(c);
+    const tc_workload *w = NULL;
+    tc_trace *t = NULL;
+    assert_int_equal(tc_te_parse(c, "rows.te", ROWS, &w, NULL), TC_OK);
+    assert_int_equal(tc_trace_parse(a, "x", steps, &t, NULL), TC_OK);
+    tc_trace *there = tc_trace_canonical(a, w, t), *back = tc_trace_own(a, w, there);
+    assert_string_equal(tc_trace_text(a, there), canonical);
+    assert_string_equal(tc_trace_text(a, back), own);
+    tc_ctx_free(c);
+}
+
+static void test_names(void **state) {
+    (void)state;
+    static const char *const TILED = "t = sample_tile Y.j parts=2 max_inner=16 ~[4]\njo, ji = split Y.j [_, t.1]\n"
+                                     "l = sample_compute_location S ~Y.jo\ncompute_at S l\nC = cache_read X M local\n";
+    assert_renamed(TILED,
+                   "t = sample_tile t3.i1 parts=2 max_inner=16 ~[4]\njo, ji = split t3.i1 [_, t.1]\n"
+                   "l = sample_compute_location t2 ~t3.jo\ncompute_at t2 l\nC = cache_read p0 t0 local\n",
+                   TILED);
+    /* A stage that is made has the axes of the one that it comes from. */
+    assert_renamed("L = cache_write S local\nko, ki = split L.k [_, 8]\nreorder L.i L.ko L.ki\n",
+                   "L = cache_write t2 local\nko, ki = split L.k0 [_, 8]\nreorder L.i0 L.ko L.ki\n",
+                   "L = cache_write S local\nko, ki = split L.k [_, 8]\nreorder L.i L.ko L.ki\n");
+    /* A name that is a canonical one gets out of their way, and comes back. */
+    assert_renamed("i1, t0 = split Y.i [_, 5]\nunroll Y.t0\n", "own_i1, own_t0 = split t3.i0 [_, 5]\nunroll t3.own_t0\n",
+                   "i1, t0 = split Y.i [_, 5]\nunroll Y.t0\n");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_locations),
         cmocka_unit_test(test_lookups),
         cmocka_unit_test(test_malformed_steps),

@@ -158,6 +158,7 @@ static tc_status find_schedule(const api_sides *c, api_side *s, tc_error *err) {
         st = tc_fail(err, TC_BAD_INPUT, "%s has no verified record to be the best: %s", tc_meas_db_path(q.db),
                      tc_report_origin(&s->k, c->arena));
     tc_meas_db_close(q.db);
+    s->own = s->k;
     return st == TC_OK ? tc_tune_schedule_canonical(c->w, c->target, c->arena, &s->k, err) : st;
 }
 
@@ -170,7 +171,9 @@ static tc_status open_peer(const api_sides *c, api_side *s, tc_error *err) {
 }
 
 tc_status api_side_schedule(const api_sides *c, api_side *s, tc_error *err) {
-    if (s->kind != API_SIDE_RECORD)
+    if (s->kind == API_SIDE_RECORD)
+        s->own = s->k;
+    else
         TC_TRY(find_schedule(c, s, err));
     s->origin = s->kind == API_SIDE_DEFAULT ? "constructed, not measured before" : tc_report_origin(&s->k, c->arena);
     return TC_OK;
@@ -180,7 +183,9 @@ tc_status api_side_make(const api_sides *c, api_side *s, tc_error *err) {
     if (s->kind == API_SIDE_PEER)
         return open_peer(c, s, err);
     TC_TRY(api_side_schedule(c, s, err));
-    tc_status st = tc_tune_side_make(c->target, s->k.workload, s->k.trace, &s->made, err);
+    tc_status st = tc_tune_schedule_own(c->w, c->target, c->arena, &s->own, &s->own, err);
+    if (st == TC_OK)
+        st = tc_tune_side_make(c->target, s->own.workload, s->own.trace, &s->made, err);
     if (st != TC_OK)
         tc_error_prefix(err, "%s: ", s->spec);
     return st;

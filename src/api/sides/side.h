@@ -15,6 +15,9 @@ typedef struct api_side {
     const char *db; /* RECORD: its file */
     tc_record record;
     tc_tune_schedule k; /* not of a peer; workload and trace are canonical */
+    /* The same for people: a file's schedule as it was written; after api_side_make any other in the kernel's own names, where that goes.
+     * `made` has these names too. */
+    tc_tune_schedule own;
     const char *origin; /* of the schedule or the library, for people */
     tc_tune_side made;
     tc_meas_peer *peer;

@@ -217,3 +217,29 @@ tc_status tc_tune_schedule_canonical(const tc_workload *w, const tc_target *t, t
     tc_ctx_free(ctx);
     return st;
 }
+
+static tc_status in_own_names(const tc_workload *w, const tc_workload *canonical, const tc_target *t, tc_arena *a,
+                              tc_tune_schedule *s, tc_error *err) {
+    tc_trace *before, *renamed;
+    uint64_t hash, own;
+    TC_TRY(tc_trace_parse(a, "schedule", s->trace, &before, err));
+    renamed = tc_trace_own(a, w, before);
+    TC_TRY(program_hash(t, canonical, before, &hash, err));
+    if (program_hash(t, w, renamed, &own, NULL) == TC_OK && own == hash) {
+        s->trace = tc_trace_text(a, renamed);
+        s->workload = tc_te_text(a, w);
+    }
+    return TC_OK;
+}
+
+tc_status tc_tune_schedule_own(const tc_workload *w, const tc_target *t, tc_arena *a, const tc_tune_schedule *s,
+                               tc_tune_schedule *out, tc_error *err) {
+    tc_ctx *ctx = tc_ctx_new();
+    const tc_workload *canonical = tc_te_canonical(ctx, w);
+    tc_status st = TC_OK;
+    *out = *s;
+    if (strcmp(tc_te_text(a, canonical), s->workload) == 0 && strcmp(tc_te_text(a, w), s->workload) != 0)
+        st = in_own_names(w, canonical, t, a, out, err);
+    tc_ctx_free(ctx);
+    return st;
+}
