@@ -19,7 +19,7 @@ typedef struct tctune_show_options {
     /* The rest is of one task. */
     const char *schedule;  /* a .sched file instead of what the database has; NULL: none */
     const char *const *at; /* "N=17": the sizes of a run, one for each that varies, NULL-terminated; NULL: none */
-    const char *stages;    /* "workload,asm": as tctune_schedule_print has them; NULL: workload,schedule,nest,ir,asm */
+    const char *stages;    /* "workload,asm": as tctune_schedule_print has them, or "all"; NULL: "schedule,nest" */
     const char *dump;      /* a lowering pass, or "all": the program after it is printed to standard error; NULL: none */
     int marked;            /* not 0: in the assembly the hot loop has a bar in the margin, and what it consists of stands above */
 } tctune_show_options;

@@ -76,17 +76,17 @@ tctune_status tctune_show_tasks(const tctune_work *w, const tctune_show_options 
 /* ---- one ---- */
 
 static tc_status read_stages(const char *list, unsigned *out, tc_error *err) {
-    *out = list ? 0
-                : TC_TUNE_STAGE_BIT(WORKLOAD) | TC_TUNE_STAGE_BIT(SCHEDULE) | TC_TUNE_STAGE_BIT(NEST) | TC_TUNE_STAGE_BIT(IR) |
-                      TC_TUNE_STAGE_BIT(ASM);
+    *out = list ? 0 : TC_TUNE_STAGE_BIT(SCHEDULE) | TC_TUNE_STAGE_BIT(NEST);
     for (const char *p = list; p && *p;) {
         size_t len = strcspn(p, ",");
         tc_tune_stage i = tc_tune_stage_find(p, len);
-        if (i == TC_TUNE_NSTAGES)
+        bool all = len == 3 && memcmp(p, "all", len) == 0;
+        if (i == TC_TUNE_NSTAGES && !all)
             return tc_fail(err, TC_BAD_INPUT,
-                           "'%.*s' is no stage: there are workload, schedule, stages, nest, tir, ir, raw-ir and asm", (int)len,
-                           p);
-        *out |= 1U << i;
+                           "'%.*s' is no stage: there are workload, schedule, stages, nest, tir, ir, raw-ir and asm, and all for "
+                           "these together",
+                           (int)len, p);
+        *out |= all ? (1U << TC_TUNE_NSTAGES) - 1 : 1U << i;
         p += len + (p[len] == ',');
     }
     return TC_OK;

@@ -28,8 +28,8 @@ static const tc_cli_option options[] = {
     TC_CLI_WEIGHTS_OPTION(show_args, source.weights),
     TC_CLI_SCHED_OPTION(show_args, sched),
     TC_CLI_TEXT(show_args, print, "print", "PARTS",
-                "what to show, separated by commas: workload, schedule, stages, nest, tir, ir, raw-ir, asm; default "
-                "workload,schedule,nest,ir,asm"),
+                "what to show, separated by commas: workload, schedule, stages, nest, tir, ir, raw-ir, asm, or all; default "
+                "schedule,nest"),
     TC_CLI_TEXT(show_args, dump, "dump", "PASS",
                 "also print the program after this lowering pass, or after all of them (to standard error)"),
     TC_CLI_PASS_OPTIONS(show_args, source.passes),
@@ -55,9 +55,9 @@ static int check_parts(const char *list, tc_error *err) {
         size_t len = strcspn(p, ","), i = 0;
         while (i < TC_LEN(stages) && (strlen(stages[i].name) != len || memcmp(stages[i].name, p, len) != 0))
             i++;
-        if (i == TC_LEN(stages))
+        if (i == TC_LEN(stages) && !(len == 3 && memcmp(p, "all", len) == 0))
             return tc_cli_usage(
-                err, "--print: there is no part '%.*s'; there are workload, schedule, stages, nest, tir, ir, raw-ir, asm",
+                err, "--print: there is no part '%.*s'; there are workload, schedule, stages, nest, tir, ir, raw-ir, asm and all",
                 (int)len, p);
         p += len + (p[len] == ',');
     }
@@ -131,7 +131,7 @@ static int list(const show_args *a, const tctune_work *w, tc_error *err) {
 
 /* ---- the stages ---- */
 
-static void print_stages(const json_t *j) {
+static void print_stages(const json_t *j, bool usual) {
     size_t n = 0;
     for (size_t i = 0; i < TC_LEN(stages); i++)
         n += json_object_get(j, stages[i].name) != NULL;
@@ -145,6 +145,9 @@ static void print_stages(const json_t *j) {
         if (n > 1 || !*text || text[strlen(text) - 1] != '\n')
             putchar('\n');
     }
+    if (usual)
+        puts("# --print all shows every stage; --print ir,asm these alone. There are workload, schedule, stages, nest, tir, ir, "
+             "raw-ir, asm.");
 }
 
 /* A kernel with symbols that has several variants: which serves what. */
@@ -171,7 +174,7 @@ static int show(const show_args *a, const tctune_work *w, int kernel, tc_error *
     if (json_object_get(j, "variants"))
         status = show_variants(a, j, err);
     else if (!a->json)
-        print_stages(j);
+        print_stages(j, !a->print);
     if (status == TC_CLI_DONE && a->json)
         tc_cli_json_print(json_incref(j));
     json_decref(j);
@@ -197,6 +200,7 @@ static int run(const void *args, tc_error *err) {
         return show_library(a, err);
     source.varying = true;
     int kernel = -1, status = check_parts(a->print, err);
+    tc_cli_pager pager;
     if (status == TC_CLI_DONE)
         status = check_dump(a->dump, err);
     if (status == TC_CLI_DONE)
@@ -211,8 +215,11 @@ static int run(const void *args, tc_error *err) {
         status = tc_cli_usage(err, "--sched needs --kernel: %s has %d kernels", path, tctune_work_num_tasks(w));
     if (status == TC_CLI_DONE && kernel < 0 && a->at.len)
         status = tc_cli_usage(err, "--at needs --kernel: it is of the sizes of one");
-    if (status == TC_CLI_DONE)
+    if (status == TC_CLI_DONE) {
+        pager = tc_cli_pager_begin();
         status = kernel < 0 ? list(a, w, err) : show(a, w, kernel, err);
+        tc_cli_pager_end(&pager);
+    }
     tctune_work_free(w);
     return status;
 }
@@ -226,7 +233,8 @@ const tc_cli_command tc_cli_show = {
         "A network with several kernels is listed unless --kernel chooses one. Of a kernel whose sizes vary and that has several "
         "variants it says which serves which "
         "sizes; --at N=17 shows the one that serves these. A single part (--print schedule) comes without a "
-        "heading: save it, change a line, and measure it with `tctune measure --te FILE --sched FILE`. In the assembly the hot "
+        "heading: save it, change a line, and measure it with `tctune measure --te FILE --sched FILE`. On a terminal the text "
+        "goes through $PAGER (else less). In the assembly the hot "
         "loop "
         "has a bar in the margin, and what it consists of stands above; with --json the assembly is as LLVM wrote it, and "
         "asm_facts tells the same in numbers.",

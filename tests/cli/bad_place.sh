@@ -63,7 +63,7 @@ for in in "run --model pipe" "bench --te pipe" "show --te gemm.te --sched pipe" 
     refused 1 "pipe" "$TCTUNE" $in
 done
 rm pipe
-ok sh -c 'cat gemm.te | "$1" show --te /dev/stdin' sh "$TCTUNE"
+ok sh -c 'cat gemm.te | "$1" show --te /dev/stdin --print workload' sh "$TCTUNE"
 says "tensor"
 
 # ---- full disks ----

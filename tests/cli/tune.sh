@@ -156,7 +156,12 @@ refused 2 "hot or cold" "$TCTUNE" bench --te gemm.te --mode warm
 
 # ---- show ----
 ok "$TCTUNE" show --te gemm.te --db t.db --threads 1
-says "# ---- workload" "# ---- schedule" "# ---- loop nest" "# ---- LLVM IR" "# ---- assembly" "record" "define" "ret"
+says "# ---- schedule" "# ---- loop nest" "record" "# --print all"
+! grep -q "# ---- [^sl]" out || fail "show prints more than schedule and loop nest: $(grep '# ---- [^sl]' out)"
+ok "$TCTUNE" show --te gemm.te --db t.db --threads 1 --print all
+says "# ---- workload" "# ---- schedule" "# ---- stages" "# ---- loop nest" "# ---- lowered loop nest" "# ---- LLVM IR, optimised" \
+    "# ---- LLVM IR as generated" "# ---- assembly" "record" "define" "ret"
+! grep -qF -e "--print all" out || fail "all that there is comes with a hint at more"
 for part in workload schedule stages nest tir ir raw-ir asm; do
     ok "$TCTUNE" show --te gemm.te --db t.db --threads 1 --print $part
     [ -s out ] || fail "show --print $part is empty"

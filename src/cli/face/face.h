@@ -58,6 +58,19 @@ volatile sig_atomic_t *tc_cli_stop_flag(void); /* 0, or the signal's number */
 /* For every command: a closed pipe or a file-size limit is an error of a write, not the end of the process. */
 void tc_cli_ignore_write_signals(void);
 
+/* ---- the pager (pager.c) ---- */
+
+typedef struct tc_cli_pager {
+    FILE *to;   /* NULL: there is none */
+    int screen; /* what standard output was before */
+    void (*interrupt)(int number);
+} tc_cli_pager;
+
+/* From now on standard output goes through a pager: $PAGER, else less. Only where it is a terminal; else this does nothing. */
+tc_cli_pager tc_cli_pager_begin(void);
+/* Waits until the user leaves the pager. */
+void tc_cli_pager_end(tc_cli_pager *p);
+
 /* ---- text (table.c) ---- */
 
 /* A table of text cells; the first row is the heading. Columns whose heading starts with '>' are right-aligned. */

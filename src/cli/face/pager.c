@@ -1,0 +1,69 @@
+/* Long texts on a terminal go through the user's pager. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/face/face.h"
+
+static bool is_command(const char *name) {
+    tc_strbuf path = {0};
+    bool found = false;
+    for (const char *p = getenv("PATH"); p && *p && !found;) {
+        size_t n = strcspn(p, ":");
+        path.len = 0;
+        tc_sb_printf(&path, "%.*s/%s", (int)n, p, name);
+        found = access(tc_sb_str(&path), X_OK) == 0;
+        p += n + (p[n] == ':');
+    }
+    tc_strbuf_free(&path);
+    return found;
+}
+
+/* $PAGER, where it is set: "" and "cat" are none. Else less, where it is installed. NULL: none. */
+static const char *command(void) {
+    const char *own = getenv("PAGER");
+    if (own)
+        return *own && strcmp(own, "cat") != 0 ? own : NULL;
+    return is_command("less") ? "less" : NULL;
+}
+
+/* $LESS, where it is not set: less ends by itself where the text fits the screen (F), passes colours (R), and leaves the text there (X).
+ * A pager that cannot be started must not swallow the text. */
+static FILE *start(const char *pager) {
+    tc_strbuf line = {0};
+    tc_sb_printf(&line, "export LESS=\"${LESS-FRX}\"; %s; [ $? -lt 126 ] || cat", pager);
+    FILE *f = popen(tc_sb_str(&line), "we");
+    tc_strbuf_free(&line);
+    return f;
+}
+
+tc_cli_pager tc_cli_pager_begin(void) {
+    tc_cli_pager p = {.screen = -1};
+    const char *pager = isatty(STDOUT_FILENO) ? command() : NULL;
+    if (!pager)
+        return p;
+    fflush(stdout);
+    p.to = start(pager);
+    p.screen = p.to ? dup(STDOUT_FILENO) : -1;
+    if (p.screen >= 0) {
+        dup2(fileno(p.to), STDOUT_FILENO);
+        p.interrupt = signal(SIGINT, SIG_IGN); /* it is the pager's */
+    } else if (p.to) {
+        pclose(p.to);
+        p.to = NULL;
+    }
+    return p;
+}
+
+void tc_cli_pager_end(tc_cli_pager *p) {
+    if (!p->to)
+        return;
+    if (fflush(stdout) != 0) /* the reader has seen enough */
+        clearerr(stdout);
+    dup2(p->screen, STDOUT_FILENO);
+    close(p->screen);
+    pclose(p->to);
+    signal(SIGINT, p->interrupt);
+    *p = (tc_cli_pager){.screen = -1};
+}
