@@ -67,7 +67,7 @@ TCTUNE_API const char *tctune_work_assumed(const tctune_work *work);
 /* Texts live as long as the work. */
 typedef struct tctune_task {
     size_t struct_size;
-    const char *name;     /* "MatMul+Add+Gelu ..." */
+    const char *name; /* "MatMul+Add+Gelu f32[8,8]", with "#1", "#2" behind it where several tasks of the work were called so */
     const char *workload; /* canonical .te text */
     const char *hash;     /* of the workload: what records know it by */
     double weight;        /* launches in a run */
@@ -75,14 +75,17 @@ typedef struct tctune_task {
     int varying;          /* its sizes vary */
     int instead;          /* not 0: it runs in place of others, where records say that this is faster */
     int sizes;            /* how many of its sizes vary */
+    const char *const
+        *nodes; /* names of the ONNX file's nodes that its launches are made from, NULL-terminated; of a kernel empty */
 } tctune_task;
 
 /* How many tasks there are. */
 TCTUNE_API int tctune_work_num_tasks(const tctune_work *work);
 /* Fills in *task with the i-th. TCTUNE_BAD_INPUT where i is out of range. */
 TCTUNE_API tctune_status tctune_work_task(const tctune_work *work, int i, tctune_task *task, char *error, size_t error_size);
-/* The task with this name, or this number counted from 0; -1: there is none. */
-TCTUNE_API int tctune_work_find_task(const tctune_work *work, const char *name);
+/* *task: the one with this number, counted from 0, or with this name, or that the ONNX node with this name is part of. TCTUNE_BAD_INPUT where there
+ * is none, or several, which `error` lists; *task is then -1. */
+TCTUNE_API tctune_status tctune_work_find_task(const tctune_work *work, const char *name, int *task, char *error, size_t error_size);
 
 /* The sizes of a run of a task that `at` says, as "N=17", one for each that varies, NULL-terminated: sizes[tctune_task.sizes], in
  * the order of its symbols; the largest where `at` is NULL. sizes NULL: they are only checked. */

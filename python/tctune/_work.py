@@ -1,7 +1,7 @@
 """What is worked on: a network or a kernel, and its tasks."""
 import dataclasses
 import os
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, TypeVar, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 from . import _html
 from ._background import Stoppable
@@ -17,13 +17,21 @@ At = Union[None, Mapping[str, int], Iterable[str]]
 T = TypeVar("T")
 
 
+def texts(c: Any) -> Tuple[str, ...]:
+    """A NULL-terminated list of texts."""
+    values = []
+    while c[len(values)]:
+        values.append(text(c[len(values)]))
+    return tuple(values)
+
+
 def read(kind: type, c: Any) -> Any:
     """A dataclass of the fields of a struct that it names."""
     values = {}
     for f in dataclasses.fields(kind):
         value = getattr(c, f.name)
         if isinstance(value, ffi.CData):
-            value = text(value)
+            value = texts(value) if ffi.typeof(value) is ffi.typeof("char const *const *") else text(value)
         values[f.name] = bool(value) if f.type in (bool, "bool") else value
     return kind(**values)
 
@@ -32,7 +40,8 @@ def read(kind: type, c: Any) -> Any:
 class Task:
     """A distinct kernel that can be tuned. `workload`: canonical .te text, whose `hash` records know it by; `weight`: launches in a run;
     `flops`: floating-point operations of a launch, of the largest where its sizes are `varying`; `instead`: it runs in place of
-    others, where records say that this is faster; `sizes`: how many of its sizes vary."""
+    others, where records say that this is faster; `sizes`: how many of its sizes vary; `nodes`: names of the ONNX file's nodes that its
+    launches are made from."""
 
     name: str
     workload: str
@@ -42,6 +51,7 @@ class Task:
     varying: bool
     instead: bool
     sizes: int
+    nodes: Tuple[str, ...]
 
 
 class Tasks(List[Task]):
@@ -143,14 +153,13 @@ class Work(Handle):
         return tasks
 
     def find(self, task: Union[int, str]) -> int:
-        """The number of a task by its name; a number stays what it is."""
+        """The number of a task by its name, or by that of an ONNX node which it is made from; a number stays what it is."""
         if not isinstance(task, str):
             return task
         with self._using() as work:
-            i = int(lib.tctune_work_find_task(work, encode(task)))
-        if i < 0:
-            raise BadInput(f"there is no task '{task}': there are {', '.join(t.name for t in self.tasks)}")
-        return i
+            found = ffi.new("int *")
+            call("tctune_work_find_task", work, encode(task), found)
+        return int(found[0])
 
     @property
     def assumed(self) -> str:

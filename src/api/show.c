@@ -49,9 +49,10 @@ static tc_status list_task(const request *r, int i, json_t *kernels, tc_error *e
     const char *origin =
         v.n ? tc_arena_printf(r->arena, "%d variants (%s), of %d programs at %d sizes", v.n, v.form, v.nprogram, v.npoint)
             : tc_report_origin(&k, r->arena);
-    json_array_append_new(kernels, json_pack("{s:i,s:s,s:f,s:b,s:f,s:s,s:s,s:s}", "index", i, "name", t->name, "weight",
-                                             t->weight, "instead_of_others", t->ninstead > 0, "flops", tc_te_flops(t->workload),
-                                             "hash", k.hash.hex, "form", v.n ? v.form : k.form, "schedule", origin));
+    json_array_append_new(kernels, json_pack("{s:i,s:s,s:o,s:f,s:b,s:f,s:s,s:s,s:s}", "index", i, "name", t->name, "nodes",
+                                             tc_report_names(t->nnode, t->nodes), "weight", t->weight, "instead_of_others",
+                                             t->ninstead > 0, "flops", tc_te_flops(t->workload), "hash", k.hash.hex, "form",
+                                             v.n ? v.form : k.form, "schedule", origin));
     return TC_OK;
 }
 
@@ -132,9 +133,10 @@ static void annotate(const request *r, tc_tune_stages *s, unsigned parts, const 
     *code = marked;
 }
 
-static json_t *stages_json(const char *name, const tc_tune_schedule *k, const char *origin, const tc_tune_stages *s,
+static json_t *stages_json(const tc_tune_task *task, const tc_tune_schedule *k, const char *origin, const tc_tune_stages *s,
                            unsigned parts) {
-    json_t *j = json_pack("{s:s,s:s,s:s,s:s}", "kernel", name, "hash", k->hash.hex, "form", k->form, "origin", origin);
+    json_t *j = json_pack("{s:s,s:o,s:s,s:s,s:s}", "kernel", task->name, "nodes", tc_report_names(task->nnode, task->nodes),
+                          "hash", k->hash.hex, "form", k->form, "origin", origin);
     for (int i = 0; i < TC_TUNE_NSTAGES; i++)
         if (parts >> i & 1)
             json_object_set_new(j, tc_tune_stage_of((tc_tune_stage)i)->name, json_string(tc_sb_str(&s->text[i])));
@@ -150,10 +152,16 @@ static tc_status make_stages(const request *r, const tc_tune_task *task, const t
     if (st == TC_OK) {
         const char *origin = tc_report_origin(k, r->arena);
         annotate(r, &s, parts, origin);
-        st = tc_report_text(stages_json(task->name, k, origin, &s, parts), json, err);
+        st = tc_report_text(stages_json(task, k, origin, &s, parts), json, err);
     }
     tc_tune_stages_free(&s);
     return st;
+}
+
+static json_t *variants_json(const tc_tune_task *task, const tc_tune_variants *v) {
+    json_t *j = tc_report_variants(task->name, task->workload, v);
+    json_object_set_new(j, "nodes", tc_report_names(task->nnode, task->nodes));
+    return j;
 }
 
 static tc_status show_one(const request *r, const tc_tune_task *task, char **json, tc_error *err) {
@@ -163,8 +171,7 @@ static tc_status show_one(const request *r, const tc_tune_task *task, char **jso
     TC_TRY(read_stages(r->o.stages, &parts, err));
     TC_TRY(check_dump(r->o.dump, err));
     TC_TRY(find(r, task, &k, &several, err));
-    return several.n > 1 ? tc_report_text(tc_report_variants(task->name, task->workload, &several), json, err)
-                         : make_stages(r, task, &k, parts, json, err);
+    return several.n > 1 ? tc_report_text(variants_json(task, &several), json, err) : make_stages(r, task, &k, parts, json, err);
 }
 
 static tc_status show_task(const tctune_work *w, int task, const tctune_show_options *options, char **json, tc_error *err) {

@@ -76,6 +76,13 @@ tc_status api_check_task(const tctune_work *w, int i, tc_error *err) {
     return i >= 0 && i < n ? TC_OK : tc_fail(err, TC_BAD_INPUT, "there is no task %d: they are numbered 0 to %d", i, n - 1);
 }
 
+static const char *const *names_of(tc_arena *a, const tc_tune_task *t) {
+    const char **names = TC_NEW_N(a, const char *, t->nnode + 1);
+    for (int i = 0; i < t->nnode; i++)
+        names[i] = t->nodes[i];
+    return names;
+}
+
 static void describe(tctune_work *w) {
     const tc_tune_task *t;
     int n = tc_graph_work_tasks(w->w, &t);
@@ -89,7 +96,8 @@ static void describe(tctune_work *w) {
                                .flops = tc_te_flops(t[i].workload),
                                .varying = t[i].workload->nsymbol > 0,
                                .instead = t[i].ninstead > 0,
-                               .sizes = t[i].workload->nsymbol};
+                               .sizes = t[i].workload->nsymbol,
+                               .nodes = names_of(w->arena, &t[i])};
         tc_ctx_free(c);
     }
     w->tasks = out;
@@ -166,8 +174,9 @@ tctune_status tctune_work_task(const tctune_work *w, int i, tctune_task *task, c
     return api_answer(s, &err, error, error_size);
 }
 
-int tctune_work_find_task(const tctune_work *w, const char *name) {
-    return tc_graph_work_find(w->w, name);
+tctune_status tctune_work_find_task(const tctune_work *w, const char *name, int *task, char *error, size_t error_size) {
+    *task = -1;
+    API_CALL(err, error, error_size, tc_graph_work_find(w->w, name, task, &err), *task = -1);
 }
 
 static tc_status check_inputs(tctune_work *w, const char *file, tc_error *err) {

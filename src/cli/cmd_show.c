@@ -210,7 +210,7 @@ static int run(const void *args, tc_error *err) {
     if (status == TC_CLI_DONE)
         status = tc_cli_work_open(&source, NULL, 0, &w, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_task(w, path, a->kernel, &kernel, err);
+        status = tc_cli_task(w, a->kernel, &kernel, err);
     if (status == TC_CLI_DONE && kernel < 0 && a->sched)
         status = tc_cli_usage(err, "--sched needs --kernel: %s has %d kernels", path, tctune_work_num_tasks(w));
     if (status == TC_CLI_DONE && kernel < 0 && a->at.len)

@@ -203,7 +203,8 @@ typedef struct tc_cli_model_args {
     TC_CLI_TEXT(S, f, "shape-weights", "FILE",                                                                                   \
                 "how much each size of what varies counts: lines of NAME=SIZE .. WEIGHT; default by the logarithm of the size")
 #define TC_CLI_REPEATS_OPTION(S, f) TC_CLI_COUNT(S, f, "repeats", "N", "timed runs, of which the median is taken; default 30")
-#define TC_CLI_KERNEL_OPTION(S, f) TC_CLI_TEXT(S, f, "kernel", "NAME|INDEX", "which kernel of the network")
+#define TC_CLI_KERNEL_OPTION(S, f)                                                                                               \
+    TC_CLI_TEXT(S, f, "kernel", "NAME|INDEX|NODE", "a kernel of the network: its name, its number, or an ONNX node in it")
 #define TC_CLI_SCHED_OPTION(S, f) TC_CLI_TEXT(S, f, "sched", "FILE.sched", "a schedule in .sched form instead of the best record")
 /* g: a tc_cli_fleet_args */
 #define TC_CLI_ACCESS_OPTIONS(S, g)                                                                                              \

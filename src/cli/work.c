@@ -124,18 +124,16 @@ const char *tc_cli_db_to_read(const tc_cli_db_args *a) {
 
 /* ---- one kernel ---- */
 
-int tc_cli_task(const tctune_work *w, const char *path, const char *kernel, int *out, tc_error *err) {
-    int n = tctune_work_num_tasks(w);
-    *out = !kernel ? (n == 1 ? 0 : -1) : tctune_work_find_task(w, kernel);
-    if (!kernel || *out >= 0)
+int tc_cli_task(const tctune_work *w, const char *kernel, int *out, tc_error *err) {
+    *out = tctune_work_num_tasks(w) == 1 ? 0 : -1;
+    if (!kernel || tctune_work_find_task(w, kernel, out, TC_CLI_SAY(err)) == TCTUNE_OK)
         return TC_CLI_DONE;
-    return tc_cli_usage(
-        err, "--kernel: %s has no kernel '%s'; they are numbered 0 to %d, and `tctune show` without --kernel lists them", path,
-        kernel, n - 1);
+    tc_error_prefix(err, "--kernel: ");
+    return TC_CLI_USAGE;
 }
 
 int tc_cli_one_task(const tctune_work *w, const char *path, const char *kernel, int *out, tc_error *err) {
-    int status = tc_cli_task(w, path, kernel, out, err);
+    int status = tc_cli_task(w, kernel, out, err);
     if (status == TC_CLI_DONE && *out < 0)
         return tc_cli_usage(err, "%s has %d kernels: name one with --kernel; `tctune show` lists them", path,
                             tctune_work_num_tasks(w));

@@ -25,7 +25,7 @@ const char *tc_cli_db_path(const tc_cli_db_args *a);
 const char *tc_cli_db_to_read(const tc_cli_db_args *a);
 
 /* Which of its kernels --kernel names; -1 when it was not given and there are several. TC_CLI_DONE, or TC_CLI_USAGE. */
-int tc_cli_task(const tctune_work *w, const char *path, const char *kernel, int *out, tc_error *err);
+int tc_cli_task(const tctune_work *w, const char *kernel, int *out, tc_error *err);
 /* The same, but several without --kernel are a TC_CLI_USAGE. */
 int tc_cli_one_task(const tctune_work *w, const char *path, const char *kernel, int *out, tc_error *err);
 

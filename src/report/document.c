@@ -18,3 +18,22 @@ tc_status tc_report_text(json_t *j, char **out, tc_error *err) {
 json_t *tc_report_real(double v) {
     return isfinite(v) ? json_real(v) : json_null();
 }
+
+json_t *tc_report_string(const char *text) {
+    json_t *j = json_string(text);
+    if (j)
+        return j;
+    tc_strbuf b = {0};
+    for (const char *p = text; *p; p++)
+        tc_sb_addc(&b, (unsigned char)*p < 0x80 ? *p : '?');
+    j = json_string(tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return j;
+}
+
+json_t *tc_report_names(int n, const char *const *name) {
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, tc_report_string(name[i]));
+    return list;
+}

@@ -10,6 +10,7 @@ json_t *tc_report_kernels(const tc_graph_kernel *k, int n) {
         json_t *j = json_object();
         double each = k[i].seconds / k[i].count;
         json_object_set_new(j, "name", json_string(k[i].name));
+        json_object_set_new(j, "nodes", tc_report_names(k[i].nnode, k[i].nodes));
         json_object_set_new(j, "symbol", json_string(k[i].symbol));
         json_object_set_new(j, "hash", json_string(k[i].hash.hex));
         json_object_set_new(j, "form", json_string(k[i].form));

@@ -64,6 +64,8 @@ static void steps(const tc_report_timeline *l, json_t *events) {
         json_t *e = slice(name_of(l, s), category_of(s), 0, s->begin, s->end), *a = NULL;
         a = s->task >= 0 ? arguments(l, s->task, s->end - s->begin) : json_object();
         json_object_set_new(a, "step", json_integer(i));
+        if (s->nnode)
+            json_object_set_new(a, "nodes", tc_report_names(s->nnode, s->nodes));
         json_object_set_new(e, "args", a);
         put(events, e);
     }

@@ -33,6 +33,8 @@ typedef struct tc_tune_task {
     const int *instead; /* and which of the tasks these are; 0: it is one of those that run */
     int nalong;         /* others of the kind that would then run too, a task once per launch, */
     const int *along;   /* as in `instead` */
+    int nnode;          /* nodes of the model that its launches are made from, by name, each once; 0: of none, or not known */
+    const char *const *nodes;
 } tc_tune_task;
 
 /* What is known of one form of a task. */

@@ -58,9 +58,15 @@ static void test_builds(void **state) {
     tctune_task t = {.struct_size = sizeof t};
     for (int i = 0; i < tctune_work_num_tasks(w); i++) {
         OK(tctune_work_task(w, i, &t, error, sizeof error));
-        assert_true(tctune_work_find_task(w, t.name) >= 0 && t.weight >= 1 && !t.varying);
+        int found;
+        OK(tctune_work_find_task(w, t.name, &found, error, sizeof error));
+        assert_true(found == i && t.weight >= 1 && !t.varying);
+        assert_non_null(t.nodes[0]);
     }
-    assert_int_equal(tctune_work_find_task(w, "none"), -1);
+    int none;
+    assert_int_equal(tctune_work_find_task(w, "none", &none, error, sizeof error), TCTUNE_BAD_INPUT);
+    assert_int_equal(none, -1);
+    assert_non_null(strstr(error, "no kernel 'none'"));
     OK(tctune_build(w, &o, &a, error, sizeof error));
     o.threads = 2;
     OK(tctune_build(w, &o, &b, error, sizeof error));

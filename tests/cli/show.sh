@@ -14,6 +14,51 @@ done
 refused 2 "there is no part 'soup'|workload, schedule, stages, nest, tir, ir, raw-ir, asm and all" \
     "$TCTUNE" show --te gemm.te --print nest,soup
 
+# ---- which kernel: by its number, its name, or a node of the model ----
+ok "$TCTUNE" zoo bert-tiny --out bert.onnx
+ok "$TCTUNE" show --model bert.onnx --threads 1 --json
+"$JSON" out kernels >kernels
+i=0
+: >names
+while "$JSON" out kernels.$i.name >>names 2>/dev/null; do
+    i=$((i + 1))
+done
+[ "$(sort -u names | wc -l)" -eq $i ] || fail "two kernels have one name: $(sort names | uniq -d)"
+twins=$(sed 's/#[0-9]*$//' names | sort | uniq -d | head -n 1)
+[ -n "$twins" ] || fail "no two kernels of the network have the same operators and results"
+refused 2 "'$twins' is the name of several kernels of bert.onnx|$twins#1|$twins#2" "$TCTUNE" show --model bert.onnx --kernel "$twins"
+ok "$TCTUNE" show --model bert.onnx --threads 1 --kernel "$twins#2" --print workload --json
+second=$("$JSON" out hash)
+node=$("$JSON" out nodes.1)
+ok "$TCTUNE" show --model bert.onnx --threads 1 --kernel "$node" --print workload --json
+[ "$("$JSON" out hash)" = "$second" ] || fail "the node $node names another kernel than the one it is part of"
+[ "$("$JSON" out kernel)" = "$twins#2" ] || fail "the kernel's name is $("$JSON" out kernel)"
+refused 2 "bert.onnx has no kernel 'nothing'|tctune show" "$TCTUNE" show --model bert.onnx --kernel nothing
+refused 2 "has no kernel '99'|from 0 to $((i - 1))" "$TCTUNE" show --model bert.onnx --kernel 99
+# Records know a kernel by its workload: the name that the network gives it is no part of that.
+ok "$TCTUNE" show --model bert.onnx --kernel "$twins#2" --print workload
+cp out twin.te
+ok "$TCTUNE" show --te twin.te --threads 1 --print workload --json
+[ "$("$JSON" out hash)" = "$second" ] || fail "the workload by itself has another hash"
+
+# The same names and nodes in what is built, timed and traced.
+ok "$TCTUNE" build --model bert.onnx --threads 1 --untuned --out bert.so --json
+for k in 4 7; do
+    [ "$("$JSON" out kernels.$k.name)" = "$(sed -n $((k + 1))p names)" ] || fail "build calls kernel $k $("$JSON" out kernels.$k.name)"
+done
+"$JSON" out kernels.4.nodes | grep -q '"layer.0.residual1/Add"' || fail "build does not tell the nodes of a kernel"
+ok "$TCTUNE" bench --model bert.onnx --untuned --threads 1 --repeats 2 --json
+"$JSON" out kernels.4.nodes | grep -q '"layer.0.residual1/Add"' || fail "bench does not tell the nodes of a kernel"
+ok "$TCTUNE" trace --model bert.onnx --untuned --threads 1 --out trace.json
+# A launch in a trace is made from its own nodes alone.
+grep -o '"nodes": *\["layer.0.attention.output.product/MatMul", *"layer.0.attended/Add", *"layer.0.residual1/Add"\]' trace.json >/dev/null ||
+    fail "a trace does not tell the nodes of a launch"
+
+ok "$TCTUNE" zoo mlp --out mlp.onnx
+ok "$TCTUNE" tune --model mlp.onnx --trials 6 --threads 1 --deterministic-measure --db mlp.db
+ok "$TCTUNE" report --model mlp.onnx --db mlp.db --threads 1 --quick --json
+[ "$("$JSON" out kernels.0.nodes)" = '["fc1","act1"]' ] || fail "a report tells the nodes $("$JSON" out kernels.0.nodes)"
+
 # ---- the pager: on a terminal alone ----
 terminal() { # PAGER COMMAND...: the command on a terminal, without the carriage returns that this adds
     pager=$1

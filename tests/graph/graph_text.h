@@ -148,6 +148,7 @@ static inline tc_status read_node(graph_reader *r, tc_error *err) {
         TC_TRY(tc_lex_accept(&r->l, ",", &more, err));
     }
     TC_TRY(tc_lex_expect(&r->l, ")", err));
+    r->g->origin = tc_graph_origin_of(r->g, name);
     tc_graph_node *n = tc_graph_new_node(r->g, op, name, in, nin);
     TC_TRY(tc_lex_accept(&r->l, "{", &more, err));
     for (end = !more; !end;) {
@@ -158,7 +159,9 @@ static inline tc_status read_node(graph_reader *r, tc_error *err) {
     }
     while (r->l.tok.kind != TC_TOK_NEWLINE && r->l.tok.kind != TC_TOK_EOF)
         TC_TRY(tc_lex_next(&r->l, err));
-    return tc_graph_append(r->g, n, &name, 1, err);
+    tc_status s = tc_graph_append(r->g, n, &name, 1, err);
+    r->g->origin = NULL;
+    return s;
 }
 
 static inline tc_status read_line(graph_reader *r, tc_error *err) {

@@ -217,7 +217,8 @@ def test_builds_a_network(network):
     with tctune.Work(network) as work:
         assert len(work.tasks) > 1 and all(t.flops > 0 and t.hash for t in work.tasks)
         assert work.find(work.tasks[1].name) == 1
-        with pytest.raises(BadInput, match="no task 'nothing': there are"):
+        assert work.find(work.tasks[1].nodes[0]) == 1
+        with pytest.raises(BadInput, match="no kernel .nothing.: give a number"):
             work.find("nothing")
         assert "<td>" in work._repr_html_()
         seen = []

@@ -203,7 +203,7 @@ def test_where_it_begins(layer, network, varying):
         assert Schedule(work, work.tasks[0].name, threads=1, default=True).nest == Schedule(work, 0, threads=1, default=True).nest
         with pytest.raises(BadInput, match="no task"):
             Schedule(work, 99)
-        with pytest.raises(BadInput, match="no task 'x'"):
+        with pytest.raises(BadInput, match="no kernel 'x'"):
             Schedule(work, "x")
     with pytest.raises(BadInput, match="sizes vary"):
         Schedule(varying, threads=1)

@@ -123,6 +123,7 @@ tc_graph_node *tc_graph_new_node(tc_graph *g, tc_graph_op op, const char *name, 
     tc_graph_node *n = TC_NEW(g->arena, tc_graph_node);
     n->op = op;
     n->id = g->next_id++;
+    n->origin = g->origin;
     n->name = name && *name ? tc_arena_strdup(g->arena, name) : tc_arena_printf(g->arena, "%s_%u", tc_graph_op_name(op), n->id);
     tc_graph_set_inputs(g, n, in, nin);
     return n;

@@ -35,8 +35,16 @@ struct tc_graph_value {
     const struct tc_graph_sequence *sequence; /* of a list of values, which only import knows: see import_sequences.c */
 };
 
+/* The nodes of the model that a node was made from: their names, each once, at most 64. A node that the model gives no name is called by its first
+ * output. */
+typedef struct tc_graph_origin {
+    int n;
+    const char *const *name;
+} tc_graph_origin;
+
 struct tc_graph_node {
-    const char *name; /* the model's, or "Op_17" where it has none */
+    const char *name;              /* the model's, or "Op_17" where it has none */
+    const tc_graph_origin *origin; /* NULL: not known */
     tc_graph_op op;
     uint32_t id; /* unique, stable; not a position */
     int nin, nout;
@@ -86,6 +94,7 @@ typedef struct tc_graph {
     TC_VEC(void *) blocks;            /* storage of constants, malloc'ed */
     TC_VEC(struct tc_graph *) bodies; /* of nodes: owned; their constants may be this graph's */
     uint32_t next_id;
+    const tc_graph_origin *origin; /* of nodes that are made from now on: during import, of the node that is being imported */
 } tc_graph;
 
 /* ---- life ---- */

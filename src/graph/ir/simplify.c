@@ -117,7 +117,10 @@ static void simplify_node(simplifier *s, tc_graph_node *n) {
         return;
     }
     tc_graph_node *twin = (tc_graph_node *)*other;
-    for (int k = 0; k < n->nout && nodes_equal(twin, n); k++)
+    if (!nodes_equal(twin, n))
+        return;
+    twin->origin = tc_graph_origin_join(s->g, twin->origin, n->origin);
+    for (int k = 0; k < n->nout; k++)
         if (n->out[k])
             s->to[n->out[k]->id] = twin->out[k];
 }

@@ -42,6 +42,8 @@ static void describe_kernels(builder *b) {
     for (int i = 0; i < m->nkernel; i++) {
         const tc_tune_task *t = &b->p->tasks[i];
         m->kernels[i] = (tc_graph_kernel){.name = t->name,
+                                          .nnode = t->nnode,
+                                          .nodes = t->nodes,
                                           .symbol = symbol_of(m->arena, i, t->name),
                                           .workload = tc_te_text(m->arena, t->workload),
                                           .trace = "",

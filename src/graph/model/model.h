@@ -32,7 +32,9 @@ typedef enum tc_graph_source {
 
 /* One distinct workload of a model: what the build report and `bench` print. Strings live as long as the model. */
 typedef struct tc_graph_kernel {
-    const char *name;         /* "MatMul+Add+Gelu ..." : of the task */
+    const char *name; /* "MatMul+Add+Gelu ..." : of the task */
+    int nnode;        /* nodes of the ONNX file that its launches are made from, by name; 0 of a loaded library */
+    const char *const *nodes;
     const char *symbol;       /* of the compiled function */
     const char *form;         /* "direct", or the name of the alternative in use */
     const char *workload;     /* canonical text of that form */

@@ -333,6 +333,8 @@ tc_status tc_graph_program_merge(const tc_graph *g, const tc_graph_program *apar
     *out = NULL;
     if (s == TC_OK && any)
         s = tc_graph_program_with(g, merge, out, err);
+    if (s == TC_OK && *out)
+        tc_graph_program_name_as(*out, apart);
     free(merge);
     return s;
 }

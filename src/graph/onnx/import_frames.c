@@ -71,6 +71,7 @@ void tc_graph_import_open_frame(tc_graph_importer *im, tc_graph_import_inside *x
     *x = (tc_graph_import_inside){.f = {.up = im->frame, .g = tc_graph_new(im->path)}};
     x->f.g->name = tc_arena_strdup(x->f.g->arena, p->name && *p->name ? p->name : p->op_type);
     x->c = (tc_graph_infer_ctx){.g = x->f.g, .opset = TC_GRAPH_OPSET_MAX, .err = err};
+    x->f.g->origin = im->g->origin;
     x->c.n = tc_graph_new_node(x->f.g, TC_GRAPH_OP_IDENTITY, x->f.g->name, NULL, 0);
     x->e = (tc_graph_emitter){&x->c, TC_OK};
     tc_graph_sizes_enter(x->f.g, im->g, is_branch);

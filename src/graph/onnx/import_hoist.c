@@ -100,6 +100,7 @@ static void move(hoist *h, const tc_graph_node *n) {
     for (int k = 0; k < n->nin; k++)
         in[k] = outside(h, n->in[k]);
     tc_graph_node *copy = tc_graph_copy_node(g, n, in);
+    copy->origin = tc_graph_origin_copy(g, n->origin);
     copy->nout = n->nout;
     copy->out = TC_NEW_N(g->arena, tc_graph_value *, n->nout + 1);
     for (int k = 0; k < n->nout; k++) {

@@ -403,7 +403,24 @@ static tc_status add_call(tc_graph_importer *im, const Onnx__NodeProto *p, const
     return tc_graph_import_give_outputs(im, p, out, err);
 }
 
-tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
+/* What stands in a function has the names of its calls: its own are those of each call alike. */
+static bool is_in_function(const tc_graph_importer *im) {
+    for (const tc_graph_import_scope *s = im->scope; s; s = s->up)
+        if (s->function)
+            return true;
+    return false;
+}
+
+static const tc_graph_origin *origin_of(const tc_graph_importer *im, const Onnx__NodeProto *p) {
+    if (is_in_function(im))
+        return im->g->origin;
+    for (size_t k = 0; k < p->n_output && (!p->name || !*p->name); k++)
+        if (*p->output[k])
+            return tc_graph_origin_of(im->g, p->output[k]);
+    return p->name && *p->name ? tc_graph_origin_of(im->g, p->name) : NULL;
+}
+
+static tc_status import_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
     tc_graph_op op;
     const Onnx__FunctionProto *f = tc_graph_import_known_operator(im, p, &op) ? NULL : tc_graph_import_called_function(im, p);
     bool loop = tc_graph_import_is_loop(p), list = tc_graph_import_takes_sequence(im, p, index);
@@ -415,5 +432,14 @@ tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, 
                          : add_if(im, p, index, err);
     if (s != TC_OK)
         prefix_node(p, err);
+    return s;
+}
+
+tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
+    tc_graph *g = im->g;
+    const tc_graph_origin *around = g->origin;
+    g->origin = origin_of(im, p);
+    tc_status s = import_node(im, p, index, err);
+    g->origin = around;
     return s;
 }

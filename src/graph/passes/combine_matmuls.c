@@ -255,6 +255,8 @@ static tc_graph_value *combined_matmul(const combiner *c, const group *r, tc_gra
     *s = first->out[0]->shape;
     s->d[s->ndim - 1] = w->shape.d[1];
     tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_MATMUL, first->name, (tc_graph_value *[]){first->in[0], w}, 2);
+    for (int i = 0; i < r->n; i++)
+        n->origin = tc_graph_origin_join(g, n->origin, r->m[i].matmul->origin);
     return tc_graph_place_typed(g, n, tc_arena_printf(g->arena, "%s.products", name), first->out[0]->dtype, s);
 }
 
@@ -273,6 +275,8 @@ static tc_graph_value *take_step(const combiner *c, const group *r, int k, tc_gr
             return NULL;
     }
     tc_graph_node *n = tc_graph_copy_node(g, like->node, in);
+    for (int i = 1; i < r->n; i++)
+        n->origin = tc_graph_origin_join(g, n->origin, r->m[i].step[k].node->origin);
     const char *sums = tc_arena_printf(g->arena, "%s.sums", name);
     return tc_graph_place_typed(g, n, sums, like->node->out[0]->dtype, &y->shape);
 }

@@ -6,6 +6,7 @@
 
 #include "graph/ir/build.h"
 #include "graph/ops/ops.h"
+#include "graph/passes/origins_int.h"
 #include "support/log.h"
 
 typedef struct pass {
@@ -65,12 +66,15 @@ static char *text_of(const tc_graph *g) {
 }
 
 static tc_status run_pass(tc_graph *g, const pass *p, tc_error *err) {
+    tc_graph_ancestors before = tc_graph_ancestors_of(g);
     tc_status s = p->run(g, err);
     if (s == TC_OK) {
         tc_graph_drop_dead(g);
+        tc_graph_inherit(g, &before);
         tc_graph_release_constants(g); /* such as the weights that were combined: beside the new ones they would lie twice */
         s = tc_graph_verify(g, err);
     }
+    tc_graph_ancestors_free(&before);
     if (s != TC_OK)
         tc_error_prefix(err, "%s: graph pass %s: ", g->file ? g->file : "graph", p->name);
     return s;
@@ -129,6 +133,7 @@ tc_graph_node *tc_graph_copy_node(tc_graph *g, const tc_graph_node *n, tc_graph_
     tc_graph_node *copy = tc_graph_new_node(g, n->op, n->name, in, n->nin);
     copy->attrs = tc_arena_dup(g->arena, n->attrs, n->nattrs * sizeof *n->attrs);
     copy->nattrs = copy->cap_attrs = n->nattrs;
+    copy->origin = n->origin;
     return copy;
 }
 

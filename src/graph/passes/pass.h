@@ -44,7 +44,7 @@ tc_graph_value *tc_graph_place_typed(tc_graph *g, tc_graph_node *n, const char *
 /* From now on n, which has no outputs yet, makes v; appends n. Whoever made v before must not be in the graph any more, or be
  * dead. */
 void tc_graph_produce(tc_graph *g, tc_graph_node *n, tc_graph_value *v);
-/* A copy of n with other inputs: same operator, name and attributes, no outputs; not appended. */
+/* A copy of n with other inputs: same operator, name, origin and attributes, no outputs; not appended. */
 tc_graph_node *tc_graph_copy_node(tc_graph *g, const tc_graph_node *n, tc_graph_value *const *in);
 /* Transposed or reshaped v: a constant when v is one, v itself when that changes nothing, else a node appended to g. A
  * transposition that moves no element is a Reshape. */

@@ -20,9 +20,10 @@ typedef struct tc_graph_slot {
 
 /* A kernel, a copy, or a decision where to go on (tc_cg_step says what the latter two do with their operands). */
 typedef struct tc_graph_launch {
-    const char *name;   /* of the head's node */
-    const char *covers; /* operators, in order */
-    int task;           /* -1: of a library kernel, or none */
+    const char *name;       /* of the head's node */
+    const char *covers;     /* operators, in order */
+    tc_graph_origin origin; /* nodes of the model that it is made from */
+    int task;               /* -1: of a library kernel, or none */
     int nargs;
     /* Slots: the workload's inputs, then its outputs, then, where sizes vary, an array of the values of its symbols; a library kernel's
      * parameters before them. */
@@ -84,6 +85,8 @@ static inline int64_t tc_graph_aligned(int64_t v) {
 
 /* draw.c: the ranges of its inputs. */
 void tc_graph_find_ranges(tc_graph_program *p);
+/* Tasks of p that `like` has too are called as there. */
+void tc_graph_program_name_as(tc_graph_program *p, const tc_graph_program *like);
 /* The program of g with those merges (NULL: none) made, by number, that merge[] says; there are nfound of any program of g. */
 TC_NODISCARD tc_status tc_graph_program_with(const tc_graph *g, const bool *merge, tc_graph_program **out, tc_error *err);
 

@@ -8,6 +8,7 @@
 typedef struct tc_graph_spare {
     const tc_workload *workload[TC_GRAPH_SHARED];
     const char *covers[TC_GRAPH_SHARED];
+    tc_graph_origin origin[TC_GRAPH_SHARED];
     double times;
     tc_graph_merging of;
 } tc_graph_spare;

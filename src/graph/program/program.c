@@ -132,6 +132,23 @@ static const char *task_name(tc_arena *a, const char *what, const tc_workload *w
     return tc_arena_printf(a, "%s %s", what, tc_graph_type_str(a, t->dtype, &s));
 }
 
+/* Of all nodes of a group, each name once. */
+static tc_graph_origin origin_of(tc_arena *a, const tc_graph_group *g) {
+    TC_VEC(const char *) names = {0};
+    tc_map seen = {0};
+    for (int i = 0; i < g->n; i++)
+        for (int k = 0; g->nodes[i]->origin && k < g->nodes[i]->origin->n; k++) {
+            const char *name = g->nodes[i]->origin->name[k];
+            if (!tc_map_gets(&seen, name))
+                tc_push(&names, name);
+            tc_map_puts(&seen, name, 1);
+        }
+    tc_graph_origin o = {(int)names.len, tc_arena_dup(a, names.data, names.len * sizeof *names.data)};
+    tc_map_free(&seen);
+    tc_vec_free(&names);
+    return o;
+}
+
 /* ---- launches ---- */
 
 /* What is launched must be known before spares are: of one that is launched anyway they are no further launches. */
@@ -164,6 +181,8 @@ tc_status tc_graph_maker_library(maker *m, const tc_graph_node *n, const int *in
         return tc_fail(err, TC_BAD_INPUT, "node '%s' (%s): there is no kernel for this operator", n->name,
                        tc_graph_op_name(n->op));
     tc_graph_launch x = {.name = n->name, .covers = tc_graph_op_name(n->op), .task = -1, .library = k};
+    if (n->origin)
+        x.origin = *n->origin;
     int *args = TC_NEW_N(m->p->arena, int, 1 + n->nin + n->nout);
     int64_t *params = TC_NEW_N(m->p->arena, int64_t, TC_GRAPH_MAX_PARAMS);
     args[x.nargs++] = tc_graph_maker_constant(m, "parameters", params, k->params(n, params));
@@ -205,6 +224,7 @@ static tc_status add_kernel_launch(maker *m, const bool *stored, const tc_graph_
         args[w->nin + i] = tc_graph_maker_slot(m, l.out[i]);
     tc_graph_launch x = {.name = f->group.nodes[f->group.n - 1]->name,
                          .covers = covers(m->p->arena, &f->group),
+                         .origin = origin_of(m->p->arena, &f->group),
                          .nargs = w->nin + w->nout,
                          .args = args};
     tc_graph_maker_launch(m, x, w);
@@ -265,6 +285,7 @@ static void note_spare(maker *m, const bool *stored, const tc_graph_merge *x, in
         s.of.anchor[k] = task[x->anchor[k]];
         s.workload[k] = l.workload;
         s.covers[k] = covers(m->p->arena, &f->group);
+        s.origin[k] = origin_of(m->p->arena, &f->group);
     }
     tc_push(&m->spares, s);
 }
@@ -359,6 +380,77 @@ static void add_spares(maker *m) {
     p->nfound = m->nfound;
 }
 
+/* ---- what tasks are called, and which nodes they are made from ---- */
+
+typedef struct names {
+    TC_VEC(const char *) list;
+    tc_map seen;
+} names;
+
+static void add_names(names *n, const tc_graph_origin *o) {
+    for (int i = 0; i < o->n; i++) {
+        if (!tc_map_gets(&n->seen, o->name[i]))
+            tc_push(&n->list, o->name[i]);
+        tc_map_puts(&n->seen, o->name[i], 1);
+    }
+}
+
+static void name_nodes(maker *m) {
+    size_t n = m->tasks.len;
+    names *of = tc_xcalloc(n + 1, sizeof *of);
+    for (size_t i = 0; i < m->launches.len; i++)
+        if (m->launches.data[i].task >= 0)
+            add_names(&of[m->launches.data[i].task], &m->launches.data[i].origin);
+    for (int i = 0; i < m->p->nmerging; i++)
+        for (int k = 0; k < m->p->mergings[i].nanchor; k++)
+            if (m->p->mergings[i].whole[k] >= m->p->ntask)
+                add_names(&of[m->p->mergings[i].whole[k]], &m->spares.data[i].origin[k]);
+    for (size_t i = 0; i < n; i++) {
+        m->tasks.data[i].nnode = (int)of[i].list.len;
+        m->tasks.data[i].nodes = tc_arena_dup(m->p->arena, of[i].list.data, of[i].list.len * sizeof *of[i].list.data);
+        tc_map_free(&of[i].seen);
+        tc_vec_free(&of[i].list);
+    }
+    free(of);
+}
+
+/* Tasks with the same operators and results differ by a number: "MatMul+Add f32[128,128]#1", "...#2". */
+static void make_unique(maker *m) {
+    tc_map count = {0}, given = {0};
+    for (size_t i = 0; i < m->tasks.len; i++) {
+        const char *name = m->tasks.data[i].name;
+        uintptr_t *known = tc_map_gets(&count, name);
+        tc_map_puts(&count, name, known ? *known + 1 : 1);
+    }
+    for (size_t i = 0; i < m->tasks.len; i++) {
+        const char *name = m->tasks.data[i].name;
+        uintptr_t *last = tc_map_gets(&given, name), number = last ? *last + 1 : 1;
+        if (*tc_map_gets(&count, name) == 1)
+            continue;
+        tc_map_puts(&given, name, number);
+        m->tasks.data[i].name = tc_arena_printf(m->p->arena, "%s#%d", name, (int)number);
+    }
+    tc_map_free(&count);
+    tc_map_free(&given);
+}
+
+bool tc_graph_is_called(const tc_tune_task *t, const char *name) {
+    size_t n = strlen(name);
+    return strncmp(t->name, name, n) == 0 && (!t->name[n] || (t->name[n] == '#' && !strchr(name, '#')));
+}
+
+void tc_graph_program_name_as(tc_graph_program *p, const tc_graph_program *like) {
+    tc_map known = {0};
+    for (int i = 0; i < like->ntask + like->nspare; i++)
+        tc_map_puts(&known, like->hashes[i].hex, (uintptr_t)like->tasks[i].name);
+    for (int i = 0; i < p->ntask + p->nspare; i++) {
+        uintptr_t *name = tc_map_gets(&known, p->hashes[i].hex);
+        if (name)
+            p->tasks[i].name = tc_arena_strdup(p->arena, (const char *)*name);
+    }
+    tc_map_free(&known);
+}
+
 void tc_graph_maker_deliver(maker *m) {
     tc_graph_program *p = m->p;
     p->nslot = (int)m->slots.len;
@@ -368,6 +460,8 @@ void tc_graph_maker_deliver(maker *m) {
     p->ntask = (int)m->tasks.len;
     add_spares(m);
     p->nspare = (int)m->tasks.len - p->ntask;
+    name_nodes(m);
+    make_unique(m);
     p->tasks = tc_arena_dup(p->arena, m->tasks.data, m->tasks.len * sizeof *m->tasks.data);
     p->hashes = tc_arena_dup(p->arena, m->hashes.data, m->hashes.len * sizeof *m->hashes.data);
     p->nrelation = (int)m->relations.len;

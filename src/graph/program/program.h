@@ -25,6 +25,8 @@ void tc_graph_program_free(tc_graph_program *p); /* NULL is fine */
 
 /* The distinct workloads, with how often each runs; the array lives as long as the program. */
 int tc_graph_program_tasks(const tc_graph_program *p, const tc_tune_task **tasks);
+/* Is this its name, or the part of it that tasks with equal operators and results share ("MatMul f32[8,8]" of "MatMul f32[8,8]#2")? */
+bool tc_graph_is_called(const tc_tune_task *t, const char *name);
 /* The same, and behind them those that could run in place of some: contractions with what makes their operands. */
 int tc_graph_program_tunable(const tc_graph_program *p, const tc_tune_task **tasks);
 /* How much each size of a tunable task counts where the file says how much those of the network's inputs do: what they make the task's in

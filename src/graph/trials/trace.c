@@ -62,9 +62,15 @@ static void end_step(void *user, int step, double begin, double end) {
     const tc_graph_step *s = &r->m->steps[step];
     if (r->m->program && s->kind != TC_CG_DO)
         return;
+    bool launched = r->m->program && (s->task >= 0 || s->library);
+    const tc_graph_origin *from = launched ? &r->m->program->launches[s->launch].origin : NULL;
     if (r->nstep < r->step_room)
-        r->steps[r->nstep] =
-            (tc_graph_traced_step){.task = s->task, .other = s->task < 0 ? s->other : 0, .begin = begin, .end = end};
+        r->steps[r->nstep] = (tc_graph_traced_step){.task = s->task,
+                                                    .other = s->task < 0 ? s->other : 0,
+                                                    .nnode = from ? from->n : 0,
+                                                    .nodes = from ? from->name : NULL,
+                                                    .begin = begin,
+                                                    .end = end};
     r->nstep++;
 }
 

@@ -10,6 +10,8 @@
 typedef struct tc_graph_traced_step {
     int task;  /* which of the model's kernels; -1: none */
     int other; /* where task is -1: which of its others */
+    int nnode; /* nodes of the model that it is made from, by name; 0: of none, or not known */
+    const char *const *nodes;
     double begin, end;
 } tc_graph_traced_step;
 

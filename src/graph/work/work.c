@@ -171,15 +171,51 @@ const tc_tune_weights_file *tc_graph_work_weights(const tc_graph_work *w) {
     return w->weights;
 }
 
-int tc_graph_work_find(const tc_graph_work *w, const char *kernel) {
-    char *end;
-    long n = strtol(kernel, &end, 10);
-    if (end != kernel && !*end && n >= 0 && n < w->ntask)
-        return (int)n;
+static bool has_node(const tc_tune_task *t, const char *name) {
+    for (int i = 0; i < t->nnode; i++)
+        if (strcmp(t->nodes[i], name) == 0)
+            return true;
+    return false;
+}
+
+typedef enum sense { BY_NAME, BY_NODE, BY_NODE_INSTEAD, NSENSES } sense;
+
+static bool means(const tc_tune_task *t, const char *kernel, sense s) {
+    return s == BY_NAME ? tc_graph_is_called(t, kernel) : has_node(t, kernel) && (t->ninstead > 0) == (s == BY_NODE_INSTEAD);
+}
+
+static tc_status ambiguous(const tc_graph_work *w, const char *kernel, sense s, tc_error *err) {
+    tc_strbuf list = {0};
     for (int i = 0; i < w->ntask; i++)
-        if (strcmp(w->tasks[i].name, kernel) == 0)
-            return i;
-    return -1;
+        if (means(&w->tasks[i], kernel, s))
+            tc_sb_printf(&list, "%s%d (%s)", list.len ? ", " : "", i, w->tasks[i].name);
+    tc_status st = tc_fail(err, TC_BAD_INPUT, "'%s' is %s several kernels of %s: %s; give the number or the whole name of one",
+                           kernel, s == BY_NAME ? "the name of" : "a node of", w->path, tc_sb_str(&list));
+    tc_strbuf_free(&list);
+    return st;
+}
+
+tc_status tc_graph_work_find(const tc_graph_work *w, const char *kernel, int *out, tc_error *err) {
+    char *end;
+    long number = strtol(kernel, &end, 10);
+    *out = (int)number;
+    if (end != kernel && !*end && number >= 0 && number < w->ntask)
+        return TC_OK;
+    for (sense s = 0; s < NSENSES; s++) {
+        int found = 0;
+        for (int i = w->ntask; i-- > 0;)
+            if (means(&w->tasks[i], kernel, s)) {
+                *out = i;
+                found++;
+            }
+        if (found)
+            return found == 1 ? TC_OK : ambiguous(w, kernel, s, err);
+    }
+    return tc_fail(
+        err, TC_BAD_INPUT,
+        "%s has no kernel '%s': give a number from 0 to %d, a kernel's name, or the name of a node of the model. Nodes that "
+        "only move data, or whose values are constants, are part of no kernel. `tctune show` lists all kernels",
+        w->path, kernel, w->ntask - 1);
 }
 
 /* ---- building ---- */

@@ -42,7 +42,7 @@ static void choose(const lines *l, const tc_cg_asm_facts *f, size_t bytes, int *
 static json_t *cut(const char *text, size_t len) {
     tc_strbuf b = {0};
     tc_sb_addn(&b, text, len);
-    json_t *j = page_string(tc_sb_str(&b));
+    json_t *j = tc_report_string(tc_sb_str(&b));
     tc_strbuf_free(&b);
     return j;
 }
@@ -62,7 +62,7 @@ static json_t *tell(const tc_tune_stages *s, const tc_tune_schedule *k, size_t b
     const char *nest = tc_sb_str(&s->text[TC_TUNE_STAGE_NEST]);
     bool whole = strlen(nest) <= MOST_NEST;
     json_t *j = json_object();
-    json_object_set_new(j, "schedule", page_string(k->trace));
+    json_object_set_new(j, "schedule", tc_report_string(k->trace));
     json_object_set_new(j, "nest", cut(nest, whole ? strlen(nest) : MOST_NEST));
     json_object_set_new(j, "nest_is_whole", json_boolean(whole));
     json_object_set_new(j, "assembly", assembly(tc_sb_str(&s->text[TC_TUNE_STAGE_ASM]), &s->facts, bytes));
@@ -78,7 +78,7 @@ json_t *page_code(const tc_target *t, const tc_tune_schedule *k, size_t bytes) {
     if (st == TC_OK)
         j = tell(&s, k, bytes);
     else
-        j = json_pack("{s:o,s:o}", "schedule", page_string(k->trace), "why", page_string(err.msg));
+        j = json_pack("{s:o,s:o}", "schedule", tc_report_string(k->trace), "why", tc_report_string(err.msg));
     tc_tune_stages_free(&s);
     return j;
 }

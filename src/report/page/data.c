@@ -6,18 +6,6 @@
 #include "report/report.h"
 #include "support/system/fs.h"
 
-json_t *page_string(const char *text) {
-    json_t *j = json_string(text);
-    if (j)
-        return j;
-    tc_strbuf b = {0};
-    for (const char *p = text; *p; p++)
-        tc_sb_addc(&b, (unsigned char)*p < 0x80 ? *p : '?');
-    j = json_string(tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return j;
-}
-
 /* ---- whose records ---- */
 
 typedef struct owner {
@@ -130,7 +118,7 @@ static tc_status read_document(page *p, const char *file, tc_error *err) {
             "peers ({\"peers\": [{\"name\": ..., \"median_ms\": ...}]}), and this is none",
             file);
     }
-    json_array_append_new(p->documents, json_pack("{s:o,s:o}", "file", page_string(file), "document", j));
+    json_array_append_new(p->documents, json_pack("{s:o,s:o}", "file", tc_report_string(file), "document", j));
     return TC_OK;
 }
 
@@ -145,7 +133,7 @@ static tc_status read_documents(page *p, tc_error *err) {
 static tc_status tell_database(tc_meas_db *db, json_t **out, tc_error *err) {
     tc_meas_db_stats s;
     TC_TRY(tc_meas_db_stat(db, &s, err));
-    *out = json_pack("{s:o,s:i,s:I,s:I,s:I,s:I}", "file", page_string(tc_meas_db_path(db)), "schema", s.schema, "records",
+    *out = json_pack("{s:o,s:i,s:I,s:I,s:I,s:I}", "file", tc_report_string(tc_meas_db_path(db)), "schema", s.schema, "records",
                      (json_int_t)s.records, "workloads", (json_int_t)s.workloads, "targets", (json_int_t)s.targets, "bytes",
                      (json_int_t)s.bytes);
     return TC_OK;
@@ -153,10 +141,10 @@ static tc_status tell_database(tc_meas_db *db, json_t **out, tc_error *err) {
 
 static json_t *tell_machine(const page *p) {
     const tc_meas_peak none = {0};
-    json_t *j = json_pack("{s:o,s:i,s:b}", "target", page_string(p->target_text), "threads", p->threads, "here",
+    json_t *j = json_pack("{s:o,s:i,s:b}", "target", tc_report_string(p->target_text), "threads", p->threads, "here",
                           p->target && p->target->native);
     json_object_set_new(j, "about", p->target ? tc_report_machine(p->target, &none) : json_null());
-    json_object_set_new(j, "why", p->target_why ? page_string(p->target_why) : json_null());
+    json_object_set_new(j, "why", p->target_why ? tc_report_string(p->target_why) : json_null());
     json_object_set_new(j, "roofs", page_tell_roofs(&p->roofs));
     return j;
 }
@@ -189,8 +177,8 @@ static tc_status open_databases(page *p, tc_error *err) {
 
 tc_status tc_page_data(const tc_page_options *o, json_t **out, tc_error *err) {
     page p = {.o = o, .arena = tc_arena_new(), .ctx = tc_ctx_new(), .documents = json_array()};
-    *out = json_pack("{s:i,s:o,s:o,s:I}", "format", 1, "model", o->model ? page_string(o->model) : json_null(), "command",
-                     o->command ? page_string(o->command) : json_null(), "made_ms", (json_int_t)tc_meas_now_ms());
+    *out = json_pack("{s:i,s:o,s:o,s:I}", "format", 1, "model", o->model ? tc_report_string(o->model) : json_null(), "command",
+                     o->command ? tc_report_string(o->command) : json_null(), "made_ms", (json_int_t)tc_meas_now_ms());
     tc_status s = open_databases(&p, err);
     if (s == TC_OK)
         s = tell(&p, *out, err);

@@ -99,8 +99,8 @@ static json_t *tell(steps *s) {
         place *p = &s->places.data[i];
         json_t *values = json_array();
         for (size_t v = 0; v < p->value.len; v++)
-            json_array_append_new(values, page_string(p->value.entries[v].str));
-        json_array_append_new(list, json_pack("{s:o,s:o}", "step", page_string(p->step), "values", values));
+            json_array_append_new(values, tc_report_string(p->value.entries[v].str));
+        json_array_append_new(list, json_pack("{s:o,s:o}", "step", tc_report_string(p->step), "values", values));
         tc_map_free(&p->value);
     }
     tc_vec_free(&s->places);

@@ -38,6 +38,8 @@ static void take_tasks(page *p) {
                            .workload = t->workload,
                            .weight = t->weight,
                            .instead = t->ninstead > 0,
+                           .nnode = t->nnode,
+                           .nodes = t->nodes,
                            .sizes = t->sizes};
         find_forms(p, k);
     }
@@ -106,7 +108,7 @@ static json_t *tell_record(page *p, const page_kernel *k, const tc_tune_schedule
     json_t *j = json_pack("{s:I,s:s,s:f,s:s,s:i,s:I,s:f,s:f}", "record", (json_int_t)r->id, "form", s->form, "median_ms",
                           r->median * 1e3, "mode", tc_meas_mode_text(r->mode), "rounds", r->rounds, "when_ms",
                           (json_int_t)r->when_ms, "bytes", page_traffic(k->workload, r->mode), "max_error", r->max_error);
-    json_object_set_new(j, "host", page_string(r->host));
+    json_object_set_new(j, "host", tc_report_string(r->host));
     json_object_set_new(j, "roof_ms", tc_report_real(roof * 1e3));
     json_object_set_new(j, "of_roof", tc_report_real(roof / r->median));
     json_object_set_new(j, "bound_by", bound ? json_string(bound) : json_null());
@@ -129,7 +131,7 @@ static json_t *tell_computed(page *p, const page_kernel *k) {
 }
 
 static json_t *nothing(const char *why) {
-    return json_pack("{s:n,s:o}", "record", "why", page_string(why));
+    return json_pack("{s:n,s:o}", "record", "why", tc_report_string(why));
 }
 
 /* The record that a build would use, or why there is none. */
@@ -186,9 +188,10 @@ static json_t *tell_forms(const page_kernel *k) {
 static json_t *tell_kernel(page *p, const page_kernel *k) {
     const tc_workload *w = k->workload;
     const tc_intrinsic *unit = w && p->target ? tc_te_unit(w, p->target->machine.intrinsics) : NULL;
-    json_t *j = json_pack("{s:o,s:f,s:b,s:o,s:I,s:I,s:o}", "name", page_string(k->name), "weight", k->weight, "instead_of_others",
-                          k->instead, "workload", page_string(k->text), "records", (json_int_t)k->records, "valid",
+    json_t *j = json_pack("{s:o,s:f,s:b,s:o,s:I,s:I,s:o}", "name", tc_report_string(k->name), "weight", k->weight, "instead_of_others",
+                          k->instead, "workload", tc_report_string(k->text), "records", (json_int_t)k->records, "valid",
                           (json_int_t)k->valid, "forms", tell_forms(k));
+    json_object_set_new(j, "nodes", tc_report_names(k->nnode, k->nodes));
     json_object_set_new(j, "flops", w ? json_real(tc_te_flops(w)) : json_null());
     json_object_set_new(j, "bytes", w ? json_real(tc_te_bytes_moved(w)) : json_null());
     json_object_set_new(j, "constant_bytes", w ? json_real(tc_te_constant_bytes_read(w)) : json_null());

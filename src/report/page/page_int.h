@@ -5,6 +5,7 @@
 #include "codegen/target/target.h"
 #include "measure/records/maintain.h"
 #include "report/page/page.h"
+#include "report/report.h"
 #include "tune/kernel/schedule.h"
 #include "tune/kernel/weights.h"
 
@@ -38,6 +39,8 @@ typedef struct page_kernel {
     const char *why; /* the workload cannot be read; else NULL */
     double weight;
     bool instead;
+    int nnode; /* nodes of the network that it is made from; 0: not known */
+    const char *const *nodes;
     const tc_tune_weights *sizes;
     int nform;
     const char **form;
@@ -64,9 +67,6 @@ typedef struct page {
     int nkernel;
     json_t *documents;
 } page;
-
-/* A text of a database, which may be anything: what is no UTF-8 is shown as question marks. */
-json_t *page_string(const char *text);
 
 /* ---- kernels.c ---- */
 

@@ -41,7 +41,7 @@ static json_t *number_of(texts *t, const char *text) {
     if (known)
         return json_integer((json_int_t)*known);
     tc_map_puts(&t->number, text, json_array_size(t->list));
-    json_array_append_new(t->list, page_string(text));
+    json_array_append_new(t->list, tc_report_string(text));
     return json_integer((json_int_t)json_array_size(t->list) - 1);
 }
 

@@ -294,6 +294,7 @@ static void open_trips(layer *l, trips *t) {
     tc_graph *g = l->e.c->g;
     *t = (trips){.around = l->e, .body = tc_graph_new(g->file)};
     t->body->name = tc_arena_strdup(t->body->arena, l->e.c->n->name);
+    t->body->origin = g->origin;
     t->c = (tc_graph_infer_ctx){.g = t->body, .opset = TC_GRAPH_OPSET_MAX, .err = l->e.c->err};
     t->c.n = tc_graph_new_node(t->body, TC_GRAPH_OP_IDENTITY, t->body->name, NULL, 0);
     l->e = (tc_graph_emitter){&t->c, l->e.status};

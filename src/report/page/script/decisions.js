@@ -59,13 +59,20 @@ function kernelFacts(k) {
         fact("first schedule tried", asTime(k.first), known(k.first) && k.has ? digits(k.first / b.median_ms, 3) + " times the best" : null));
 }
 
+/* All its ONNX nodes, where they are few; else the first ones. */
+function nodesOf(k) {
+    const shown = 12, list = k.nodes.slice(0, shown).join(", ");
+    if (!k.nodes.length) return null;
+    return make("p", {class: "nodes"}, `Made from the ONNX ${k.nodes.length === 1 ? "node" : "nodes"} ${list}` + (k.nodes.length > shown ? ` and ${k.nodes.length - shown} more` : "") + ".");
+}
+
 function kernelBody(k) {
     const show = `tctune show ${sourceOf(k)} --db ${data.database.file}`;
     const code = make("div"), sides = [["best", k.best]];
     if (data.baseline && k.baseline.record !== null) sides.push(["baseline", k.baseline]);
     const put = name => code.replaceChildren(codePanes(sides.find(s => s[0] === name)[1]));
     put("best");
-    return [make("h3", {}, k.name), k.has ? null : absent("No record is used: " + k.best.why + "."), known(k.flops) ? kernelFacts(k) : absent("Its workload cannot be read, so operations and bytes are not known."),
+    return [make("h3", {}, k.name), nodesOf(k), k.has ? null : absent("No record is used: " + k.best.why + "."), known(k.flops) ? kernelFacts(k) : absent("Its workload cannot be read, so operations and bytes are not known."),
         make("figure", {id: "modes"}, modeTable(k), make("figcaption", {}, "The best record of each mode, and the middle half of its timings. Times of different modes are not compared with each other. ", make("code", {}, `tctune bench ${sourceOf(k)} --db ${data.database.file}`))),
         make("h3", {}, "Decisions"), ...explanationsOf(k), decisionTable(k), make("h3", {}, "Schedule, nest and assembly"),
         sides.length > 1 ? make("div", {class: "controls"}, choice("of", "side", sides.map(s => [s[0], s[0]]), "best", put)) : null,
