@@ -24,7 +24,7 @@ from ._tensors import Port, empty
 from ._tune import Event, Report, Session, TaskState, TaskStates, tune
 from ._version import __version__
 from ._work import Task, Tasks, Work
-from .errors import BadInput, Closed, EnvironmentProblem, LibraryError, Stopped, TctuneError
+from .errors import BadInput, Closed, EnvironmentProblem, LibraryError, Stopped, TctuneError, TctuneWarning
 
 
 def __getattr__(name: str) -> Any:
@@ -41,7 +41,7 @@ def library_version() -> str:
 
 __all__ = ["BadInput", "Closed", "Context", "Database", "Decision", "EnvironmentProblem", "Event", "Fleet", "Followed", "KernelTime", "LibraryError", "Loop",
            "LoopState", "Model", "Port", "Profile", "Record", "Records", "Report", "Rerun", "Schedule", "Session", "Size", "Stage", "Stats",
-           "Stopped", "Task", "TaskState", "TaskStates", "Tasks", "TctuneError", "Verdict", "Work", "Worker", "__version__", "add_files", "build",
+           "Stopped", "Task", "TaskState", "TaskStates", "Tasks", "TctuneError", "TctuneWarning", "Verdict", "Work", "Worker", "__version__", "add_files", "build",
            "compare", "compare_show", "describe_library", "doctor", "empty", "explain", "fleet_key", "is_library", "library_version",
            "llvm_version", "load", "lowering_passes", "machine", "page", "page_data", "quantize", "show", "te", "tune", "use_cache", "verify_cases",
            "zoo", "zoo_names"]

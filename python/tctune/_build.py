@@ -1,12 +1,14 @@
 """Building models."""
 from typing import Any, Callable, Iterable, Optional, Union
 import os
+import warnings
 
 from ._background import Stoppable
 from ._ffi import Path, Struct, call, ffi, text
 from ._model import Model
 from ._progress import build_bar
 from ._work import Shape, Source, Work, work_of
+from .errors import TctuneWarning
 
 BuildProgress = Union[None, bool, Callable[[int, int, str], Any]]
 DEFAULT_DB = "tctune.db"
@@ -68,4 +70,16 @@ def _build(work: Work, options: Struct, progress: BuildProgress) -> Model:
         options.c.progress = on_kernel
         with work._using() as pointer:
             background.run(lambda: call("tctune_build", pointer, options, out))
-    return Model(out[0])
+    model = Model(out[0])
+    _warn(model)
+    return model
+
+
+def _warn(model: Model) -> None:
+    """Of records that the build does not use, and of constants whose values nobody gave."""
+    report = model.report()
+    if report["unused_records"]:
+        warnings.warn(report["unused_records"]["message"], TctuneWarning, stacklevel=4)
+    if report["drawn_constants"]:
+        names = ", ".join(report["drawn_constants"])
+        warnings.warn(f"random numbers stand for the constants {names}: give their values with constants=", TctuneWarning, stacklevel=4)

@@ -23,3 +23,7 @@ class Closed(TctuneError, ValueError):
 
 class LibraryError(TctuneError, ImportError):
     """libtctune is not there, or is of a version that this package does not go with."""
+
+
+class TctuneWarning(UserWarning):
+    """What was done may not be what was meant: the message says what to give instead."""

@@ -72,12 +72,23 @@ static void print_result(const build_args *a, const json_t *j) {
     printf("%s is built for %s, %lld threads\n", a->out, tc_cli_text(j, "target"), tc_cli_number(j, "threads"));
 }
 
+static void warn_of_constants(const build_args *a, const json_t *j) {
+    const json_t *drawn = json_object_get(j, "drawn_constants");
+    for (size_t i = 0; i < json_array_size(drawn); i++)
+        fprintf(stderr, "%s%s", i ? ", " : "warning: random numbers stand for the constants ",
+                json_string_value(json_array_get(drawn, i)));
+    if (json_array_size(drawn))
+        fprintf(stderr, " of %s: give their values with --inputs FILE.npz\n", a->model.source.te);
+}
+
 static int report(const build_args *a, const tctune_model *m, tc_error *err) {
     char *text;
     int status = tc_cli_status(tctune_model_report(m, &text, TC_CLI_SAY(err)));
     if (status != TC_CLI_DONE)
         return status;
     json_t *told = tc_cli_document(text);
+    tc_cli_warn_of(told);
+    warn_of_constants(a, told);
     if (a->json) {
         json_t *j = json_pack("{s:s}", "out", a->out);
         json_object_update(j, told);

@@ -194,6 +194,22 @@ static int open_library(const tc_cli_model_args *a, tctune_model **out, tc_error
     return tc_cli_status(tctune_load(path, a->target.threads, out, TC_CLI_SAY(err)));
 }
 
+void tc_cli_warn_of(const json_t *report) {
+    const json_t *unused = json_object_get(report, "unused_records");
+    if (json_is_object(unused))
+        fprintf(stderr, "warning: %s\n", tc_cli_text(unused, "message"));
+}
+
+static int warn(const tctune_model *m, tc_error *err) {
+    char *text;
+    if (tctune_model_report(m, &text, TC_CLI_SAY(err)) != TCTUNE_OK)
+        return TC_CLI_FAILED;
+    json_t *report = tc_cli_document(text);
+    tc_cli_warn_of(report);
+    json_decref(report);
+    return TC_CLI_DONE;
+}
+
 int tc_cli_model_open(const tc_cli_model_args *a, tctune_model **out, tc_error *err) {
     tctune_work *w = NULL;
     *out = NULL;
@@ -205,6 +221,10 @@ int tc_cli_model_open(const tc_cli_model_args *a, tctune_model **out, tc_error *
         status = tc_cli_work_open(&a->source, NULL, a->seed, &w, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_status(tctune_build(w, &o, out, TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE && (status = warn(*out, err)) != TC_CLI_DONE) {
+        tctune_free(*out);
+        *out = NULL;
+    }
     tctune_work_free(w);
     return status;
 }

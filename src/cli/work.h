@@ -47,6 +47,8 @@ tctune_build_options tc_cli_build_options(const tc_cli_model_args *a);
 int tc_cli_check_error_budget(const tc_cli_model_args *a, bool in_graph, tc_error *err);
 /* How the API is told of a budget, which may be 0; negative: not given. */
 double tc_cli_error_budget(double budget);
+/* Says on standard error what of a model its user should know: records that are not used, and which option would use them. */
+void tc_cli_warn_of(const json_t *report);
 /* What --model or --te names, to be run: a built library, or a source that is built. TC_CLI_DONE, TC_CLI_USAGE, TC_CLI_FAILED; *out is NULL unless done. */
 int tc_cli_model_open(const tc_cli_model_args *a, tctune_model **out, tc_error *err);
 /* --at of a model: TC_CLI_DONE, or TC_CLI_USAGE. */

@@ -1,4 +1,6 @@
 /* Built models: which schedules their kernels have, and what the network itself said of them. */
+#include <string.h>
+
 #include "graph/trials/contest.h"
 #include "graph/trials/precision.h"
 #include "report/report.h"
@@ -84,11 +86,66 @@ json_t *tc_report_precision(const tc_graph_precision *p) {
     return json_pack("{s:o,s:o}", "error", tc_report_real(p->error), "kernels", all);
 }
 
+/* ---- records that are not used ---- */
+
+/* By obstacle: what keeps records out, and which option would let them in. */
+static const struct obstacle {
+    const char *name, *option;
+} obstacles[] = {[TC_GRAPH_OTHER_THREADS] = {"threads", "--threads"},
+                 [TC_GRAPH_OTHER_TARGET] = {"target", "--target"},
+                 [TC_GRAPH_OTHER_ACCURACY] = {"accuracy", "--accuracy"},
+                 [TC_GRAPH_OTHER_PRECISION] = {"precision", "--precision"},
+                 [TC_GRAPH_OTHER_SHAPE] = {"shape", "--shape"}};
+
+/* The target by its short name, where it is this machine. */
+static const char *target_name(const char *text) {
+    tc_target *here = NULL;
+    bool same = tc_target_parse("native", &here, NULL) == TC_OK && strcmp(here->text, text) == 0;
+    tc_target_free(here);
+    return same ? "native" : text;
+}
+
+/* "--threads 1", "--target native", "--target 'llvm -mtriple=...'"; which sizes, nobody knows. */
+static const char *option_of(const tc_graph_unused *u, tc_arena *a) {
+    const char *option = obstacles[u->obstacle].option;
+    const char *value = u->obstacle == TC_GRAPH_OTHER_TARGET ? target_name(u->recorded) : u->recorded;
+    const char *quote = strchr(value, ' ') ? "'" : "";
+    return u->obstacle == TC_GRAPH_OTHER_SHAPE ? option : tc_arena_printf(a, "%s %s%s%s", option, quote, value, quote);
+}
+
+static json_t *unused_json(const tc_report_built *b) {
+    tc_graph_unused u;
+    const tc_graph_kernel *k;
+    int n = tc_graph_model_unused(b->model, &u), of = tc_graph_model_kernels(b->model, &k);
+    if (!n)
+        return json_null();
+    tc_arena *a = tc_arena_new();
+    const char *option = option_of(&u, a);
+    json_t *j = json_pack("{s:s,s:i,s:i,s:s,s:s}", "why", obstacles[u.obstacle].name, "kernels", n, "of", of, "recorded",
+                          u.recorded, "option", option);
+    const char *message =
+        u.obstacle == TC_GRAPH_OTHER_SHAPE
+            ? tc_arena_printf(
+                  a,
+                  "no kernel uses a record: the database has records of kernels like these with other sizes (%s); give the "
+                  "--shape that was tuned, or tune these sizes",
+                  u.recorded)
+            : tc_arena_printf(a,
+                              "%d of %d kernels use a default schedule, though the database has records of them: these are for "
+                              "another %s; add %s, or tune for what is asked for here",
+                              n, of, u.obstacle == TC_GRAPH_OTHER_THREADS ? "number of threads" : obstacles[u.obstacle].name,
+                              option);
+    json_object_set_new(j, "message", tc_report_string(message));
+    tc_arena_free(a);
+    return j;
+}
+
 /* ---- a model ---- */
 
 json_t *tc_report_model(const tc_report_built *b) {
     const tc_graph_kernel *k;
-    int n = tc_graph_model_kernels(b->model, &k);
+    const char *const *drawn;
+    int n = tc_graph_model_kernels(b->model, &k), ndrawn = tc_graph_model_drawn(b->model, &drawn);
     tc_graph_memory mem = tc_graph_model_memory(b->model);
     json_t *j = json_object();
     json_object_set_new(j, "target", b->target ? json_string(b->target) : json_null());
@@ -100,6 +157,8 @@ json_t *tc_report_model(const tc_report_built *b) {
     json_object_set_new(j, "bf16_intermediates", json_integer(mem.nbf16));
     json_object_set_new(j, "bytes_saved_by_bf16", json_integer(mem.saved_by_bf16));
     json_object_set_new(j, "kernels", tc_report_kernels(k, n));
+    json_object_set_new(j, "unused_records", unused_json(b));
+    json_object_set_new(j, "drawn_constants", tc_report_names(ndrawn, drawn));
     if (b->contest) {
         json_object_set_new(j, "in_graph", tc_report_contest(b->contest));
         json_object_set_new(j, "rounds", json_integer(b->contest->rounds));

@@ -42,7 +42,7 @@ json_t *tc_report_units(const tc_meas_peak *p);   /* the peaks of the units that
 json_t *tc_report_unit(const tc_intrinsic *unit); /* its name; null of NULL */
 json_t *tc_report_string(const char *text);       /* of a file, which may be anything: what is no UTF-8 becomes "?" */
 json_t *tc_report_names(int n, const char *const *name);
-json_t *tc_report_caches(int threads);            /* what walks of so many threads found of this machine's; null: none are kept */
+json_t *tc_report_caches(int threads); /* what walks of so many threads found of this machine's; null: none are kept */
 json_t *tc_report_peak(const tc_meas_peak *p);
 /* A target; p->threads 0: its peak was not measured. */
 json_t *tc_report_machine(const tc_target *t, const tc_meas_peak *p);

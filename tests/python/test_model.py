@@ -3,6 +3,7 @@ import concurrent.futures
 import gc
 import os
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -211,6 +212,22 @@ def test_saves_and_loads(gemm_model, tmp_path):
     (tmp_path / "text.so").write_text("no library")
     with pytest.raises(tctune.TctuneError, match="text.so"):
         tctune.load(tmp_path / "text.so")
+
+
+def test_warns(tmp_path):
+    db = tmp_path / "t.db"
+    kernel = tctune.te.parse("tensor X[8, 16] f32\ntensor W[16, 8] f32 const\ncompute Y[i:8, j:8] = sum(k:16) X[i, k] * W[k, j]\noutput Y")
+    tctune.tune(kernel, trials=2, threads=1, db=db)
+    with pytest.warns(tctune.TctuneWarning) as told:
+        tctune.build(kernel, db=db, threads=2).close()
+    messages = [str(w.message) for w in told]
+    assert len(messages) == 2 and "add --threads 1," in messages[0] and "the constants W:" in messages[1]
+    assert all(w.filename == __file__ for w in told)
+    values = tmp_path / "w.npz"
+    np.savez(values, W=np.ones((16, 8), np.float32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tctune.build(kernel, db=db, threads=1, constants=values).close()
 
 
 def test_builds_a_network(network):

@@ -30,6 +30,20 @@ typedef enum tc_graph_source {
     TC_GRAPH_FROM_DEFAULT /* none: the default schedule */
 } tc_graph_source;
 
+/* What keeps the records that a database has of a kernel out of a build. */
+typedef enum tc_graph_obstacle {
+    TC_GRAPH_NO_OBSTACLE, /* none is known: also where there are no such records, or where they are used */
+    TC_GRAPH_OTHER_THREADS,
+    TC_GRAPH_OTHER_TARGET,
+    TC_GRAPH_OTHER_ACCURACY,
+    TC_GRAPH_OTHER_PRECISION,
+    TC_GRAPH_OTHER_SHAPE
+} tc_graph_obstacle;
+typedef struct tc_graph_unused {
+    tc_graph_obstacle obstacle;
+    const char *recorded; /* what the option would have to be ("1", a target, "fast"); of a shape, how the two differ */
+} tc_graph_unused;
+
 /* One distinct workload of a model: what the build report and `bench` print. Strings live as long as the model. */
 typedef struct tc_graph_kernel {
     const char *name; /* "MatMul+Add+Gelu ..." : of the task */
@@ -49,11 +63,12 @@ typedef struct tc_graph_kernel {
     double recorded; /* FROM_RECORD: seconds that it was measured at; else 0 */
     int64_t when_ms; /* FROM_RECORD: when that was, Unix time */
     tc_digest trace_hash;
-    tc_digest form_hash; /* of the workload of the form in use */
-    int variants;        /* programs that serve different sizes; 1 where these do not vary, 0 of a loaded library */
-    const char *why;     /* FROM_DEFAULT: the nearest record and what differs, or that there is no database; FROM_RECORD: why a
+    tc_digest form_hash;    /* of the workload of the form in use */
+    int variants;           /* programs that serve different sizes; 1 where these do not vary, 0 of a loaded library */
+    const char *why;        /* FROM_DEFAULT: the nearest record and what differs, or that there is no database; FROM_RECORD: why a
                         better one was not used, or "" */
-    double seconds;      /* of all launches of one run, from the last profile; 0 before */
+    tc_graph_unused unused; /* FROM_DEFAULT: which records of it are not used */
+    double seconds;         /* of all launches of one run, from the last profile; 0 before */
 } tc_graph_kernel;
 
 /* What a run does beside those: library kernels by operator, and copies (with the decisions of loops). */
@@ -106,6 +121,10 @@ const tc_graph_shape *tc_graph_model_output_shape(const tc_graph_model *m, int i
 /* Of a loaded library: without workloads and traces. */
 int tc_graph_model_kernels(const tc_graph_model *m, const tc_graph_kernel **kernels);
 int tc_graph_model_others(const tc_graph_model *m, const tc_graph_other **others);
+/* How many kernels have records that only another option lets in, the one that most of them want; 0: none. */
+int tc_graph_model_unused(const tc_graph_model *m, tc_graph_unused *out);
+/* Constants of a kernel that are random numbers, as nobody gave their values. */
+int tc_graph_model_drawn(const tc_graph_model *m, const char *const **names);
 int tc_graph_model_threads(const tc_graph_model *m);
 double tc_graph_model_flops(const tc_graph_model *m); /* of one run; 0 when unknown */
 /* Memory of the built model: intermediates and workspace, what they would take without reuse, and constants as packed. */

@@ -145,6 +145,9 @@ void tc_graph_narrow(tc_graph_model *m);
 /* Chooses form and schedule of a task and lowers it. */
 tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
                                    double byte_time, tc_graph_model *model, tc_error *err);
+/* Of a task that has no record of its own here: which records of it o leaves out, into its kernel (unused.c). */
+TC_NODISCARD tc_status tc_graph_find_obstacle(const tc_graph_program *p, int task, const tc_graph_build_options *o,
+                                              tc_graph_model *m, tc_error *err);
 /* The lowered programs of all tasks as the text of file `path`, into m->listing; text[] (one per task) gets where each is. TC_ENV when
  * the file's folder is not there. */
 TC_NODISCARD tc_status tc_graph_list_programs(tc_graph_model *m, const char *path, tc_cg_text *text, tc_error *err);

@@ -358,5 +358,7 @@ tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc
     tc_arena_free(a);
     if (s != TC_OK || used)
         return s;
+    if (o->db)
+        TC_TRY(tc_graph_find_obstacle(p, task, o, model, err));
     return use_default(&c, err);
 }

@@ -69,6 +69,7 @@ struct tc_graph_program {
     tc_graph_slot *slots;
     tc_graph_launch *launches;     /* in order of execution */
     TC_VEC(tc_graph_tensor) owned; /* constants that belong to the program */
+    TC_VEC(const char *) drawn;    /* names of those that are random, as nobody gave values */
 };
 
 /* The slot that this one is a piece of, or a piece of a piece; itself where it is whole. *at: where in it, in bytes. */

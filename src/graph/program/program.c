@@ -497,6 +497,7 @@ void tc_graph_program_free(tc_graph_program *p) {
     for (size_t i = 0; i < p->owned.len; i++)
         tc_graph_tensor_free(&p->owned.data[i]);
     tc_vec_free(&p->owned);
+    tc_vec_free(&p->drawn);
     tc_ctx_free(p->ctx);
     tc_arena_free(p->arena);
 }

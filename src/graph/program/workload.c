@@ -29,6 +29,7 @@ static tc_status constant_of(tc_graph_program *p, const tc_workload *w, int i, c
         memcpy(c.data, v->data, tc_graph_tensor_bytes(&c));
         return TC_OK;
     }
+    tc_push(&p->drawn, tc_arena_strdup(p->arena, t->name));
     tc_rng rng = tc_rng_seed(seed + (uint64_t)i);
     tc_te_random_fill(t->dtype, c.data, tc_tensor_size(t), &rng, tc_te_index_limit(w, i));
     return TC_OK;

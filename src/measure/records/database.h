@@ -89,8 +89,18 @@ TC_NODISCARD tc_status tc_meas_db_best(tc_meas_db *db, tc_arena *a, const tc_mea
 
 /* On a miss: the record that comes closest, and what differs ("threads: recorded with 4, asked for 2"; "target: ..."; "shape:
  * ..."; "verified: ..."). */
+typedef enum tc_meas_near_kind {
+    TC_MEAS_NEAR_NONE,
+    TC_MEAS_NEAR_TIMES, /* they were not taken on a processor of the target, or nothing was right at all sizes */
+    TC_MEAS_NEAR_THREADS,
+    TC_MEAS_NEAR_UNVERIFIED,
+    TC_MEAS_NEAR_TARGET,
+    TC_MEAS_NEAR_FAILED, /* no candidate could be measured */
+    TC_MEAS_NEAR_SHAPE   /* it is of another workload, of the same structure */
+} tc_meas_near_kind;
 typedef struct tc_meas_near {
     bool found; /* false: nothing resembles it; `why` then says what was tried */
+    tc_meas_near_kind kind;
     tc_record record;
     const char *why; /* never NULL */
 } tc_meas_near;

@@ -66,29 +66,34 @@ static tc_status nearest_same_workload(tc_meas_db *db, tc_arena *a, const tc_mea
     tc_record *r = &out->record;
     TC_TRY(tc_meas_db_first(db, a, f, r, &out->found, err));
     if (out->found && r->threads == key->threads) {
+        out->kind = TC_MEAS_NEAR_TIMES;
         out->why = r->mode == TC_MEAS_SIMULATED  ? "times: they were computed, not taken"
                    : r->mode == TC_MEAS_EMULATED ? "times: they were taken on an emulated processor"
                                                  : "sizes: no program was right at all that it was timed at";
         return TC_OK;
     }
     if (out->found) {
+        out->kind = TC_MEAS_NEAR_THREADS;
         out->why = tc_arena_printf(a, "threads: recorded with %d, asked for %d", r->threads, key->threads);
         return TC_OK;
     }
     f.verified = false, f.ok = true;
     TC_TRY(tc_meas_db_first(db, a, f, r, &out->found, err));
     if (out->found) {
+        out->kind = TC_MEAS_NEAR_UNVERIFIED;
         out->why = "verified: it was measured, but its result was never checked";
         return TC_OK;
     }
     f.target_hash = NULL;
     TC_TRY(tc_meas_db_first(db, a, f, r, &out->found, err));
     if (out->found) {
+        out->kind = TC_MEAS_NEAR_TARGET;
         out->why = tc_arena_printf(a, "target: recorded for `%.200s`", r->target);
         return TC_OK;
     }
     f.ok = false, f.order = TC_MEAS_BY_ID;
     TC_TRY(tc_meas_db_first(db, a, f, r, &out->found, err));
+    out->kind = out->found ? TC_MEAS_NEAR_FAILED : TC_MEAS_NEAR_NONE;
     if (out->found)
         out->why = tc_arena_printf(a, "error: no candidate of it could be measured; the first: %s: %s",
                                    tc_meas_error_text(r->error), r->message);
@@ -108,6 +113,7 @@ tc_status tc_meas_db_nearest(tc_meas_db *db, tc_arena *a, const tc_meas_key *key
     TC_TRY(similar_workload(db, a, workload_text, &similar, &text, err));
     if (!text)
         return TC_OK;
+    out->kind = TC_MEAS_NEAR_SHAPE;
     out->why = shape_difference(a, text, workload_text);
     return tc_meas_db_first(db, a,
                             (tc_meas_filter){.workload_hash = similar.hex, .ok = true, .real = true, .order = TC_MEAS_BY_RANK},

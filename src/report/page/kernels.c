@@ -188,9 +188,9 @@ static json_t *tell_forms(const page_kernel *k) {
 static json_t *tell_kernel(page *p, const page_kernel *k) {
     const tc_workload *w = k->workload;
     const tc_intrinsic *unit = w && p->target ? tc_te_unit(w, p->target->machine.intrinsics) : NULL;
-    json_t *j = json_pack("{s:o,s:f,s:b,s:o,s:I,s:I,s:o}", "name", tc_report_string(k->name), "weight", k->weight, "instead_of_others",
-                          k->instead, "workload", tc_report_string(k->text), "records", (json_int_t)k->records, "valid",
-                          (json_int_t)k->valid, "forms", tell_forms(k));
+    json_t *j = json_pack("{s:o,s:f,s:b,s:o,s:I,s:I,s:o}", "name", tc_report_string(k->name), "weight", k->weight,
+                          "instead_of_others", k->instead, "workload", tc_report_string(k->text), "records",
+                          (json_int_t)k->records, "valid", (json_int_t)k->valid, "forms", tell_forms(k));
     json_object_set_new(j, "nodes", tc_report_names(k->nnode, k->nodes));
     json_object_set_new(j, "flops", w ? json_real(tc_te_flops(w)) : json_null());
     json_object_set_new(j, "bytes", w ? json_real(tc_te_bytes_moved(w)) : json_null());
