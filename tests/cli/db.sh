@@ -22,6 +22,17 @@ for key in hash workload target threads valid verified best best_rounds first_ms
     json out summaries.0.$key >/dev/null
 done
 
+# ---- readers leave no file beside the database ----
+alone() { # DATABASE
+    [ ! -e "$1-wal" ] && [ ! -e "$1-shm" ] || fail "a reader left a file beside $1"
+}
+ok "$TCTUNE" show --te gemm.te --db a.db
+alone a.db
+ok "$TCTUNE" build --te gemm.te --db a.db --threads 1 --out gemm.so
+alone a.db
+ok "$TCTUNE" bench --te gemm.te --db a.db --threads 1 --repeats 3
+alone a.db
+
 # ---- merge ----
 ok "$TCTUNE" db merge a.db b.db --db all.db
 says "a.db: 8 records added to all.db, 0 were there" "b.db: 8 records added"

@@ -398,8 +398,8 @@ static void damage_is_told(void **state) {
 }
 
 /* The permissions of files bind everybody but root, so these run as nobody. 77: cannot become nobody. */
-static int as_nobody(int (*body)(void)) {
-    chmod(dir, 0555);
+static int as_nobody(mode_t folder, int (*body)(void)) {
+    chmod(dir, folder);
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
@@ -445,15 +445,102 @@ static void read_only_places(void **state) {
     (void)state;
     make_database(3);
     chmod(path, 0444);
-    int rc = as_nobody(reads_but_does_not_write);
+    int rc = as_nobody(0555, reads_but_does_not_write);
     if (rc == 77) {
         print_message("skipped: places that cannot be written to (nobody here is without the right)\n");
         skip();
     }
     assert_int_equal(rc, 0);
-    assert_int_equal(as_nobody(cannot_create), 0);
+    assert_int_equal(as_nobody(0555, cannot_create), 0);
     chmod(path, 0);
-    assert_int_equal(as_nobody(cannot_read), 0);
+    assert_int_equal(as_nobody(0555, cannot_read), 0);
+}
+
+/* ---- a reader leaves no file beside the database ---- */
+
+static bool is_beside(const char *end) {
+    char file[600];
+    snprintf(file, sizeof file, "%s%s", path, end);
+    return access(file, F_OK) == 0;
+}
+
+static void assert_nothing_beside(void) {
+    assert_false(is_beside("-wal"));
+    assert_false(is_beside("-shm"));
+}
+
+static void read_and_close(int64_t want) {
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_READ);
+    assert_int_equal(total(db), want);
+    tc_meas_db_close(db);
+}
+
+static void readers_leave_nothing(void **state) {
+    (void)state;
+    make_database(3);
+    assert_nothing_beside();
+    read_and_close(3);
+    assert_nothing_beside();
+    /* a process writes meanwhile: its files stay, the reader sees what is in them, and they go when the writer does */
+    tc_meas_db *writer = open_db(path, TC_MEAS_DB_WRITE);
+    insert(writer, sample_record(arena, "w0", 77, 1e-3));
+    read_and_close(4);
+    assert_true(is_beside("-wal") && is_beside("-shm"));
+    tc_meas_db *reader = open_db(path, TC_MEAS_DB_READ);
+    tc_meas_db_close(writer);
+    assert_int_equal(total(reader), 4);
+    tc_meas_db_close(reader);
+    assert_nothing_beside();
+}
+
+/* What a writer left that was killed: the reader sees it, and clears it away. */
+static void readers_clear_away_what_the_killed_left(void **state) {
+    (void)state;
+    make_database(3);
+    pid_t pid = fork();
+    if (pid == 0) {
+        tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
+        insert(db, sample_record(arena, "w0", 77, 1e-3));
+        _exit(0);
+    }
+    assert_int_equal(exit_status(pid), 0);
+    assert_true(is_beside("-wal"));
+    read_and_close(4);
+    assert_nothing_beside();
+}
+
+static void readers_change_nothing(void **state) {
+    (void)state;
+    make_database(3);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_READ);
+    tc_record r = sample_record(arena, "w0", 77, 1e-3);
+    assert_int_not_equal(tc_meas_db_insert(db, &r, 1, NULL), TC_OK);
+    assert_int_equal(total(db), 3);
+    tc_meas_db_close(db);
+}
+
+static int reads_beside_nothing(void) {
+    tc_meas_db *db;
+    tc_error err = {0};
+    tc_meas_counts n;
+    if (tc_meas_db_open(path, TC_MEAS_DB_READ, &db, &err) != TC_OK)
+        return 1;
+    if (tc_meas_db_count(db, &(tc_meas_filter){0}, &n, &err) != TC_OK || n.total != 3)
+        return 2;
+    tc_meas_db_close(db);
+    return is_beside("-wal") || is_beside("-shm") ? 3 : 0;
+}
+
+/* A database that is somebody else's, in a folder where everybody may write. */
+static void readers_of_others_files_leave_nothing(void **state) {
+    (void)state;
+    make_database(3);
+    chmod(path, 0444);
+    int rc = as_nobody(0777, reads_beside_nothing);
+    if (rc == 77)
+        skip();
+    assert_int_equal(rc, 0);
+    assert_nothing_beside();
 }
 
 /* A limit on the size of files stands in for a full disk: writes fail in the middle of a transaction. */
@@ -516,6 +603,10 @@ int main(void) {
         TEST(missing_places_are_refused),
         TEST(damage_is_told),
         TEST(read_only_places),
+        TEST(readers_leave_nothing),
+        TEST(readers_clear_away_what_the_killed_left),
+        TEST(readers_change_nothing),
+        TEST(readers_of_others_files_leave_nothing),
         TEST(full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,7 +197,7 @@ static tc_status check_path(const char *path, tc_meas_db_mode mode, tc_error *er
     return tc_fs_check_writable(path, err);
 }
 
-/* file:PATH?immutable=1, for a database in a folder where SQLite cannot put its -shm file. */
+/* file:PATH?immutable=1: SQLite then reads the file as it is, takes no locks, and puts no file beside it. */
 static char *immutable_uri(const char *path) {
     tc_strbuf b = {0};
     tc_sb_add(&b, "file:");
@@ -211,7 +211,7 @@ static char *immutable_uri(const char *path) {
     return b.data;
 }
 
-/* NULL: neither a log nor a journal. */
+/* A log or a journal beside the database that has something in it; NULL: none. */
 static const char *unfinished(const tc_meas_db *db) {
     const char *file = sqlite3_db_filename(db->sql, "main");
     const char *const names[] = {sqlite3_filename_wal(file), sqlite3_filename_journal(file)};
@@ -222,6 +222,20 @@ static const char *unfinished(const tc_meas_db *db) {
     return NULL;
 }
 
+/* While a process has the database open for writing, its log lies beside it, if only an empty one. */
+static bool has_log(const tc_meas_db *db) {
+    struct stat st;
+    return lstat(sqlite3_filename_wal(sqlite3_db_filename(db->sql, "main")), &st) == 0;
+}
+
+/* Whether this process may write the file, and put others beside it. */
+static bool may_write(const tc_meas_db *db) {
+    char *folder = tc_fs_dirname(sqlite3_db_filename(db->sql, "main"));
+    bool may = sqlite3_db_readonly(db->sql, "main") == 0 && access(folder, W_OK | X_OK) == 0;
+    free(folder);
+    return may;
+}
+
 static tc_status open_file(tc_meas_db *db, const char *name, int flags, tc_error *err) {
     if (sqlite3_open_v2(name, &db->sql, flags, NULL) != SQLITE_OK)
         return tc_meas_db_fail(db, "opening", err);
@@ -230,7 +244,7 @@ static tc_status open_file(tc_meas_db *db, const char *name, int flags, tc_error
     return tc_meas_db_guard(db, err);
 }
 
-/* A reader in a read-only folder gets the file as it is, if no writer left a log behind. */
+/* For a reader that may not write. A log would be missing from what it reads, and is an error. */
 static tc_status reopen_immutable(tc_meas_db *db, tc_error *err) {
     const char *log = unfinished(db);
     if (log)
@@ -246,9 +260,16 @@ static tc_status reopen_immutable(tc_meas_db *db, tc_error *err) {
     return s;
 }
 
+/* Of a database that keeps a log, each connection puts two files beside it (-wal, -shm). The last connection removes them when it closes,
+ * but only if it may write. So a reader asks for that right, and gives up changing anything (query_only). A reader without the right reads
+ * the file as it is, unless a writer is at work: then the two files are there, and are the writer's to remove. */
 static tc_status open_read(tc_meas_db *db, tc_error *err) {
     int64_t version;
-    TC_TRY(open_file(db, db->path, SQLITE_OPEN_READONLY, err));
+    TC_TRY(open_file(db, db->path, SQLITE_OPEN_READWRITE, err)); /* SQLite opens a file that it may not write for reading */
+    if (may_write(db))
+        TC_TRY(tc_meas_db_exec(db, "PRAGMA query_only=ON", "opening", err));
+    else if (!has_log(db))
+        TC_TRY(reopen_immutable(db, err));
     if (tc_meas_db_int(db, "PRAGMA schema_version", &version, NULL) != TC_OK) {
         int code = sqlite3_errcode(db->sql) & 0xff;
         if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY)
