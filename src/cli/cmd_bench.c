@@ -13,7 +13,7 @@ typedef struct bench_args {
     tc_cli_fleet_args fleet;
     const char *timing;
     int repeats; /* 0: not given */
-    const char *sched, *inputs, *plot, *against;
+    const char *kernel, *sched, *inputs, *plot, *against;
     tc_cli_texts at;
     bool json;
 } bench_args;
@@ -32,6 +32,7 @@ static const tc_cli_option options[] = {
     TC_CLI_SEED_OPTION(bench_args, model.seed),
     TC_CLI_COMPLETE_OPTION(bench_args, model.require_complete),
     TC_CLI_REPEATS_OPTION(bench_args, repeats),
+    TC_CLI_KERNEL_OPTION(bench_args, kernel),
     TC_CLI_SCHED_OPTION(bench_args, sched),
     TC_CLI_INPUTS_OPTION(bench_args, inputs),
     TC_CLI_TEXT(bench_args, plot, "plot", "FILE.svg",
@@ -302,7 +303,11 @@ static int bench_task(const bench_args *a, tctune_work *w, tc_error *err) {
     tctune_fleet fleet;
     tctune_bench_kernel_options o = kernel_options(a, &fleet);
     char *text;
-    int status = tc_cli_status(tctune_bench_kernel(w, 0, &o, &text, TC_CLI_SAY(err)));
+    int task, status = tc_cli_one_task(w, tc_cli_work_path(&a->model.source), a->kernel, &task, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_check_at(w, task, &a->at, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_status(tctune_bench_kernel(w, task, &o, &text, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
         tc_cli_tell(text, a->json, print_kernel);
     return status;
@@ -351,12 +356,32 @@ static int bench_kernels(const bench_args *a, bench_work *way, tc_error *err) {
     int status = tc_cli_check_target(&a->model.target, !a->fleet.url || a->fleet.fallback, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_work_open(&source, NULL, a->model.seed, &w, err);
-    if (status == TC_CLI_DONE && source.te)
-        status = tc_cli_check_at(w, 0, &a->at, err);
     if (status == TC_CLI_DONE)
         status = way(a, w, err);
     tctune_work_free(w);
     return status;
+}
+
+/* A kernel by itself, not a network. */
+static bool is_of_kernel(const bench_args *a) {
+    return a->model.source.te || a->kernel;
+}
+
+static int check_kernel(const bench_args *a, tc_error *err) {
+    if (a->sched && !is_of_kernel(a))
+        return tc_cli_usage(err, "--sched goes with --te or --kernel: a schedule belongs to one kernel");
+    if (!a->kernel)
+        return TC_CLI_DONE;
+    if (a->model.source.te && a->against)
+        return tc_cli_usage(err, "--kernel names a kernel of a network: with --te and --against there is one kernel only");
+    if (a->inputs || a->plot || a->against)
+        return tc_cli_usage(err, "--kernel times one kernel by itself; --inputs, --plot and --against are of the whole network");
+    if (a->model.source.model && tctune_is_library(a->model.source.model))
+        return tc_cli_usage(err,
+                            "%s is a built library, which runs as a whole: --kernel goes with the network that it was built "
+                            "from",
+                            a->model.source.model);
+    return TC_CLI_DONE;
 }
 
 static int check_elsewhere(const bench_args *a, tc_error *err) {
@@ -364,10 +389,11 @@ static int check_elsewhere(const bench_args *a, tc_error *err) {
         return tc_cli_usage(
             err, "--inputs, --plot and --against are of a network as a whole, which runs on this machine: --fleet times "
                  "its kernels, each by itself");
-    if (a->model.source.model && a->at.len)
+    if (!is_of_kernel(a) && a->at.len)
         return tc_cli_usage(
-            err, "--at goes with --te where a fleet measures: the kernels of a network are timed at their largest sizes "
-                 "there, and --shape makes others the largest");
+            err,
+            "--at goes with --te or --kernel where a fleet measures: the kernels of a network are timed at their largest sizes "
+            "there, and --shape makes others the largest");
     if (a->model.source.model && tctune_is_library(a->model.source.model))
         return tc_cli_usage(
             err,
@@ -378,8 +404,9 @@ static int check_elsewhere(const bench_args *a, tc_error *err) {
 }
 
 static int check_here(const bench_args *a, tc_error *err) {
-    if (a->timing && !a->model.source.te)
-        return tc_cli_usage(err, "--mode goes with --te, or with --fleet: the kernels of a network are timed as they run in it");
+    if (a->timing && !is_of_kernel(a))
+        return tc_cli_usage(err,
+                            "--mode goes with --te, --kernel or --fleet: the kernels of a network are timed as they run in it");
     if (a->at.len && a->inputs)
         return tc_cli_usage(err, "--at and --inputs exclude each other: inputs have sizes of their own");
     if (a->inputs && a->model.source.te)
@@ -401,15 +428,16 @@ static int run(const void *args, tc_error *err) {
         status = tc_cli_check_fleet(&a->fleet, err);
     if (status != TC_CLI_DONE)
         return status;
-    if (a->sched && !a->model.source.te)
-        return tc_cli_usage(err, "--sched goes with --te: a schedule belongs to one kernel");
+    status = check_kernel(a, err);
+    if (status != TC_CLI_DONE)
+        return status;
     status = a->fleet.url ? check_elsewhere(a, err) : check_here(a, err);
     if (status != TC_CLI_DONE)
         return status;
     tc_cli_catch_signals();
-    if (a->fleet.url && !a->model.source.te)
+    if (a->fleet.url && !is_of_kernel(a))
         return bench_kernels(a, bench_tasks, err);
-    return a->model.source.te && !a->against ? bench_kernels(a, bench_task, err) : bench_network(a, err);
+    return is_of_kernel(a) && !a->against ? bench_kernels(a, bench_task, err) : bench_network(a, err);
 }
 
 const tc_cli_command tc_cli_bench = {
@@ -417,7 +445,8 @@ const tc_cli_command tc_cli_bench = {
     .summary = "measure the latency of a network and of its kernels, or of one kernel",
     .details =
         "Kernels without a record in the database run with the default schedule. The peak that shares refer to is "
-        "measured before and after. A kernel of --te runs in a process of its own and its result is checked: a record "
+        "measured before and after. A kernel of --te or --kernel runs in a process of its own and its result is checked: a "
+        "record "
         "that fails is marked in the database, and no longer used. "
         "With --fleet a worker times the kernel of --te, or workers share those of a network, each timed by itself; the network "
         "as a "

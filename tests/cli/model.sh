@@ -35,6 +35,23 @@ for key in median_ms gflops peak_gflops threads kernels.0.name kernels.0.gflops 
     json out $key >/dev/null
 done
 
+# ---- one kernel of it, by itself ----
+ok "$TCTUNE" zoo mlp
+ok "$TCTUNE" bench --model mlp.onnx --kernel 1 --threads 1 --repeats 3 --json
+json out median_ms >/dev/null
+hash=$(json out kernels.0.hash)
+ok "$TCTUNE" show --model mlp.onnx --kernel 1 --json
+[ "$(json out hash)" = "$hash" ] || fail "another kernel is timed"
+ok "$TCTUNE" bench --model mlp.onnx --kernel 1 --threads 1 --repeats 3 --mode cold
+says "schedule: default" "cold runs"
+ok "$TCTUNE" show --model mlp.onnx --kernel 1 --print schedule
+cp out one.sched
+ok "$TCTUNE" bench --model mlp.onnx --kernel 1 --sched one.sched --threads 1 --repeats 3
+refused 2 "has no kernel '9'|tctune show" "$TCTUNE" bench --model mlp.onnx --kernel 9
+refused 2 "--kernel times one kernel by itself" "$TCTUNE" bench --model mlp.onnx --kernel 1 --plot x.svg
+refused 2 "--sched goes with --te or --kernel" "$TCTUNE" bench --model mlp.onnx --sched one.sched
+refused 2 "built library" "$TCTUNE" bench --model dense.so --kernel 0
+
 # ---- build says what it used ----
 ok "$TCTUNE" build --model "$model" --db m.db --threads 2 --out two.so --name two --require-complete
 says "record" "0 from the default schedule"

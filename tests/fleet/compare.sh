@@ -86,7 +86,7 @@ run 0 "$TCTUNE" zoo mlp --out mlp.onnx
 bench 2 --model mlp.onnx --threads 1 --fleet "$url" --at N=1
 says err "timed at their largest sizes"
 bench 2 --model mlp.onnx --threads 1 --mode hot
-says err "--mode goes with --te, or with --fleet"
+says err "--mode goes with --te, --kernel or --fleet"
 work_as second
 bench 0 --model mlp.onnx --threads 1 --fleet "$url"
 says out "What a run takes as a whole"
