@@ -42,6 +42,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import commands
+
 ROOT = Path(__file__).resolve().parents[2]
 FULL = "TCTUNE_TEST_FULL" in os.environ and "TCTUNE_CFLAGS" not in os.environ
 TESTED = {"console", "te", "sched", "c"}
@@ -323,34 +325,23 @@ def check_paths(page):
                 yield f"{n}: there is no {path}"
 
 
-def help_of(*command):
-    return subprocess.run([os.environ["TCTUNE"], *command, "--help"], capture_output=True, text=True, check=True).stdout
-
-
-def options():
-    """All options of the command, and what scripts take."""
-    commands = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  ", help_of(), re.M)
-    known = {"--help", "--version"}
-    for c in commands:
-        known.update(re.findall(r"^  (--[a-z-]+)", help_of(*c.split()), re.M))
+def script_options():
+    """What scripts and test programs take."""
     scripts = [ROOT / "test.sh", *ROOT.glob("scripts/*"), *ROOT.glob("tests/*/run"), *ROOT.glob("tests/campaign/*/run"),
                *ROOT.glob("tests/campaign/*/*.c"), *ROOT.glob("benchmarks/*")]
-    for s in scripts:
-        if s.is_file():
-            known.update(re.findall(r"--[a-z][a-z-]+", s.read_text(errors="replace")))
-    return set(commands), known
+    return {o for s in scripts if s.is_file() for o in re.findall(r"--([a-z][a-z-]+)", s.read_text(errors="replace"))}
 
 
-def check_options(page, commands, known):
+def check_options(page, known):
+    """Options without a command; commands.py looks at those with one."""
     for n, line in prose(page):
         for span in re.findall(r"`([^`]+)`", line):
-            if span.startswith(("tctune ", "--")):
-                for option in re.findall(r"(?:^|[ |\[])(--[a-z][a-z-]+)", span):
+            if span.startswith("--"):
+                for option in re.findall(r"(?:^|[ |\[])--([a-z][a-z-]+)", span):
                     if option not in known:
-                        yield f"{n}: no command has {option}"
-            if m := re.match(r"tctune ([a-z]+)(?: ([a-z]+))?", span):
-                if m[1] not in {c.split()[0] for c in commands}:
-                    yield f"{n}: there is no command {m[1]}"
+                        yield f"{n}: no command has --{option}"
+            elif span.startswith("tctune ") and (wrong := commands.complaint(span)):
+                yield f"{n}: {wrong}"
 
 
 def check_blocks(page):
@@ -396,17 +387,17 @@ def unreached(pages):
     return [p for p in pages if p not in seen]
 
 
-def complaints(page, commands, known):
-    return [*check_links(page), *check_paths(page), *check_options(page, commands, known), *check_blocks(page), *check_words(page)]
+def complaints(page, known):
+    return [*check_links(page), *check_paths(page), *check_options(page, known), *check_blocks(page), *check_words(page)]
 
 
 def refuses(pages):
     """Each page is wrong, and is refused for what it says."""
-    commands, known = options()
+    known = commands.all_options() | script_options() | {"help"}
     for page in map(Path, pages):
         page = page.resolve()
         want = re.match(r"<!-- refused: (.*) -->", page.read_text())[1]
-        told = "\n".join(complaints(page, commands, known))
+        told = "\n".join(complaints(page, known))
         if not told:
             try:
                 run(page)
@@ -427,9 +418,9 @@ def check_headers():
 def check():
     pages = sorted((ROOT / "docs").rglob("*.md"))
     fenced = pages + [ROOT / "README.md"]
-    wrong, (commands, known) = [], options()
+    wrong, known = [], commands.all_options() | script_options() | {"help"}
     for page in fenced:
-        wrong += [f"{page.relative_to(ROOT)}:{w}" for w in complaints(page, commands, known)]
+        wrong += [f"{page.relative_to(ROOT)}:{w}" for w in complaints(page, known)]
     for page in (ROOT / "ARCHITECTURE.md", ROOT / "benchmarks/README.md", ROOT / "benchmarks/RESULTS.md"):
         wrong += [f"{page.relative_to(ROOT)}:{w}" for w in check_links(page)]
     wrong += [f"{p.relative_to(ROOT)}: no link leads here from docs/README.md" for p in unreached(pages)]
