@@ -222,7 +222,7 @@ int tc_cli_model_open(const tc_cli_model_args *a, tctune_model **out, tc_error *
     if (status == TC_CLI_DONE)
         status = tc_cli_status(tctune_build(w, &o, out, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE && (status = warn(*out, err)) != TC_CLI_DONE) {
-        tctune_free(*out);
+        tctune_model_free(*out);
         *out = NULL;
     }
     tctune_work_free(w);
