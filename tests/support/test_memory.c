@@ -157,47 +157,6 @@ static void memory_is_refused_where_there_is_none(void **state) {
     assert_int_equal(tc_memory_check((uint64_t)1 << 60, NULL), TC_ENV);
 }
 
-static void put(const char *root, const char *name, const char *text) {
-    char path[4352];
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    for (char *c = path + strlen(root) + 1; (c = strchr(c, '/')); *c++ = '/') {
-        *c = 0;
-        mkdir(path, 0700);
-    }
-    assert_int_equal(tc_fs_write(path, text, strlen(text), NULL), TC_OK);
-}
-
-static void control_groups_of_both_versions_limit_it(void **state) {
-    (void)state;
-    char *root;
-    assert_int_equal(tc_fs_temp_dir(&root, NULL), TC_OK);
-    put(root, "a/memory.max", "9000\n");
-    put(root, "a/b/memory.max", "max\n");
-    put(root, "c/memory.max", "5000\n");
-    put(root, "memory/memory.limit_in_bytes", "9223372036854771712\n");
-    put(root, "memory/a/memory.limit_in_bytes", "7000\n");
-    put(root, "memory/a/b/memory.limit_in_bytes", "8000\n");
-    const struct {
-        const char *groups;
-        int64_t limit;
-    } cases[] = {
-        {"", INT64_MAX},
-        {"0::/\n", INT64_MAX},
-        {"0::/a/b\n", 9000},
-        {"0::/c/none", 5000},
-        {"12:cpuset:/a\n4:memory:/a/b\n1:name=systemd:/a\n", 7000},
-        {"4:cpu,memory:/a/b\n0::/c\n", 5000},
-        {"4:hugetlb:/memory/a\n", INT64_MAX},
-        {"4:memory:/elsewhere\n", 9223372036854771712},
-        {"memory", INT64_MAX},
-    };
-    for (size_t i = 0; i < TC_LEN(cases); i++)
-        if (tc_memory_of_groups(cases[i].groups, root) != cases[i].limit)
-            fail_msg("%s: %lld", cases[i].groups, (long long)tc_memory_of_groups(cases[i].groups, root));
-    tc_fs_remove_tree(root);
-    free(root);
-}
-
 static tc_status step(int *calls) {
     ++*calls;
     return TC_OK;
@@ -387,7 +346,6 @@ int main(void) {
         cmocka_unit_test(heap_helpers_never_return_null),
         cmocka_unit_test(vec_grows_and_keeps_its_elements),
         cmocka_unit_test(memory_is_refused_where_there_is_none),
-        cmocka_unit_test(control_groups_of_both_versions_limit_it),
         cmocka_unit_test(a_shortage_ends_the_calls_under_way_and_no_more),
         cmocka_unit_test(large_blocks_that_are_refused_end_the_call),
         cmocka_unit_test(arrays_that_are_refused_together_go_on),

@@ -1,4 +1,4 @@
-/* What the system says of its memory: /proc/meminfo and the limits of its control groups (of both versions). What the process itself
+/* What the system says of its memory: /proc/meminfo and the limits of its control groups. What the process itself
  * may have, it tells by a mapping, which is given back. */
 #include "support/system/memory.h"
 
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "support/system/fs.h"
+#include "support/system/groups.h"
 
 /* Smaller ones are not worth a look into /proc. */
 static const uint64_t SMALL = 32 << 20;
@@ -41,54 +42,9 @@ static int64_t available(void) {
     return free < 0 ? INT64_MAX : (free + (swap > 0 ? swap : 0)) << 10;
 }
 
-/* What the control group at `path` may use in all: how much of that other processes use, or files that could be dropped, it does not
- * tell simply. INT64_MAX: all there is. */
-static int64_t limit_at(const char *path) {
-    char text[64], *end = text;
-    int64_t limit = read_start(path, text, sizeof text) ? strtoll(text, &end, 10) : 0;
-    return end == text || limit < 0 ? INT64_MAX : limit; /* "max" is no number */
-}
-
-/* What a group and those around it may use, the least of it; `own` is the group's path, up to the end of the line. */
-static int64_t least_limit(const char *folder, const char *own, const char *file) {
-    char path[4608];
-    int64_t least = INT64_MAX;
-    for (size_t n = strcspn(own, "\n");; n--) { /* "/a/b", "/a", "" */
-        snprintf(path, sizeof path, "%s%.*s/%s", folder, (int)n, own, file);
-        int64_t limit = limit_at(path);
-        least = limit < least ? limit : least;
-        while (n > 0 && own[n - 1] != '/')
-            n--;
-        if (n == 0)
-            return least;
-    }
-}
-
-/* "4:cpu,memory:/a/b": whether the memory of version 1 is among the controllers of a line. */
-static bool is_memory(const char *line, const char *path) {
-    const char *at = strstr(line, "memory");
-    return at && at > line && at < path && (at[-1] == ':' || at[-1] == ',') && (at[6] == ':' || at[6] == ',');
-}
-
-int64_t tc_memory_of_groups(const char *groups, const char *root) {
-    char folder[4096];
-    int64_t least = INT64_MAX, limit;
-    snprintf(folder, sizeof folder, "%s/memory", root);
-    for (const char *line = groups; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-        const char *path = strchr(line, '/');
-        if (!path)
-            break;
-        limit = !strncmp(line, "0::/", 4) ? least_limit(root, path, "memory.max")
-                : is_memory(line, path)   ? least_limit(folder, path, "memory.limit_in_bytes")
-                                          : INT64_MAX;
-        least = limit < least ? limit : least;
-    }
-    return least;
-}
-
+/* Of what control groups allow others may use some, or files that could be dropped: how much, they do not tell simply. */
 static int64_t group_limit(void) {
-    char groups[4096];
-    return read_start("/proc/self/cgroup", groups, sizeof groups) ? tc_memory_of_groups(groups, "/sys/fs/cgroup") : INT64_MAX;
+    return tc_groups_limit(&(tc_groups_resource){"memory", "memory.max", "memory.limit_in_bytes"});
 }
 
 uint64_t tc_memory_all(void) {

@@ -13,8 +13,6 @@ uint64_t tc_memory_all(void);
 /* Bytes that this process could still use: what the system has available and could swap out, at most what its control groups
  * allow. INT64_MAX where nothing tells. */
 int64_t tc_memory_left(void);
-/* What control groups allow: `groups` is what /proc/PID/cgroup says, `root` where they are mounted. INT64_MAX: all there is. */
-int64_t tc_memory_of_groups(const char *groups, const char *root);
 /* TC_ENV unless that many bytes could be had now; the message says how many are needed and how many are left. They are given back
  * before it returns. Small sizes are not looked at: the reserve has them. */
 TC_NODISCARD tc_status tc_memory_check(uint64_t bytes, tc_error *err);
