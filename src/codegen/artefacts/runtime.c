@@ -1,9 +1,11 @@
 /* parallel_for on OpenMP's team: static contiguous chunks, one fork and join per call. GNU's and LLVM's runtimes keep the team
- * spinning for a while after a region, which makes the next fork cost about a microsecond. */
+ * spinning for a while after a region, which makes the next fork cost about a microsecond. A team that cannot be started whole is as large
+ * as can be. */
 #include <omp.h>
 #include <pthread.h>
 
 #include "codegen/artefacts/runtime.h"
+#include "support/system/threads.h"
 
 static int32_t run(const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure) {
     if (n <= 0)
@@ -14,7 +16,8 @@ static int32_t run(const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure) 
         return 0;
     }
     /* The whole team every time, even when there are fewer items: changing its size costs more than an idle member. */
-#pragma omp parallel num_threads(rt->nthreads)
+    int members = tc_threads_startable(rt->nthreads);
+#pragma omp parallel num_threads(members)
     {
         int64_t id = omp_get_thread_num(), team = omp_get_num_threads();
         int64_t begin = n * id / team, end = n * (id + 1) / team;

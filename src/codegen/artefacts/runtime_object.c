@@ -1,5 +1,8 @@
 /* parallel_for as an object, for libraries that stand alone: runtime.c without tctune.
  *
+ *   NAME(rt, n, body, closure): one thread runs all of it, or GOMP_parallel(team, ..., startable(rt.nthreads))
+ *   startable(n): OpenMP's runtimes end the process where a thread of a team cannot be started. So a thread that runs with a larger team than
+ *                 ever before starts that many plain threads once, and ends them: the team is no larger than that went.
  *   constructor: __register_atfork(before_fork, NULL, NULL, &handle)      before_fork: omp_pause_resource_all(omp_pause_soft)
  *   destructor:  __cxa_finalize(&handle)
  *
@@ -40,6 +43,136 @@ static void single(tc_cg *g, tc_val n, tc_val body, tc_val env) {
     tc_val args[] = {tc_cg_i64(g, 0), n, LLVMConstInt(g->i32, 0, 0), env};
     LLVMBuildCall2(g->b, LLVMFunctionType(g->nothing, params, 4, 0), body, args, 4, "");
     LLVMBuildRet(g->b, LLVMConstInt(g->i32, 0, 0));
+}
+
+/* ---- threads that can be started ---- */
+
+/* A variable of the unit: of each thread, or of all. */
+static tc_val variable(tc_cg *g, const char *name, tc_val init, bool of_thread) {
+    tc_val v = LLVMAddGlobal(g->mod, LLVMTypeOf(init), name);
+    LLVMSetInitializer(v, init);
+    LLVMSetLinkage(v, LLVMInternalLinkage);
+    LLVMSetThreadLocal(v, of_thread);
+    return v;
+}
+
+static tc_val i32(tc_cg *g, int v) {
+    return LLVMConstInt(g->i32, (unsigned long long)(long long)v, 1);
+}
+
+static tc_val call(tc_cg *g, const char *name, LLVMTypeRef result, tc_val *args, unsigned n) {
+    LLVMTypeRef params[4];
+    for (unsigned i = 0; i < n; i++)
+        params[i] = LLVMTypeOf(args[i]);
+    LLVMTypeRef type = LLVMFunctionType(result, params, n, 0);
+    tc_val fn = LLVMGetNamedFunction(g->mod, name);
+    return LLVMBuildCall2(g->b, type, fn ? fn : LLVMAddFunction(g->mod, name, type), args, n, "");
+}
+
+/* Waits until all are started: void *wait_at_gate(void *gate) { lock it, unlock it } */
+static tc_val gate_function(tc_cg *g) {
+    tc_val fn = tc_cg_begin_function(g, "wait_at_gate", g->ptr, &g->ptr, 1, false), gate = LLVMGetParam(fn, 0);
+    (void)call(g, "pthread_mutex_lock", g->i32, &gate, 1);
+    (void)call(g, "pthread_mutex_unlock", g->i32, &gate, 1);
+    LLVMBuildRet(g->b, LLVMConstNull(g->ptr));
+    return fn;
+}
+
+/* A loop over i from 0 to below n, which ends early where the body says so. */
+typedef struct loop {
+    LLVMBasicBlockRef head, body, end;
+    tc_val i, at;
+} loop;
+
+static loop begin_loop(tc_cg *g, tc_val fn, tc_val n) {
+    loop l = {.head = LLVMAppendBasicBlockInContext(g->ctx, fn, "head"),
+              .body = LLVMAppendBasicBlockInContext(g->ctx, fn, "body"),
+              .end = LLVMAppendBasicBlockInContext(g->ctx, fn, "end")};
+    l.at = LLVMBuildAlloca(g->b, g->i32, "i");
+    LLVMBuildStore(g->b, i32(g, 0), l.at);
+    LLVMBuildBr(g->b, l.head);
+    LLVMPositionBuilderAtEnd(g->b, l.head);
+    l.i = LLVMBuildLoad2(g->b, g->i32, l.at, "");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, l.i, n, ""), l.body, l.end);
+    LLVMPositionBuilderAtEnd(g->b, l.body);
+    return l;
+}
+
+/* Where `goes_on` (NULL: always) the next step follows. Returns how many steps there were. */
+static tc_val end_loop(tc_cg *g, tc_val fn, const loop *l, tc_val goes_on) {
+    LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(g->ctx, fn, "next");
+    if (goes_on)
+        LLVMBuildCondBr(g->b, goes_on, next, l->end);
+    else
+        LLVMBuildBr(g->b, next);
+    LLVMPositionBuilderAtEnd(g->b, next);
+    LLVMBuildStore(g->b, LLVMBuildAdd(g->b, l->i, i32(g, 1), ""), l->at);
+    LLVMBuildBr(g->b, l->head);
+    LLVMPositionBuilderAtEnd(g->b, l->end);
+    return LLVMBuildLoad2(g->b, g->i32, l->at, "");
+}
+
+/* pthread_t is as large as a pointer in every C library of Linux. */
+static tc_val handle_at(tc_cg *g, tc_val handles, tc_val i) {
+    return LLVMBuildGEP2(g->b, g->ptr, handles, &i, 1, "");
+}
+
+/* int try(int n): starts n - 1 threads, ends them, and returns how many threads there were with the calling one. */
+static tc_val try_function(tc_cg *g) {
+    enum {
+        MUTEX_BYTES = 64 /* zeros are an open one */,
+        UNTIL_GONE = 200 /* us: threads that were joined count for limits a little longer */
+    };
+    tc_val start = gate_function(g), none = LLVMConstNull(g->ptr);
+    tc_val gate = variable(g, "gate", LLVMConstNull(LLVMArrayType2(g->i64, MUTEX_BYTES / 8)), false);
+    tc_val fn = tc_cg_begin_function(g, "try_threads", g->i32, &g->i32, 1, false), n = LLVMGetParam(fn, 0);
+    tc_val bytes = LLVMBuildMul(g->b, LLVMBuildSExt(g->b, n, g->i64, ""), tc_cg_i64(g, sizeof(void *)), "");
+    tc_val handles = call(g, "malloc", g->ptr, &bytes, 1);
+    tc_val others =
+        LLVMBuildSelect(g->b, LLVMBuildIsNull(g->b, handles, ""), i32(g, 0), LLVMBuildSub(g->b, n, i32(g, 1), ""), "");
+    (void)call(g, "pthread_mutex_lock", g->i32, &gate, 1);
+    loop l = begin_loop(g, fn, others);
+    tc_val args[] = {handle_at(g, handles, l.i), none, start, gate};
+    tc_val failed = call(g, "pthread_create", g->i32, args, TC_LEN(args));
+    tc_val started = end_loop(g, fn, &l, LLVMBuildICmp(g->b, LLVMIntEQ, failed, i32(g, 0), ""));
+    (void)call(g, "pthread_mutex_unlock", g->i32, &gate, 1);
+    l = begin_loop(g, fn, started);
+    tc_val join[] = {LLVMBuildLoad2(g->b, g->ptr, handle_at(g, handles, l.i), ""), none};
+    (void)call(g, "pthread_join", g->i32, join, TC_LEN(join));
+    (void)end_loop(g, fn, &l, NULL);
+    (void)call(g, "free", g->nothing, &handles, 1);
+    tc_val pause = i32(g, UNTIL_GONE);
+    (void)call(g, "usleep", g->i32, &pause, 1);
+    LLVMBuildRet(g->b, LLVMBuildAdd(g->b, started, i32(g, 1), ""));
+    return fn;
+}
+
+static tc_val smaller(tc_cg *g, tc_val a, tc_val b) {
+    return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, a, b, ""), a, b, "");
+}
+
+/* int startable(int n): n, or as many threads as the calling thread's team can have. */
+static tc_val startable_function(tc_cg *g) {
+    tc_val trial = try_function(g);
+    tc_val most = variable(g, "startable_threads", i32(g, 1), true),
+           refused = variable(g, "refused_threads", i32(g, INT32_MAX), true);
+    tc_val fn = tc_cg_begin_function(g, "startable", g->i32, &g->i32, 1, false), n = LLVMGetParam(fn, 0);
+    LLVMBasicBlockRef unknown = LLVMAppendBasicBlockInContext(g->ctx, fn, "unknown"),
+                      known = LLVMAppendBasicBlockInContext(g->ctx, fn, "known");
+    tc_val more = LLVMBuildICmp(g->b, LLVMIntSGT, n, LLVMBuildLoad2(g->b, g->i32, most, ""), "");
+    tc_val fewer = LLVMBuildICmp(g->b, LLVMIntSLT, n, LLVMBuildLoad2(g->b, g->i32, refused, ""), "");
+    LLVMBuildCondBr(g->b, LLVMBuildAnd(g->b, more, fewer, ""), unknown, known);
+    LLVMPositionBuilderAtEnd(g->b, unknown);
+    tc_val got = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(trial), trial, &n, 1, "got"),
+           before = LLVMBuildLoad2(g->b, g->i32, most, "");
+    tc_val larger = LLVMBuildICmp(g->b, LLVMIntSGT, got, before, "");
+    LLVMBuildStore(g->b, LLVMBuildSelect(g->b, larger, got, before, ""), most);
+    tc_val whole = LLVMBuildICmp(g->b, LLVMIntEQ, got, n, "");
+    LLVMBuildStore(g->b, LLVMBuildSelect(g->b, whole, i32(g, INT32_MAX), n, ""), refused);
+    LLVMBuildBr(g->b, known);
+    LLVMPositionBuilderAtEnd(g->b, known);
+    LLVMBuildRet(g->b, smaller(g, n, LLVMBuildLoad2(g->b, g->i32, most, "")));
+    return fn;
 }
 
 /* ---- fork ---- */
@@ -100,7 +233,7 @@ tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, s
     tc_cg unit, *g = &unit;
     TC_TRY(tc_cg_open_unit(g, t, name, err));
     build_fork(g);
-    tc_val team = team_function(g);
+    tc_val team = team_function(g), can_start = startable_function(g);
     LLVMTypeRef gomp_params[] = {g->ptr, g->ptr, g->i32, g->i32}, gomp = LLVMFunctionType(g->nothing, gomp_params, 4, 0);
     LLVMTypeRef none = LLVMFunctionType(g->i32, NULL, 0, 0), params[] = {g->ptr, g->i64, g->ptr, g->ptr};
     tc_val fork = LLVMAddFunction(g->mod, "GOMP_parallel", gomp), nested = LLVMAddFunction(g->mod, "omp_in_parallel", none);
@@ -122,7 +255,8 @@ tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, s
     LLVMPositionBuilderAtEnd(g->b, many);
     for (int i = 0; i < 3; i++)
         LLVMBuildStore(g->b, p[i + 1], tc_cg_at_bytes(g, data, 8 * i));
-    tc_val args[] = {team, data, threads, LLVMConstInt(g->i32, 0, 0)};
+    tc_val members = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(can_start), can_start, &threads, 1, "members");
+    tc_val args[] = {team, data, members, LLVMConstInt(g->i32, 0, 0)};
     LLVMBuildCall2(g->b, gomp, fork, args, 4, "");
     LLVMBuildRet(g->b, LLVMConstInt(g->i32, 0, 0));
     return tc_cg_close_unit(g, obj, size, stack);
