@@ -7,6 +7,7 @@
 #include "measure/machine/unit_peak.h"
 #include "support/clock/clock.h"
 #include "support/map.h"
+#include "support/system/threads.h"
 #include "te/text.h"
 #include "te/unit_gain.h"
 #include "tune/propose.h"
@@ -306,7 +307,7 @@ void tc_tune_free(tc_tune *t) {
 }
 
 int tc_tune_workers(const tc_tune *t) {
-    return TC_MAX(1, t->o.target->machine.cores);
+    return tc_threads_team(t->o.target->machine.cores);
 }
 
 const tc_tune_report *tc_tune_get_report(const tc_tune *t) {

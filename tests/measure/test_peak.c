@@ -11,6 +11,7 @@
 #include "support/alloc.h"
 #include "support/log.h"
 #include "support/system/fs.h"
+#include "support/system/threads.h"
 #include "support/vec.h"
 #include "tir_lower/interp/interp.h"
 #include "tir_lower/text/text.h"
@@ -245,6 +246,34 @@ static void this_machine_is_walked_thrice(void **state) {
 }
 
 /* A fork takes longer than nothing and less than the calls that it was measured over, whoever else is on the machine. */
+/* More threads than there are cores take turns. What they measured would be no rate of this machine: fewer measure, and what they find is what as many
+ * threads as cores find. */
+static void crowds_measure_with_as_many_threads_as_cores(void **state) {
+    (void)state;
+    int cores = tc_threads_cores(), crowd = 8 * cores;
+    assert_int_equal(tc_meas_measure_peak(crowd, 1e-3).threads, cores);
+    assert_int_equal(tc_meas_measure_peak(0, 1e-3).threads, cores);
+    assert_int_equal(tc_meas_measure_peak(1, 1e-3).threads, 1);
+    char *folder, *before = getenv("TCTUNE_CACHE") ? tc_xstrdup(getenv("TCTUNE_CACHE")) : NULL;
+    assert_int_equal(tc_fs_temp_dir(&folder, NULL), TC_OK);
+    setenv("TCTUNE_CACHE", folder, 1);
+    tc_machine m = {.cores = crowd, .l1 = 32 << 10, .l2 = 256 << 10, .l3 = 1 << 20};
+    tc_meas_caches all, kept;
+    all = tc_meas_known_caches(&m);
+    m.cores = cores;
+    assert_true(tc_meas_kept_caches(&m, &kept));
+    assert_true(kept.n == all.n && kept.memory_gbs == all.memory_gbs);
+    for (int i = 0; i < kept.n; i++)
+        assert_int_equal(kept.walk[i].bytes, all.walk[i].bytes);
+    if (before)
+        setenv("TCTUNE_CACHE", before, 1);
+    else
+        unsetenv("TCTUNE_CACHE");
+    free(before);
+    tc_fs_remove_tree(folder);
+    free(folder);
+}
+
 static void a_fork_takes_its_time(void **state) {
     (void)state;
     for (int threads = 1; threads <= 2; threads++) {
@@ -254,10 +283,14 @@ static void a_fork_takes_its_time(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(little_time_takes_little_memory),    cmocka_unit_test(peak_is_between_a_chain_and_the_ports),
-        cmocka_unit_test(streams_are_as_fast_as_their_level), cmocka_unit_test(units_are_between_one_operation_and_the_ports),
-        cmocka_unit_test(a_unit_program_is_its_instruction),  cmocka_unit_test(a_fork_takes_its_time),
-        cmocka_unit_test(a_walk_tells_the_last_cache),        cmocka_unit_test(this_machine_is_walked_thrice)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(little_time_takes_little_memory),
+                                       cmocka_unit_test(peak_is_between_a_chain_and_the_ports),
+                                       cmocka_unit_test(streams_are_as_fast_as_their_level),
+                                       cmocka_unit_test(units_are_between_one_operation_and_the_ports),
+                                       cmocka_unit_test(a_unit_program_is_its_instruction),
+                                       cmocka_unit_test(crowds_measure_with_as_many_threads_as_cores),
+                                       cmocka_unit_test(a_fork_takes_its_time),
+                                       cmocka_unit_test(a_walk_tells_the_last_cache),
+                                       cmocka_unit_test(this_machine_is_walked_thrice)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

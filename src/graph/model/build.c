@@ -6,6 +6,7 @@
 #include "support/log.h"
 #include "support/system/memory.h"
 #include "support/system/stop.h"
+#include "support/system/threads.h"
 #include "te/text.h"
 #include "tir_lower/program/program.h"
 
@@ -123,7 +124,8 @@ static tc_status compile_all(builder *b, tc_error *err) {
     tc_status first = TC_OK;
     tc_error kept = {0};
     b->cache = tc_cg_cache_open();
-#pragma omp parallel for schedule(dynamic) num_threads(TC_MAX(1, TC_MIN(n, b->m->threads)))
+    int team = tc_threads_team(TC_MIN(n, b->m->threads));
+#pragma omp parallel for schedule(dynamic) num_threads(team)
     for (int i = 0; i < n; i++) {
         tc_error local = {0};
         if (stopped(b))

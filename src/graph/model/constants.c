@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "support/system/memory.h"
+#include "support/system/threads.h"
 #include "tir_lower/build/build.h"
 
 /* Weights are streamed through once per run: with pages of 4 KiB every few lines cost a walk of the page table, and it depends on
@@ -199,7 +200,8 @@ static tc_status fill_all(tc_graph_model *m, bool use_up, tc_error *err) {
     find_shared(m->program, shared);
     for (size_t i = 0; i < m->blocks.len; i++)
         left[m->blocks.data[i].slot]++;
-#pragma omp parallel for schedule(dynamic) num_threads(m->threads)
+    int team = tc_threads_team(m->threads);
+#pragma omp parallel for schedule(dynamic) num_threads(team)
     for (size_t i = 0; i < m->blocks.len; i++) {
         tc_graph_block *b = &m->blocks.data[i];
         int now;

@@ -33,10 +33,11 @@ static void measure_noise(tc_doctor_measured *m) {
 }
 
 tc_doctor_measured tc_doctor_measure(const tc_target *t) {
-    tc_doctor_measured m = {.threads = t->machine.cores};
+    tc_doctor_measured m = {0};
     measure_noise(&m);
     m.alone = tc_meas_measure_fma(1, tc_meas_peak_seconds(peak_seconds));
-    tc_meas_peak_raise(&m.peak, m.threads, peak_seconds);
+    tc_meas_peak_raise(&m.peak, t->machine.cores, peak_seconds);
+    m.threads = m.peak.threads;
     m.caches = tc_meas_known_caches(&t->machine);
     return m;
 }
@@ -58,7 +59,7 @@ void tc_doctor_judge_measured(tc_doctor *d, const tc_doctor_measured *m) {
                   100 * m->spread, 100 * (m->slowdown - 1));
     if (m->threads > 1)
         tc_doctor_say(d, TC_DOCTOR_SCALING, scaling < least_scaling ? TC_DOCTOR_WARNING : TC_DOCTOR_GOOD,
-                      "%d reach %.0f %% of as many times what one does", m->threads, 100 * scaling);
+                      "%d threads run %.2f times as fast as 1 (%.0f %%)", m->threads, scaling * m->threads, 100 * scaling);
     judge_caches(d, &m->caches);
     tc_doctor_say(d, TC_DOCTOR_PEAK, TC_DOCTOR_GOOD, "%.1f GFLOP/s (f32, %s, %d threads), %.1f GB/s", m->peak.f32_gflops,
                   m->peak.isa, m->threads, m->peak.triad_gbs);

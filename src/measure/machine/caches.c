@@ -15,6 +15,7 @@
 #include "support/strbuf.h"
 #include "support/system/emulation.h"
 #include "support/system/fs.h"
+#include "support/system/threads.h"
 #include "support/system/user_folder.h"
 #include "support/vec.h"
 
@@ -122,6 +123,11 @@ static double memory_rate(const char *base, int64_t bytes, int threads) {
     return sum / 1e9;
 }
 
+/* Threads of the walks: more than there are cores would take turns, and each would count as if it were alone. */
+static int walkers(const tc_machine *m) {
+    return tc_threads_team(m->cores);
+}
+
 /* Twice what is reported is surely beyond it; more than a quarter of the memory is not ours to take. */
 static int64_t walk_end(int64_t reported) {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -137,7 +143,7 @@ static void judge(tc_meas_caches *c) {
 }
 
 tc_meas_caches tc_meas_walk_caches(const tc_machine *m) {
-    int threads = TC_MAX(m->cores, 1);
+    int threads = walkers(m);
     tc_meas_caches c = {.reported = TC_MAX(TC_MAX(m->l1, m->l2), m->l3)};
     int64_t end = walk_end(c.reported) / HUGE_PAGE * HUGE_PAGE, first = TC_MAX(m->l2, HUGE_PAGE / 2) * threads / 2;
     char *base = aligned_alloc(HUGE_PAGE, (size_t)end);
@@ -199,7 +205,7 @@ static char *kept_path(const tc_machine *m) {
     tc_strbuf b = {0};
     if (folder) {
         gethostname(host, sizeof host - 1);
-        tc_sb_printf(&b, "%s %d %lld %lld %lld%s", host, m->cores, (long long)m->l1, (long long)m->l2, (long long)m->l3,
+        tc_sb_printf(&b, "%s %d %lld %lld %lld%s", host, walkers(m), (long long)m->l1, (long long)m->l2, (long long)m->l3,
                      tc_is_emulated() ? " emulated" : "");
         tc_digest key = tc_digest_of(b.data, b.len);
         tc_sb_clear(&b);

@@ -2,7 +2,7 @@
  */
 #include "measure/machine/peak.h"
 
-#include <omp.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 #include "support/clock/clock.h"
 #include "support/log.h"
+#include "support/system/threads.h"
 #include "support/vec.h"
 
 #if defined(__x86_64__)
@@ -187,10 +188,14 @@ static double triad_rate(int threads, double seconds) {
     return best;
 }
 
+/* More threads than cores take turns: the sum of what each does in its best turn is more than the machine can do. */
+static int team_of(int threads) {
+    return tc_threads_team(threads > 0 ? threads : INT_MAX);
+}
+
 tc_meas_peak tc_meas_measure_peak(int threads, double seconds) {
     isa k = best_isa();
-    if (threads <= 0)
-        threads = omp_get_num_procs();
+    threads = team_of(threads);
     if (seconds <= 0)
         seconds = 0.5;
     return (tc_meas_peak){.threads = threads,
@@ -215,7 +220,7 @@ void tc_meas_reference_work(void) {
 
 double tc_meas_measure_fma(int threads, double seconds) {
     isa k = best_isa();
-    return fma_rate(&k, threads > 0 ? threads : omp_get_num_procs(), seconds) / 1e9;
+    return fma_rate(&k, team_of(threads), seconds) / 1e9;
 }
 
 /* ---- bandwidth at a footprint ---- */
@@ -270,8 +275,7 @@ static double stream_rate(const isa *k, int threads, int64_t bytes, bool writes,
 
 tc_meas_stream tc_meas_measure_stream(int threads, int64_t bytes, double seconds) {
     isa k = best_isa();
-    if (threads <= 0)
-        threads = omp_get_num_procs();
+    threads = team_of(threads);
     if (seconds <= 0)
         seconds = 0.2;
     return (tc_meas_stream){.bytes = bytes,

@@ -7,8 +7,9 @@
 
 #include "te/intrinsic.h"
 
+/* Rates are of as many threads as were asked for, but of no more than there are cores. */
 typedef struct tc_meas_peak {
-    int threads;
+    int threads;       /* that it was measured on */
     const char *isa;   /* which instructions: "AVX-512", "AVX2", "generic" */
     double f32_gflops; /* a multiply-add counts as 2 */
     double triad_gbs;  /* a[i] = b[i] + s * c[i]: bytes read and written, without write allocation */

@@ -16,7 +16,7 @@ enum {
 static const double peak_seconds = 0.1, unit_seconds = 0.05, stream_seconds = 0.05;
 
 static void measure_footprints(tc_meas_rates *r, const tc_machine *m, const tc_meas_caches *c) {
-    int64_t least = (m->l1 > 0 ? m->l1 : USUAL_L1) / 2 * m->cores, last = TC_MAX(c->last, m->l2);
+    int64_t least = (m->l1 > 0 ? m->l1 : USUAL_L1) / 2 * r->peak.threads, last = TC_MAX(c->last, m->l2);
     for (int64_t bytes = least; bytes <= TC_MAX(last, least) && r->n < TC_MEAS_RATES - 1; bytes *= STEP)
         r->at[r->n++] = tc_meas_measure_stream(m->cores, bytes, stream_seconds);
     if (c->memory_gbs > 0)

@@ -4,12 +4,12 @@
  * grid of three by four. Tiles of eight registers: four sums of two operands of each side. */
 #include "measure/machine/unit_peak.h"
 
-#include <omp.h>
 #include <stdlib.h>
 
 #include "codegen/code/code.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
+#include "support/system/threads.h"
 #include "support/vec.h"
 #include "tir_lower/text/text.h"
 
@@ -149,6 +149,7 @@ static double call_until(tc_kernel *kernel, const tc_intrinsic *u, double stop) 
 static double rate(tc_kernel *kernel, const tc_intrinsic *u, int64_t steps, int threads, double seconds) {
     seconds = tc_meas_peak_seconds(seconds);
     double best = 0, end = tc_now() + seconds, slice = tc_clock_span(TC_MIN(seconds / 8, TC_MEAS_PEAK_SLICE));
+    threads = tc_threads_team(threads);
     double ops = 2.0 * (double)steps * tc_meas_unit_sums(u) * u->m * u->n * u->k;
     for (int n = 0; n < TC_MEAS_PEAK_LEAST_SLICES || tc_now() < end; n++) {
         double calls = 0, start = tc_now();
