@@ -23,7 +23,7 @@ typedef int tctune_on_kernel(void *user, int done, int total, const char *kernel
 typedef struct tctune_build_options {
     size_t struct_size;
     const char *target;   /* NULL: this machine */
-    int threads;          /* 0: every core */
+    int threads;          /* 0: every core; more than this process can start are refused */
     const char *database; /* tuning records; NULL: default schedules. What this build did not measure on this machine is first
                            * checked by tctune-worker, which is installed beside the library; without it, it is not used */
     int require_complete; /* fail when some kernel has no record */

@@ -55,9 +55,11 @@ TC_NODISCARD tc_status api_fill(void *given, const void *own, size_t size, const
 
 /* ---- what options have in common ---- */
 
-/* target NULL: this machine. threads 0: every core, or what the target has. */
+/* target NULL: this machine. threads 0: every core, or what the target has. More than could be started there are refused. */
 TC_NODISCARD tc_status api_target(const char *target, int threads, tc_target **out, tc_error *err);
-/* The same, but it must run here. */
+/* Refuses so many threads where they cannot be started now, and warns where there are fewer cores. */
+TC_NODISCARD tc_status api_threads_here(int threads, tc_error *err);
+/* The same of a target that must run here, and whose threads must be started here. */
 TC_NODISCARD tc_status api_target_here(const char *target, int threads, tc_target **out, tc_error *err);
 /* NULL: "fast", "f32". */
 TC_NODISCARD tc_status api_accuracy(const char *accuracy, const char *precision, tc_accuracy *out, tc_error *err);

@@ -1,5 +1,6 @@
 /* What all of the API shares: outcomes, structs that grow, targets, and the worker. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "support/system/place.h"
 #include "support/system/secret.h"
 #include "support/system/stop.h"
+#include "support/system/threads.h"
 #include "support/system/user_folder.h"
 
 const char *tctune_version(void) {
@@ -166,22 +168,53 @@ size_t api_length(const char *const *texts) {
     return n;
 }
 
+/* More would be a slip of the pen: no other machine is known to have as many. */
+static tc_status check_threads_elsewhere(int n, tc_error *err) {
+    enum { MOST_CPUS = 8192 /* of Linux on any architecture (CONFIG_NR_CPUS) */ };
+    return n <= MOST_CPUS ? TC_OK : tc_fail(err, TC_BAD_INPUT, "no machine has %d CPUs: give %d threads at most", n, MOST_CPUS);
+}
+
 tc_status api_target(const char *target, int threads, tc_target **out, tc_error *err) {
     if (threads < 0)
         return tc_fail(err, TC_BAD_INPUT, "a kernel cannot have %d threads: give 1 or more, or 0 for every core", threads);
     TC_TRY(tc_target_parse(target ? target : "native", out, err));
     if (threads)
         (*out)->machine.cores = threads;
+    tc_status s = (*out)->native ? tc_threads_check((*out)->machine.cores, err) : check_threads_elsewhere(threads, err);
+    if (s != TC_OK) {
+        tc_target_free(*out);
+        *out = NULL;
+    }
+    return s;
+}
+
+/* Once for each number. */
+static void warn_of_turns(int threads) {
+    static atomic_int said;
+    int cores = tc_threads_cores();
+    if (threads > cores && atomic_exchange(&said, threads) != threads)
+        tc_log(TC_LOG_WARN,
+               "%d threads take turns on %d core%s: they wait for each other, and kernels may run a thousand times slower. Use "
+               "%d thread%s or fewer",
+               threads, cores, cores == 1 ? "" : "s", cores, cores == 1 ? "" : "s");
+}
+
+tc_status api_threads_here(int threads, tc_error *err) {
+    TC_TRY(tc_threads_check_now(threads, err));
+    warn_of_turns(threads);
     return TC_OK;
 }
 
 tc_status api_target_here(const char *target, int threads, tc_target **out, tc_error *err) {
     TC_TRY(api_target(target, threads, out, err));
-    if ((*out)->native)
-        return TC_OK;
-    tc_target_free(*out);
-    *out = NULL;
-    return tc_fail(err, TC_BAD_INPUT, "code for %s does not run on this machine, so nothing can be timed here", target);
+    tc_status s = (*out)->native ? api_threads_here((*out)->machine.cores, err)
+                                 : tc_fail(err, TC_BAD_INPUT,
+                                           "code for %s does not run on this machine, so nothing can be timed here", target);
+    if (s != TC_OK) {
+        tc_target_free(*out);
+        *out = NULL;
+    }
+    return s;
 }
 
 tc_status api_accuracy(const char *accuracy, const char *precision, tc_accuracy *out, tc_error *err) {

@@ -81,7 +81,7 @@ static tc_status choose_target(explaining *x, const char **unmeasured, tc_error 
     }
     if (!*unmeasured && !x->of.target->native)
         *unmeasured = tc_arena_printf(x->of.arena, "code for %s does not run on this machine", x->of.target->cpu);
-    return TC_OK;
+    return *unmeasured ? TC_OK : api_threads_here(x->of.target->machine.cores, err);
 }
 
 /* The workload that the schedule's trace applies to: another form than the kernel's, maybe. */

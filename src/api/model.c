@@ -5,6 +5,7 @@
 #include "graph/model/parts.h"
 #include "graph/saved/saved.h"
 #include "support/system/stop.h"
+#include "support/system/threads.h"
 
 /* ---- building ---- */
 
@@ -95,6 +96,8 @@ static tc_status make(tctune_work *w, const tctune_build_options *o, bool alone,
     (*out)->arena = tc_arena_new();
     (*out)->target = tc_xstrdup(t->text);
     tc_status s = check(o, t, err);
+    if (s == TC_OK && t->native)
+        s = api_threads_here(bo.threads, err);
     if (s == TC_OK)
         s = compile(*out, o, &bo, err);
     tc_target_free(t);
@@ -144,8 +147,11 @@ tctune_status tctune_build_file(const char *onnx_file, const tctune_build_option
 /* ---- files ---- */
 
 static tc_status load(const char *library, int threads, tctune_model **out, tc_error *err) {
+    if (threads > 0) /* a library takes no more than it was built for */
+        TC_TRY(tc_threads_check(threads, err));
     *out = tc_xcalloc(1, sizeof **out);
-    return tc_graph_model_load(library, threads, &(*out)->model, err);
+    TC_TRY(tc_graph_model_load(library, threads, &(*out)->model, err));
+    return api_threads_here(tc_graph_model_threads((*out)->model), err);
 }
 
 tctune_status tctune_load(const char *library, int threads, tctune_model **model, char *error, size_t error_size) {

@@ -3,6 +3,7 @@
 
 #include "api/api_int.h"
 #include "graph/quantize/quantize.h"
+#include "support/system/threads.h"
 
 /* ---- options ---- */
 
@@ -34,7 +35,7 @@ static tc_status check(const tctune_quantize_options *o, tc_error *err) {
         return tc_fail(err, TC_BAD_INPUT, "there are no data from which the ranges of activations could be taken");
     if (o->threads < 0 || o->block < 0 || (o->bounded && !(o->error_budget >= 0)))
         return tc_fail(err, TC_BAD_INPUT, "threads, block and error_budget are not negative");
-    return TC_OK;
+    return api_threads_here(o->threads ? o->threads : tc_threads_cores(), err);
 }
 
 static tc_status read_options(const tctune_quantize_options *o, tc_quantize_options *out, tc_error *err) {

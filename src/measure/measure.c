@@ -11,6 +11,7 @@
 #include "support/log.h"
 #include "support/system/memory.h"
 #include "support/system/stop.h"
+#include "support/system/threads.h"
 #include "support/vec.h"
 #include "tir_lower/program/ablate.h"
 
@@ -69,6 +70,8 @@ tc_status tc_meas_new(const tc_meas_options *o, tc_meas **out, tc_error *err) {
     see_emulation(m);
     bool timed = !o->carrier && o->mode != TC_MEAS_SIMULATED && !o->only_build;
     tc_status s = timed ? tc_clock_check(TC_CLOCK_SAMPLES, err) : TC_OK;
+    if (s == TC_OK && timed)
+        s = tc_threads_check_now(m->o.threads, err);
     if (s == TC_OK)
         s = m->carrier->open(m, &m->carries, err);
     if (s == TC_OK)

@@ -27,6 +27,10 @@ static void test_machine(void **state) {
     o.measure = 1;
     REFUSED(TCTUNE_BAD_INPUT, "does not run on this machine", tctune_machine(&o, &text, error, sizeof error));
     assert_null(text);
+    o = (tctune_machine_options){.struct_size = sizeof o, .threads = 1000000};
+    REFUSED(TCTUNE_BAD_INPUT, "1000000 threads cannot be started", tctune_machine(&o, &text, error, sizeof error));
+    o.target = "neoverse-n1";
+    REFUSED(TCTUNE_BAD_INPUT, "no machine has 1000000 CPUs", tctune_machine(&o, &text, error, sizeof error));
     o = (tctune_machine_options){.threads = 1};
     REFUSED(TCTUNE_BAD_INPUT, "struct_size", tctune_machine(&o, &text, error, sizeof error));
     assert_true(strchr(tctune_llvm_version(), '.') != NULL);
@@ -50,6 +54,8 @@ static void test_doctor(void **state) {
     json_decref(j);
     o.threads = -1;
     REFUSED(TCTUNE_BAD_INPUT, "-1 threads", tctune_doctor(&o, &text, error, sizeof error));
+    o.threads = 1000000;
+    REFUSED(TCTUNE_BAD_INPUT, "1000000 threads cannot be started", tctune_doctor(&o, &text, error, sizeof error));
     o = (tctune_doctor_options){.struct_size = sizeof o, .threads = 1};
     OK(tctune_doctor(&o, &text, error, sizeof error));
     j = document(text);

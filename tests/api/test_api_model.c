@@ -126,6 +126,11 @@ static void test_what_is_wrong(void **state) {
     REFUSED(TCTUNE_BAD_INPUT, "mine.te:1", tctune_open(&wo, &none, error, sizeof error));
     o = (tctune_build_options){.struct_size = sizeof o, .error_budget = 0.01};
     REFUSED(TCTUNE_BAD_INPUT, "precision", tctune_build(w, &o, &m, error, sizeof error));
+    o = (tctune_build_options){.struct_size = sizeof o, .threads = 1000000};
+    REFUSED(TCTUNE_BAD_INPUT, "1000000 threads cannot be started", tctune_build(w, &o, &m, error, sizeof error));
+    tctune_tune_options t = {.struct_size = sizeof t, .database = "none.db", .trials = 1, .threads = 1000000};
+    REFUSED(TCTUNE_BAD_INPUT, "1000000 threads cannot be started", tctune_tune(w, &t, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "1000000 threads cannot be started", tctune_load("none.so", 1000000, &m, error, sizeof error));
     o = (tctune_build_options){.struct_size = sizeof o, .target = "vax"};
     REFUSED(TCTUNE_BAD_INPUT, "vax", tctune_build(w, &o, &m, error, sizeof error));
     o = (tctune_build_options){.struct_size = sizeof o, .database = "/no/such.db"};

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SPACE = 1 << 22, DRAWINGS_BEFORE = 2 };
+enum { SPACE = 1 << 22, DRAWINGS_BEFORE = 2, NO_TERMINAL = 77 /* exit status */ };
 static char text[SPACE];
 static const char back[] = "\033[J"; /* ends a drawing */
 
@@ -79,6 +79,8 @@ int main(int argc, char **argv) {
     int tty, status;
     size_t n = 0;
     pid_t pid = forkpty(&tty, NULL, NULL, &size);
+    if (pid < 0)
+        return perror("no pseudo-terminal"), NO_TERMINAL;
     if (pid == 0) {
         if (!freopen("/dev/null", "w", stdout))
             _exit(126);

@@ -74,7 +74,9 @@ if command -v bash >/dev/null; then
 else
     echo "there is no bash here"
 fi
-if command -v zsh >/dev/null; then
+if command -v zsh >/dev/null && ! zsh -fc 'zmodload zsh/zpty && zpty probe true' 2>/dev/null; then
+    echo "zsh has no pseudo-terminal here, and was not tried"
+elif command -v zsh >/dev/null; then
     zsh -n "$manual/_tctune"
     check zsh "$work/lines"
     check zsh "$work/strict"

@@ -178,7 +178,7 @@ def test_refuses_overlap(varying):
 
 def test_refuses_to_build(gemm, tmp_path):
     missing = str(tmp_path / "none")
-    for options, why in [({"threads": -1}, "-1 threads"), ({"accuracy": "soon"}, "strict or fast"), ({"precision": "f16"}, "f32, bf16 or auto"),
+    for options, why in [({"threads": -1}, "-1 threads"), ({"threads": 10**6}, "1000000 threads cannot be started"), ({"accuracy": "soon"}, "strict or fast"), ({"precision": "f16"}, "f32, bf16 or auto"),
                          ({"db": missing}, missing), ({"target": "abacus"}, "abacus"), ({"threads": "two"}, "threads: "),
                          ({"opt_level": 7}, "opt_level is 0, 1, 2 or 3"), ({"opt_level": 1}, "a kernel has no graph"),
                          ({"require_complete": True}, "gemm"), ({"shape": {"N": 3}}, "N"), ({"seed": -1}, "seed: "),
