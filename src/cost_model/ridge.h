@@ -1,5 +1,5 @@
-/* Kernel ridge regression of whole programs: what trees over the rows of all tasks cannot tell apart, the nearest measured
- * programs of the same task often do. Internal to cost_model. */
+/* Kernel ridge regression over whole programs of one task. The trees see rows of all tasks and cannot tell some programs
+ * apart; the nearest measured programs of the same task often can. Internal to cost_model. */
 #ifndef TC_COST_MODEL_RIDGE_H
 #define TC_COST_MODEL_RIDGE_H
 

@@ -1,5 +1,5 @@
-/* What boards that do not compile and builders say to each other, as JSON documents (message.h): candidates that are to be built, and what one came to,
- * whose object stands elsewhere in chunks (objects/objects.h). */
+/* JSON documents (message.h) between boards that do not compile and builders: candidates to build, and the result of one
+ * candidate. Its object stands elsewhere, in chunks (objects/objects.h). */
 #ifndef TC_FLEET_BUILD_H
 #define TC_FLEET_BUILD_H
 

@@ -1,6 +1,6 @@
-/* One scale for the times of many machines. Each worker times the reference kernel, which is the same everywhere; what that takes over what
- * it takes on the fleet's common scale is the worker's ratio, and its times over its ratio are times on the common scale. Arithmetic
- * only: nothing here knows of messages. */
+/* One scale for the times of many machines. Each worker times the reference kernel, which is the same everywhere. Its time
+ * over the kernel's time on the fleet's common scale is the worker's ratio. A worker's times over its ratio are times on the
+ * common scale. This file is arithmetic: it knows nothing of messages. */
 #ifndef TC_FLEET_SCALE_H
 #define TC_FLEET_SCALE_H
 

@@ -1,5 +1,5 @@
-/* Who carries jobs: how candidates are built and run, and on what machine. Measuring here (measure.c) goes by this table; a carrier
- * of a higher floor is given with the options. */
+/* Who carries jobs: how candidates are built and run, and on which machine. Measuring (measure.c) uses this table. A carrier
+ * of a higher floor comes with the options. */
 #ifndef TC_MEASURE_CARRIER_H
 #define TC_MEASURE_CARRIER_H
 

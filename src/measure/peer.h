@@ -1,5 +1,5 @@
-/* Other libraries' matmuls, timed in turns with ours. They run in the program `gemm_peers` of the benchmarks, which is built
- * where the libraries are installed; tctune itself links none of them. */
+/* Matmuls of other libraries, timed in turns with ours. They run in the benchmarks' program `gemm_peers`, which is built where
+ * these libraries are installed. tctune itself links none of them. */
 #ifndef TC_MEASURE_PEER_H
 #define TC_MEASURE_PEER_H
 

@@ -1,8 +1,8 @@
-/* Private to the search space: writing the steps of a trace by handles.
+/* Private to the search space: the steps of a trace written by handles.
  *
- * Each step is a function that takes the stages, loops and decisions it is about, and returns those that it makes. The names that
- * stand in the trace's text are the builder's: what a step makes of a loop is called after the axis that the loop comes from and
- * what it is for. Handles are values, and live as long as the builder's arena. */
+ * Each step is a function. It takes the stages, loops and decisions that it is about, and returns those that it makes. The
+ * builder chooses the names in the trace's text: a new loop is called after the axis that it comes from and after its purpose.
+ * Handles are values, and live as long as the builder's arena. */
 #ifndef TC_SPACE_BUILD_INT_H
 #define TC_SPACE_BUILD_INT_H
 

@@ -1,4 +1,4 @@
-/* What is to be done now and then by those who compute for long, so that what goes on elsewhere meanwhile does not wait for them. */
+/* Work for long computations to do now and then, so that others do not wait for them. */
 #ifndef TC_SUPPORT_MEANWHILE_H
 #define TC_SUPPORT_MEANWHILE_H
 

@@ -1,5 +1,5 @@
-/* Hashes that are trusted: nobody can find two texts with one seal or, without its key, the seal of any text (BLAKE2b). What nobody
- * gains by forging is hashed by hash.h. */
+/* Hashes that are trusted (BLAKE2b): nobody can find two texts with the same seal, or the seal of any text without its key.
+ * Use hash.h where nobody gains by forging. */
 #ifndef TC_SUPPORT_SEAL_H
 #define TC_SUPPORT_SEAL_H
 

@@ -1,7 +1,8 @@
-/* Scalar semantics of every operation, in one place: constant folding and the interpreters of te and TIR all call these.
+/* The scalar semantics of every operation, in one place. Constant folding and the interpreters of te and TIR all call these
+ * functions.
  *
- * Compiled kernels may give zero of its sign for a float result that is smaller than the smallest normal number of f32 or f64
- * (codegen/code/func.c), in whichever of its steps; these give the number. */
+ * Compiled kernels may replace a float result below the smallest normal number of f32 or f64 by a zero of its sign, in any of
+ * their steps (codegen/code/func.c). These functions give the number. */
 #ifndef TC_TE_EVAL_H
 #define TC_TE_EVAL_H
 

@@ -1,6 +1,6 @@
-/* What is known of instructions that do more than one operation per lane: the table intrinsics.def, a row per form. The schedule
- * primitive that asks for one, the pass that makes it, the sketches that lay operands out for it, the interpreters, code
- * generation and the cost features ask here. */
+/* Instructions that do more than one operation per lane: the table intrinsics.def, a row per form. All who need a fact of an
+ * instruction ask here: the schedule primitive, the pass that writes the instruction, the sketches that lay operands out for
+ * it, the interpreters, code generation and the cost features. */
 #ifndef TC_TE_INTRINSIC_H
 #define TC_TE_INTRINSIC_H
 

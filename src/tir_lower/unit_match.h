@@ -1,5 +1,5 @@
-/* Loop nests against the table of instructions: whether the loops that a schedule gives to a unit do what the unit does, on operands
- * that lie as it wants them. */
+/* Loop nests matched with the table of instructions: do the loops that a schedule gives to a unit compute what the unit
+ * computes, on operands that lie as it wants them? */
 #ifndef TC_TIR_UNIT_MATCH_H
 #define TC_TIR_UNIT_MATCH_H
 

@@ -1,6 +1,7 @@
-/* Tuning a kernel with symbols for its whole range. Its search is that of fixed sizes: of a few, each of which is a task like any other,
- * with records like any other's. Then the best programs of each, and the default one, taken to the workload with symbols
- * (kernel/transplant.h), are timed at sizes all over the range. These records say which variants the kernel gets (kernel/variants.h).
+/* A kernel with symbols, tuned for its whole range. First a few fixed sizes are searched, each a task with records like any
+ * other. Then the best programs of each size, and the default one, are taken to the workload with symbols
+ * (kernel/transplant.h) and timed at sizes all over the range. These records decide which variants the kernel gets
+ * (kernel/variants.h).
  *
  *   tc_tune_spread_over -> tc_tune_new, tc_tune_run of its tasks -> tc_tune_range_contest of each range */
 #ifndef TC_TUNE_RANGE_H

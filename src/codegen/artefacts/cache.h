@@ -1,14 +1,13 @@
-/* Objects on disk: the same program is never compiled twice for the same target by the same tctune.
+/* Compiled objects on disk: one tctune never compiles the same program twice for the same target.
  *
- * The key is a seal (BLAKE2b) of the lowered program's text, the target, and this program's build (its linker's build id): a
- * changed code generator finds nothing of the old one, and nobody can make a program that is given another one's object. The
- * kernel's symbol is no part of it: objects are kept under one and are given the caller's, so that what tuning compiled serves a
- * build. A file holds the seal of its object under its key, so that a torn or damaged one is a miss and is removed.
+ * The key is a seal (BLAKE2b) of the lowered program's text, the target, and this program's build (its linker's build id). So
+ * a changed code generator finds nothing of the old one, and nobody can make a program that gets another program's object. The
+ * kernel's symbol is not part of the key. Objects are kept under one symbol and get the caller's, so what tuning compiled
+ * serves a build. A file holds the seal of its object under its key: a torn or damaged file is a miss, and is removed.
  *
- * Objects run in this process: folders that others own or can write to are not used (support/system/user_folder.h), nor are files
- * in them that are not ours, or links. Writing goes to a temporary file that is renamed: any number of processes may
- * share a folder. The cache never fails a command: what cannot be read or written is compiled and not kept.
- */
+ * Objects run in this process. Folders that others own or can write to are not used (support/system/user_folder.h), nor links,
+ * nor files that are not this user's. A file is written under a temporary name and renamed, so any number of processes may
+ * share a folder. The cache never fails a command: where it cannot be read or written, programs are compiled and not kept. */
 #ifndef TC_CODEGEN_ARTEFACTS_CACHE_H
 #define TC_CODEGEN_ARTEFACTS_CACHE_H
 

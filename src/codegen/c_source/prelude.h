@@ -1,5 +1,6 @@
-/* What kernels in C stand on: their types, and the arithmetic that C leaves open or has no name for. Every file with such kernels
- * begins with this text; it needs nothing but the standard headers and the compiler's own, and is compiled and tested as it stands. */
+/* What kernels in C stand on: their types, and the arithmetic that C leaves open or has no name for. Every file with such
+ * kernels begins with this text. It needs only the standard headers and the compiler's own, and is compiled and tested as it
+ * stands. */
 #ifndef TC_CODEGEN_C_SOURCE_PRELUDE_H
 #define TC_CODEGEN_C_SOURCE_PRELUDE_H
 

@@ -1,7 +1,7 @@
-/* A module being built with LLVM: for code generation's rooms only, which alone know LLVM.
+/* A module that is being built with LLVM. Only the rooms of code generation include this: they alone know LLVM.
  *
- * Failure is sticky: tc_cg_fail keeps the first message, whoever fails returns NULL, and the caller that began the module looks
- * at g->status once at the end. */
+ * Failure is sticky. tc_cg_fail keeps the first message, a function that fails returns NULL, and the caller that began the
+ * module checks g->status once, at the end. */
 #ifndef TC_CODEGEN_CODE_BUILDER_H
 #define TC_CODEGEN_CODE_BUILDER_H
 

@@ -1,5 +1,5 @@
-/* How far a database has come along the stream of records, kept in the database itself: a copy of it, or an older one that was put back,
- * knows how far that one has come. Sealed as models are, so that one of another machine's begins anew. */
+/* How far a database has come along the stream of records. The place is kept in the database itself, so a copy, or an older
+ * copy that was put back, knows its own place. It is sealed like models: a database of another machine begins at the start. */
 #ifndef TC_FLEET_PLACE_H
 #define TC_FLEET_PLACE_H
 

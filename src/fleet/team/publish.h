@@ -1,7 +1,7 @@
-/* A tuner's database told to others: what it has of the jobs of a key is put into the stream of records as it is stored, by a thread of its
- * own, which reads the database file. So the search neither waits nor knows; what was stored when the server was away, when the tuner was killed,
- * or before the stream was deleted is put there later. A record that changes (it is not verified any more, it was timed in turns, its program failed) is told
- * again. What another database has told already is not. */
+/* A tuner's database told to others. A thread of its own reads the database file and puts what it has of the jobs of a key
+ * into the stream of records. So the search neither waits for this nor knows of it. What was stored while the server was away,
+ * before the tuner was killed, or before the stream was deleted is put there later. A changed record (no longer verified,
+ * timed in turns, its program failed) is told again. What another database has told already is not. */
 #ifndef TC_FLEET_PUBLISH_H
 #define TC_FLEET_PUBLISH_H
 

@@ -1,8 +1,8 @@
-/* What cache the processes of this machine really get, and how fast it reads the memory behind. A virtual machine reports the last
- * cache of its host, and has of it what the neighbours leave: a few MiB of hundreds.
+/* How much cache the processes of this machine really get, and how fast the memory behind it is. A virtual machine reports its
+ * host's last cache, and gets what the neighbours leave of it: a few MiB of hundreds.
  *
- * Footprints that grow by steps are read page by page and in each line by line, on all cores at once, in an order that no prefetcher
- * follows; the time of a line says whether most of them are still in a cache when the next pass comes to them. */
+ * Growing footprints are read on all cores at once, page by page and line by line, in an order that no prefetcher follows. The
+ * time of a line shows whether most lines are still in a cache when the next pass comes to them. */
 #ifndef TC_MEASURE_MACHINE_CACHES_H
 #define TC_MEASURE_MACHINE_CACHES_H
 

@@ -1,8 +1,8 @@
-/* Counters of the processor, and of the kernel, of what this process does: perf_event_open(2). What code does in user mode counts, on the
- * calling thread and those that it starts later: threads that spin while they wait as well. Each is there or is not, by itself: a virtual
- * machine often has none of the processor's.
+/* Counters of the processor and of the kernel for this process: perf_event_open(2). They count user mode, on the calling
+ * thread and on threads that it starts later, also while these spin. Each counter may be missing by itself: virtual machines
+ * often have none of the processor's.
  *
- * They count from their opening on, and are read by read(2) alone, so that a process may close its sandbox between the two. */
+ * They count from the moment they are opened, and read(2) alone reads them. So a process may close its sandbox in between. */
 #ifndef TC_MEASURE_MACHINE_COUNTERS_H
 #define TC_MEASURE_MACHINE_COUNTERS_H
 

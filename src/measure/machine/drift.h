@@ -1,5 +1,5 @@
-/* Is the machine quiet? Two signs of others at work, or of a clock that sinks: a loop of known work (the reference, run beside
- * every candidate) takes longer than it did at best, and the repeats of one kernel differ. */
+/* Is the machine quiet? Two signs show that others are at work, or that the clock sinks: a loop of known work (the reference,
+ * run beside every candidate) takes longer than its best, and the repeats of one kernel differ. */
 #ifndef TC_MEASURE_MACHINE_DRIFT_H
 #define TC_MEASURE_MACHINE_DRIFT_H
 

@@ -1,5 +1,5 @@
-/* What the machine can do, measured: the fused multiply-add rate that no kernel exceeds, and memory bandwidth. Reports show
- * kernels as shares of it, from the same run: it drifts by several per cent within hours. */
+/* What the machine can do, measured: the rate of fused multiply-adds, which no kernel exceeds, and the bandwidth of memory.
+ * Reports show kernels as shares of the peak of the same run, because the peak drifts by several per cent within hours. */
 #ifndef TC_MEASURE_MACHINE_PEAK_H
 #define TC_MEASURE_MACHINE_PEAK_H
 

@@ -1,5 +1,6 @@
-/* How fast the machine is at this moment, for comparing moments: a fixed piece of arithmetic and a pass over some memory, again and again. Means,
- * where peak.h has the best of many slices: what disturbs only now and then is to show. */
+/* How fast the machine is at this moment, to compare moments: a fixed piece of arithmetic and a pass over some memory, again
+ * and again. It takes means, where peak.h takes the best of many slices, because it is to show what disturbs only now and
+ * then. */
 #ifndef TC_MEASURE_MACHINE_PROBE_H
 #define TC_MEASURE_MACHINE_PROBE_H
 

@@ -1,5 +1,5 @@
-/* What the units of intrinsics.def can do on this machine, measured: kernels of bytes and of bf16 are shares of that, as those of f32
- * are of the multiply-adds (peak.h). */
+/* What the units of intrinsics.def can do on this machine, measured. Kernels of bytes and bf16 are shown as shares of it, as
+ * kernels of f32 are shown as shares of the multiply-adds (peak.h). */
 #ifndef TC_MEASURE_MACHINE_UNIT_PEAK_H
 #define TC_MEASURE_MACHINE_UNIT_PEAK_H
 

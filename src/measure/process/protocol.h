@@ -1,6 +1,6 @@
-/* What the tuner and its worker processes say to each other: frames of a type and a payload, payloads of numbers and byte
+/* The protocol between the tuner and its worker processes: frames of a type and a payload; payloads of numbers and byte
  * strings. Both ends are the same executable on the same machine, so numbers travel in host order. A reader trusts nothing: a
- * frame or field that is cut short, too long or unknown is an error of that worker, never of the tuner. */
+ * frame or a field that is cut short, too long or unknown is an error of that worker, never of the tuner. */
 #ifndef TC_MEASURE_PROCESS_PROTOCOL_H
 #define TC_MEASURE_PROCESS_PROTOCOL_H
 

@@ -1,6 +1,6 @@
-/* Which programs may run in a process that is not a worker: those that this build ran on this machine, in a worker, and found right.
- * A database remembers them. What it says is sealed with a key that leaves neither user nor machine (support/system/identity.h), so that no file
- * from elsewhere can admit anything. */
+/* Which programs may run outside a worker: those that this build ran on this machine, in a worker, and found right. A database
+ * remembers them. Its entries are sealed with a key that leaves neither the user nor the machine (support/system/identity.h),
+ * so no file from elsewhere can admit a program. */
 #ifndef TC_MEASURE_RECORDS_ADMISSION_H
 #define TC_MEASURE_RECORDS_ADMISSION_H
 

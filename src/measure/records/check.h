@@ -1,5 +1,5 @@
-/* What is believed of records that come from elsewhere: what follows from other fields is computed, not read, and what does not fit
- * is refused. */
+/* What is believed of records from elsewhere. Fields that follow from others are computed, not read. A record whose fields
+ * contradict each other is refused. */
 #ifndef TC_MEASURE_RECORDS_CHECK_H
 #define TC_MEASURE_RECORDS_CHECK_H
 

@@ -1,5 +1,5 @@
-/* Records as files of JSON lines: to look at, to keep under version control, to carry from one database to another. And whole files
- * taken into a database. */
+/* Records as files of JSON lines: to look at, to keep under version control, to carry between databases. And whole files taken
+ * into a database. */
 #ifndef TC_MEASURE_EXCHANGE_H
 #define TC_MEASURE_EXCHANGE_H
 

@@ -1,6 +1,6 @@
-/* Is a kernel's output right? Chosen points of the output are compared with the reference interpreter; the whole output is
- * compared with the first one that passed, and where those two differ the interpreter decides who was wrong. So every element of
- * every candidate is checked at the cost of a few hundred interpreted points per workload. */
+/* Is a kernel's output right? Chosen points are compared with the reference interpreter. The whole output is compared with the
+ * first output that passed, and where the two differ the interpreter decides which is wrong. So every element of every
+ * candidate is checked, at the cost of a few hundred interpreted points per workload. */
 #ifndef TC_MEASURE_WORKER_CHECK_H
 #define TC_MEASURE_WORKER_CHECK_H
 

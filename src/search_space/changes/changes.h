@@ -1,6 +1,6 @@
-/* One decision of a schedule changed, all others as they are: what is measured to say what a decision is worth. Schedules of sketches
- * and those written by hand are looked at alike: a decision is a sampled step, a factor of a split, an annotation of a loop, a layout,
- * a pragma; or one of these that could be there and is not. */
+/* One decision of a schedule changed, all others kept: the time of the changed schedule shows what the decision is worth.
+ * Schedules of sketches and schedules written by hand are treated alike. A decision is a sampled step, a factor of a split, an
+ * annotation of a loop, a layout or a pragma; also one of these that is missing and could be there. */
 #ifndef TC_SPACE_CHANGES_CHANGES_H
 #define TC_SPACE_CHANGES_CHANGES_H
 

@@ -1,7 +1,6 @@
-/* Private to the evolutionary search: its state, and its parts. A search makes
- * generations of slots (slots.c); each slot's trace is a variation of others
- * (vary.c), realised once in a search (duplicates.c); what comes of a
- * generation is selected (select.c). */
+/* Private to the evolutionary search: its state and its parts. A search makes generations of slots (slots.c). Each slot's
+ * trace is a variation of other traces (vary.c), and is realised once in a search (duplicates.c). Selection keeps the best of
+ * a generation (select.c). */
 #ifndef TC_SPACE_SEARCH_INT_H
 #define TC_SPACE_SEARCH_INT_H
 

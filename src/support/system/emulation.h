@@ -1,5 +1,5 @@
-/* Whether the processor that this process sees is a program: qemu's user emulation, which tests run what was built for other machines with, or, where an
- * x86-64 processor says so of itself, its emulation of whole machines. Results are those of such a processor, times are not. */
+/* Is the processor that this process sees a program? Tests use qemu's user emulation for code of other machines, and x86-64
+ * processors say when their whole machine is emulated. Results on an emulated processor are right, times are not. */
 #ifndef TC_SUPPORT_SYSTEM_EMULATION_H
 #define TC_SUPPORT_SYSTEM_EMULATION_H
 

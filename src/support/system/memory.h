@@ -1,6 +1,6 @@
-/* Memory whose size comes from outside: of a model, a file, a caller's shapes. What could never be had is refused before it is
- * asked for, since the system often promises more than it has and ends the process when that is used. And the calls that a shortage of
- * memory ends (alloc.h). */
+/* Memory whose size comes from outside: from a model, a file, a caller's shapes. A size that could never be had is refused
+ * before it is asked for, because the system often promises more than it has and ends the process when that is used. Also the
+ * calls that a shortage of memory ends (alloc.h). */
 #ifndef TC_SUPPORT_SYSTEM_MEMORY_H
 #define TC_SUPPORT_SYSTEM_MEMORY_H
 

@@ -1,6 +1,6 @@
-/* Stop flags. Another thread or a signal handler raises one while a search, a measurement or a build looks at it now and then, so
- * both sides go through atomic operations on an int, which are lock-free and therefore safe in a handler (C17 7.14.1.1); nothing
- * else is passed by the flag, and relaxed order does. */
+/* Stop flags. A thread or a signal handler raises the flag, and a search, a measurement or a build looks at it now and then.
+ * Both use lock-free atomic operations on an int, which are safe in a handler (C17 7.14.1.1). The flag passes nothing else, so
+ * relaxed order is enough. */
 #ifndef TC_SUPPORT_SYSTEM_STOP_H
 #define TC_SUPPORT_SYSTEM_STOP_H
 

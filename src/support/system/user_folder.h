@@ -1,6 +1,6 @@
-/* The folder in which tctune keeps what serves this user's later commands: compiled kernels (codegen/artefacts/cache.h), what was
- * measured of the machine, and a secret (secret.h). What is in it is trusted, so it is made for this user alone, and one that others own
- * or can write to is not used. */
+/* The folder for what serves this user's later commands: compiled kernels (codegen/artefacts/cache.h), what was measured of
+ * the machine, and a secret (secret.h). Its content is trusted. So it is made for this user alone, and a folder that others
+ * own or can write to is not used. */
 #ifndef TC_SUPPORT_SYSTEM_USER_FOLDER_H
 #define TC_SUPPORT_SYSTEM_USER_FOLDER_H
 

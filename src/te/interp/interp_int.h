@@ -1,6 +1,6 @@
-/* The reference interpreter's program: three-address code over registers of LANES values, one program per compute. Lanes are
- * output elements or points of the reduction; every instruction runs over all of them before the next one starts, so the cost of
- * dispatch is shared. Instructions that do not depend on reduction axes come first and run once per block of outputs. */
+/* The reference interpreter's program: three-address code over registers of LANES values, one program per compute. A lane is
+ * an output element or a point of the reduction. Every instruction runs over all lanes before the next one starts, so they
+ * share the cost of dispatch. Instructions that do not depend on reduction axes come first, and run once per block of outputs. */
 #ifndef TC_TE_INTERP_INT_H
 #define TC_TE_INTERP_INT_H
 

@@ -1,7 +1,8 @@
-/* Integer expressions of sizes, as runs compute them: in this process, in libraries and in C source. A formula is a list of steps over a
- * stack, without variables of a context, so that it outlives the one that it was made in.
+/* Integer expressions of sizes, computed by runs: in this process, in libraries and in C source. A formula is a list of steps
+ * over a stack. It has no variables of a context, so it outlives the context that it was made in.
  *
- * Its arithmetic is that of te/expr.h within 64 bits; where a divisor is not above 0, or a number is too large, it has no value. */
+ * Its arithmetic is that of te/expr.h, within 64 bits. A formula has no value where a divisor is not above 0 or a number is
+ * too large. */
 #ifndef TC_TE_SIZES_FORMULA_H
 #define TC_TE_SIZES_FORMULA_H
 

@@ -1,5 +1,5 @@
-/* What one schedule of a kernel does otherwise than another, step by step. Works on the texts, a line a step with " ~" before what was decided, so that a
- * schedule that no longer replays is told too. */
+/* The steps in which one schedule of a kernel differs from another. It works on their texts, a line a step, with " ~" before a
+ * decision. So it also serves a schedule that no longer replays. */
 #ifndef TC_TUNE_CHANGED_H
 #define TC_TUNE_CHANGED_H
 

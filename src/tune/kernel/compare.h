@@ -1,10 +1,10 @@
 /* Comparing two schedules of one workload: what each becomes, where they differ, how far from the machine's limit they are, and
  * which is faster.
  *
- * The verdict. Both run in turns (tc_meas_interleave), so a round's two times were taken one after the other under the same
- * conditions; whatever drifts slowly cancels in their ratio. The estimate is the median of the rounds' ratios; its interval is
- * the 95 % percentile bootstrap (Efron 1979) of that median. One is called faster only when the interval excludes equality and a
- * two-sided sign test over the rounds agrees (p < 0.05): the bootstrap alone is too sure of itself with few rounds. */
+ * The verdict. Both run in turns (tc_meas_interleave): a round times one after the other under the same conditions, and slow drift
+ * cancels in their ratio. The estimate is the median of the rounds' ratios, with the 95 % interval of its percentile bootstrap
+ * (Efron 1979). One is faster only where the interval excludes equality and a two-sided sign test over the rounds agrees: with
+ * p < 0.05 in a search, with TC_TUNE_SURE for people. The bootstrap alone is too sure of itself with few rounds. */
 #ifndef TC_TUNE_COMPARE_H
 #define TC_TUNE_COMPARE_H
 

@@ -1,12 +1,13 @@
-/* How the kernels of a task are timed. What a network reads of its constants comes from memory in every run where they are more than
- * the last cache holds, and from a cache where they are not. Constants that fit in a core's own caches cost little even then, and
- * the times of calls one after the other repeat well: such kernels are timed hot. Larger ones are timed cold in such a network,
- * each call getting its constants from memory; a hot time would leave out what a form with larger weights costs there. And where a
- * kernel's own constants take more than half of the last cache, a hot time says how much of them it could keep at that moment, and
- * which candidate wins is luck: these are timed cold wherever they stand.
+/* How the kernels of a task are timed: hot, called again and again, or cold, with constants from memory in each call.
  *
- * Times of different modes are never compared, so all forms of a task are timed alike. The largest constants of any of them
- * decide, also of forms that --accuracy leaves out: the mode depends on the kernel, its network's constants and the machine
+ * Where a network's constants exceed the last cache, they come from memory in every run. Constants that fit in a core's own
+ * caches cost little even then, and times of calls one after the other repeat well: such kernels are timed hot. Kernels with
+ * larger constants are timed cold there, because a hot time leaves out what a form with larger weights costs. A kernel whose
+ * own constants take more than half of the last cache is timed cold everywhere: a hot time would depend on how much of them
+ * the cache could keep at that moment, and luck would choose the winner.
+ *
+ * Times of different modes are never compared, so all forms of a task are timed alike. The largest constants of any form
+ * decide, also of forms that --accuracy leaves out. So the mode depends on the kernel, its network's constants and the machine
  * alone. */
 #ifndef TC_TUNE_MODE_H
 #define TC_TUNE_MODE_H

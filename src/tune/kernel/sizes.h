@@ -1,5 +1,6 @@
-/* Sizes that stand for the range of a kernel with symbols: those that it is tuned at, those at which its programs are compared, and
- * how much each counts: as weights say (weights.h), else by their logarithm, each octave as much as every other. */
+/* Sizes that stand for the range of a kernel with symbols: the sizes it is tuned at, and those at which its programs are
+ * compared, with the weight of each. Weights come from a file (weights.h), else from the logarithm: each octave counts as much
+ * as every other. */
 #ifndef TC_TUNE_SIZES_H
 #define TC_TUNE_SIZES_H
 

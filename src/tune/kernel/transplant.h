@@ -1,6 +1,6 @@
-/* A schedule found at fixed sizes, taken to the kernel with symbols, or to a form of it that has the same stages
- * (tc_space_alternative.stages). A trace is replayed on the workload that varies: inner factors stay what they are, the outermost follows from
- * the largest size, and guards see to the rest. */
+/* A schedule found at fixed sizes, taken to the kernel with symbols, or to a form of it with the same stages
+ * (tc_space_alternative.stages). Its trace is replayed on the workload that varies: inner factors stay, the outermost follows
+ * from the largest size, and guards cover the rest. */
 #ifndef TC_TUNE_TRANSPLANT_H
 #define TC_TUNE_TRANSPLANT_H
 

@@ -1,9 +1,9 @@
-/* The variants of a kernel with symbols: few programs, each of which serves a span of sizes. Which ones is chosen from the records of
- * the last contest over sizes (tune/contest_sizes.h) alone, so that equal databases give equal variants.
+/* The variants of a kernel with symbols: few programs, each for a span of sizes. They are chosen from the records of the last
+ * contest over sizes alone (tune/contest_sizes.h), so equal databases give equal variants.
  *
- * A run's sizes are placed on one line by their product. Between two points of the contest's grid the cut is in their geometric
- * middle. All variants have every constant in the same layout: it is packed once. So they are of one form of the kernel, or of forms that
- * compute with the same constants (tc_space_alternative.constants). */
+ * A run's sizes become one number, their product. The cut between two points of the contest's grid is their geometric middle.
+ * Constants are packed once, so all variants have every constant in the same layout: they are of one form of the kernel, or of
+ * forms that compute with the same constants (tc_space_alternative.constants). */
 #ifndef TC_TUNE_VARIANTS_H
 #define TC_TUNE_VARIANTS_H
 
