@@ -1,23 +1,12 @@
-# PyTorch's BERT exports and the ONNX project's test cases in SHARED, through the command: within 1e-4 of ONNX Runtime's outputs before
-# tuning, after it, and from the built library. Argument: small (the cases and small models) or large (BERT-base). Of the cases of single
-# operators, which tests/graph/ops has all of, each sixth is compiled here, and all in ./test.sh --full; so is the model of symbolic sizes
-# tuned there alone (networks.sh builds it). Skipped, saying so, where that folder or the tools to fill in the weights are missing.
+# PyTorch's BERT exports in SHARED, through the command: within 1e-4 of ONNX Runtime's outputs before tuning, after it, and from the built
+# library. Argument: small (small models) or large (BERT-base). The model of symbolic sizes is tuned in ./test.sh --full alone (networks.sh
+# builds it). Skipped, saying so, where that folder or the tools to fill in the weights are missing.
 . "$(dirname "$0")/check.sh"
 
 python=/usr/bin/python3
 if [ ! -f "$SHARED/models/fill_weights.py" ]; then
     echo "skipped: there is no $SHARED/models"
     exit 77
-fi
-if [ "$1" = small ]; then
-    cases=$SHARED/onnx
-    every=6
-    [ -z "${TCTUNE_TEST_FULL:-}" ] || every=1
-    chosen=$(ls -d "$cases"/node/* | awk -v every=$every 'NR % every == 0')
-    # shellcheck disable=SC2086 # folders
-    ok "$TCTUNE" verify $chosen "$cases/simple" "$cases/pytorch-operator" "$cases/pytorch-converted"
-    says "$((708 / every + 94)) passed, 0 failed, 0 skipped;"
-    tail -n 1 out
 fi
 if ! $python -c 'import onnx, numpy' 2>/dev/null; then
     echo "skipped: the BERT models (python3-onnx and python3-numpy fill in their weights and are not installed)"

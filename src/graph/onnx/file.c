@@ -14,6 +14,7 @@ typedef struct reader {
     size_t refused; /* bytes that were asked for in vain */
     tc_onnx_source from;
     tc_onnx_pieces left_out;
+    bool outline; /* what is left out stays so */
 } reader;
 
 static void *reader_alloc(void *user, size_t size) {
@@ -101,7 +102,7 @@ static tc_status unpack(reader *r, Onnx__ModelProto **out, tc_error *err) {
     tc_error why = {0};
     tc_status s = tc_onnx_unpack(&onnx__model_proto__descriptor, &r->allocator, &r->from, &r->left_out, &message, &why);
     Onnx__ModelProto *m = (Onnx__ModelProto *)message;
-    bool whole = s == TC_OK && m->graph && put_back(r, message);
+    bool whole = s == TC_OK && m->graph && (r->outline || put_back(r, message));
     s = tc_onnx_source_end(&r->from, whole ? TC_OK : refuse(r, m, &why, err), err);
     tc_vec_free(&r->left_out);
     if (s == TC_OK)
@@ -112,8 +113,7 @@ static tc_status unpack(reader *r, Onnx__ModelProto **out, tc_error *err) {
 }
 
 /* Nothing of the file is in memory twice but what stands around the weights. */
-tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto **out, tc_error *err) {
-    reader r = {.arena = arena};
+static tc_status read_file(const char *path, reader *r, Onnx__ModelProto **out, tc_error *err) {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     struct stat st;
     if (fd < 0)
@@ -122,8 +122,16 @@ tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto
         close(fd);
         return tc_fail(err, TC_BAD_INPUT, "%s: not a file", path);
     }
-    TC_TRY(tc_onnx_source_of_file(fd, path, &r.from, err));
-    return unpack(&r, out, err);
+    TC_TRY(tc_onnx_source_of_file(fd, path, &r->from, err));
+    return unpack(r, out, err);
+}
+
+tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto **out, tc_error *err) {
+    return read_file(path, &(reader){.arena = arena}, out, err);
+}
+
+tc_status tc_onnx_read_outline(const char *path, tc_arena *arena, Onnx__ModelProto **out, tc_error *err) {
+    return read_file(path, &(reader){.arena = arena, .outline = true}, out, err);
 }
 
 tc_status tc_onnx_read_bytes(const void *bytes, size_t size, const char *name, tc_arena *arena, Onnx__ModelProto **out,

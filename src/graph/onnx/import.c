@@ -24,6 +24,13 @@ bool tc_graph_import_default_domain(const char *domain) {
     return !domain || !*domain || strcmp(domain, "ai.onnx") == 0;
 }
 
+static bool has_default_operator(const Onnx__GraphProto *g) {
+    for (size_t i = 0; i < g->n_node; i++)
+        if (tc_graph_import_default_domain(g->node[i]->domain))
+            return true;
+    return false;
+}
+
 static tc_status check_versions(tc_graph_importer *im, tc_error *err) {
     const Onnx__ModelProto *m = im->model;
     if (m->ir_version < IR_MIN || m->ir_version > IR_MAX)
@@ -34,8 +41,9 @@ static tc_status check_versions(tc_graph_importer *im, tc_error *err) {
     for (size_t i = 0; i < m->n_opset_import; i++)
         if (tc_graph_import_default_domain(m->opset_import[i]->domain))
             opset = m->opset_import[i]->version;
-    if (opset == 0)
+    if (opset == 0 && (m->n_opset_import == 0 || has_default_operator(im->proto)))
         return tc_fail(err, TC_BAD_INPUT, "the model does not say which opset it uses: the file is truncated or damaged");
+    opset = opset ? opset : TC_GRAPH_OPSET_MAX;
     if (opset < TC_GRAPH_OPSET_MIN || opset > TC_GRAPH_OPSET_MAX)
         return tc_refuse(err, TC_ERROR_UNSUPPORTED,
                          "opset %" PRId64 " of the default domain is not supported (%d to %d are); export with opset_version=17",
@@ -172,6 +180,26 @@ static tc_status add_initializers(tc_graph_importer *im, tc_error *err) {
     return TC_OK;
 }
 
+/* An output for each element of the list, or of the sequence that the optional holds. */
+static tc_status add_list_output(tc_graph_importer *im, const char *name, const tc_graph_value *v, tc_error *err) {
+    const tc_graph_sequence *s = v->sequence;
+    if (s->optional && s->n && s->v[0]->sequence)
+        return add_list_output(im, name, s->v[0], err);
+    if (s->rows)
+        return tc_refuse(err, TC_ERROR_NOT_CONSTANT,
+                         "only the data know how many elements the graph's output '%s' has; that must be known when the model is "
+                         "imported",
+                         name);
+    for (size_t i = 0; i < s->n; i++) {
+        const char *item = tc_arena_printf(im->g->arena, "%s[%zu]", name, i);
+        if (s->v[i]->sequence)
+            TC_TRY(add_list_output(im, item, s->v[i], err));
+        else
+            tc_graph_add_output(im->g, item, s->v[i]);
+    }
+    return TC_OK;
+}
+
 static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
     const Onnx__GraphProto *p = im->proto;
     if (p->n_output == 0)
@@ -181,9 +209,13 @@ static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
         tc_graph_value *v = tc_graph_find_value(im->g, name);
         if (!v)
             return tc_fail(err, TC_BAD_INPUT, "the graph's output '%s' is made by no node", name);
+        if (v->sequence && im->opts && im->opts->list_outputs) {
+            TC_TRY(add_list_output(im, name, v, err));
+            continue;
+        }
         if (v->sequence)
-            return tc_fail(
-                err, TC_BAD_INPUT,
+            return tc_refuse(
+                err, TC_ERROR_UNSUPPORTED,
                 "the graph's output '%s' is a sequence or optional (of %zu elements%s): a model gives tensors only; export it "
                 "with the elements as outputs, or with them concatenated",
                 name, v->sequence->n, v->sequence->rows ? " and more" : "");

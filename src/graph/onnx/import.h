@@ -27,6 +27,16 @@ TC_NODISCARD tc_status tc_graph_binding_parse(const char *text, tc_graph_binding
 TC_NODISCARD tc_status tc_graph_bindings_parse(const char *const *texts, size_t n, tc_graph_binding **out, tc_error *err);
 void tc_graph_bindings_free(tc_graph_binding *b, size_t n); /* NULL is fine */
 
+/* A graph input that is a sequence, an optional (optional, no sequence), or an optional sequence (both). Its elements have these types in
+ * all runs, and become inputs of the graph; those that are among the constants of the options become constants. */
+typedef struct tc_graph_list {
+    const char *name;
+    bool optional, sequence;
+    bool empty; /* an optional without a value */
+    const tc_graph_named *items;
+    size_t n;
+} tc_graph_list;
+
 typedef struct tc_graph_import_options {
     /* The contents of the model's file, where they are in memory; NULL: they are read from the file. They stay until import
      * returns. */
@@ -40,6 +50,10 @@ typedef struct tc_graph_import_options {
      * axes and shapes this way. Copied. */
     const tc_graph_named *constants;
     size_t nconstants;
+    const tc_graph_list *lists;
+    size_t nlists;
+    bool
+        list_outputs; /* outputs that are lists become an output for each element, NAME[0], NAME[1], ...; otherwise they are refused */
 } tc_graph_import_options;
 
 /* Reads, types, folds and simplifies a model. opts may be NULL. On failure *out is NULL and err names file, node, remedy. */

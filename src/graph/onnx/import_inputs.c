@@ -224,6 +224,43 @@ static tc_status add_typed_input(tc_graph_importer *im, const char *name, const 
     return TC_OK;
 }
 
+/* ---- inputs that are lists ---- */
+
+static const tc_graph_list *given_list(const tc_graph_importer *im, const char *name) {
+    for (size_t i = 0; im->opts && i < im->opts->nlists; i++)
+        if (strcmp(im->opts->lists[i].name, name) == 0)
+            return &im->opts->lists[i];
+    return NULL;
+}
+
+static tc_status add_item(tc_graph_importer *im, const tc_graph_named *item, tc_graph_value **out, tc_error *err) {
+    const tc_graph_tensor *constant = given_constant(im, item->name);
+    tc_graph_tensor t;
+    if (tc_graph_find_value(im->g, item->name) || tc_map_gets(&im->producers, item->name))
+        return tc_graph_import_duplicate(item->name, "an element of a graph input", err);
+    if (!constant) {
+        *out = tc_graph_add_input(im->g, item->name, item->t.dtype, &item->t.shape);
+        return TC_OK;
+    }
+    TC_TRY(tc_graph_tensor_copy(constant, &t, err));
+    *out = tc_graph_add_constant(im->g, item->name, &t);
+    return TC_OK;
+}
+
+/* A value of the graph that is the list, with inputs or constants as its elements. */
+static tc_status add_list(tc_graph_importer *im, const tc_graph_list *list, tc_error *err) {
+    tc_graph *g = im->g;
+    tc_graph_value **v = TC_NEW_N(g->arena, tc_graph_value *, list->n + 1);
+    for (size_t i = 0; i < list->n; i++)
+        TC_TRY(add_item(im, &list->items[i], &v[i], err));
+    if (list->optional && list->sequence && !list->empty)
+        v[0] = tc_graph_import_list(g, (tc_graph_sequence){.n = list->n, .v = v});
+    size_t n = !list->optional ? list->n : list->empty ? 0 : 1;
+    const tc_graph_value *is = tc_graph_import_list(g, (tc_graph_sequence){.n = n, .v = v, .optional = list->optional});
+    tc_graph_add_value(g, list->name, is->dtype, &is->shape)->sequence = is->sequence;
+    return TC_OK;
+}
+
 static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in, tc_error *err) {
     const char *name = in->name ? in->name : "";
     const Onnx__TypeProto *type = in->type;
@@ -239,6 +276,8 @@ static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in
         tc_graph_add_constant(im->g, name, &t);
         return TC_OK;
     }
+    if (given_list(im, name))
+        return add_list(im, given_list(im, name), err);
     if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
         return tc_refuse(
             err, TC_ERROR_UNSUPPORTED,

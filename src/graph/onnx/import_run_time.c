@@ -146,11 +146,12 @@ static tc_status fill(run *r, tc_error *err) {
 }
 
 static tc_status grows_without_end(const run *r, size_t k, int d, tc_error *err) {
-    return tc_fail(err, TC_BAD_INPUT,
-                   "dimension %d of value %zu that it carries grows by %" PRId64
-                   " in a trip, and nothing bounds the number of trips; give the loop a constant trip count M, the largest there "
-                   "may be",
-                   d, k, r->state[k].grows[d]);
+    return tc_refuse(
+        err, TC_ERROR_NOT_CONSTANT,
+        "dimension %d of value %zu that it carries grows by %" PRId64
+        " in a trip, and nothing bounds the number of trips; give the loop a constant trip count M, the largest there "
+        "may be",
+        d, k, r->state[k].grows[d]);
 }
 
 /* Dimension d of v, which the body gives, is a size of the graph around; NULL: it is not. */
@@ -331,8 +332,8 @@ static void list_rows(run *r) {
 }
 
 static tc_status needs_limit(const char *what, size_t k, const char *why, tc_error *err) {
-    return tc_fail(
-        err, TC_BAD_INPUT,
+    return tc_refuse(
+        err, TC_ERROR_NOT_CONSTANT,
         "%s %zu %s, and nothing bounds the number of trips; give the loop a constant trip count M, the largest there may "
         "be",
         what, k, why);

@@ -10,7 +10,10 @@
  * onnx__model_proto__free_unpacked with the default allocator. TC_BAD_INPUT says what is wrong with the file. */
 TC_NODISCARD tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto **out, tc_error *err);
 
-/* The same of a model's bytes in memory, which nothing points into afterwards. `name` is for messages. */
+/* The same without weights: large raw data of tensors are not read. */
+TC_NODISCARD tc_status tc_onnx_read_outline(const char *path, tc_arena *arena, Onnx__ModelProto **out, tc_error *err);
+
+/* The same as tc_onnx_read_model, of bytes in memory, which nothing points into afterwards. `name` is for messages. */
 TC_NODISCARD tc_status tc_onnx_read_bytes(const void *bytes, size_t size, const char *name, tc_arena *arena,
                                           Onnx__ModelProto **out, tc_error *err);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/onnx/data.h"
 #include "support/system/fs.h"
 #include "support/system/stop.h"
 #include "support/vec.h"
@@ -107,26 +108,38 @@ static size_t sizes_of_data(const tc_graph *g, const tc_graph_bundle *in, tc_gra
     return n;
 }
 
-/* For each input that the data set names, where there is no graph to ask. */
-static size_t shapes_of_data(const tc_graph_bundle *in, tc_graph_binding *b) {
+static bool is_of_list(const tc_graph_data_set *d, const tc_graph_named *item) {
+    for (size_t i = 0; i < d->nlists; i++)
+        if (item >= d->lists[i].items && item < d->lists[i].items + d->lists[i].n)
+            return true;
+    return false;
+}
+
+/* For each input that the data set names, where there is no graph to ask. Elements of lists have the data's shapes already. */
+static size_t shapes_of_data(const tc_graph_data_set *d, tc_graph_binding *b) {
+    const tc_graph_bundle *in = &d->in;
     size_t n = 0;
     for (size_t i = 0; i < in->len; i++)
-        if (in->items[i].name && *in->items[i].name && in->items[i].t.shape.ndim)
+        if (in->items[i].name && *in->items[i].name && in->items[i].t.shape.ndim && !is_of_list(d, &in->items[i]))
             b[n++] = tc_graph_binding_fixed(in->items[i].name, &in->items[i].t.shape);
     return n;
 }
 
 /* Sizes that neither the model nor --shape says are those of the data set. */
-static tc_status import_sized(const trial *t, tc_graph_import_options o, const tc_graph_bundle *in, tc_graph **out,
+static tc_status import_sized(const trial *t, tc_graph_import_options o, const tc_graph_data_set *d, tc_graph **out,
                               tc_error *err) {
+    const tc_graph_bundle *in = &d->in;
     tc_error again = {0};
     tc_graph *g = NULL;
+    o.lists = d->lists;
+    o.nlists = d->nlists;
+    o.list_outputs = true;
     tc_status st = tc_graph_import(t->model, &o, &g, err);
     size_t most = o.nshapes + in->len + (st == TC_OK ? g->symbols.len : 0);
     tc_graph_binding *b = TC_NEW_N(t->a, tc_graph_binding, most + 1);
     for (size_t i = 0; i < o.nshapes; i++)
         b[i] = o.shapes[i];
-    size_t n = st == TC_OK ? sizes_of_data(g, in, b + o.nshapes) : shapes_of_data(in, b + o.nshapes);
+    size_t n = st == TC_OK ? sizes_of_data(g, in, b + o.nshapes) : shapes_of_data(d, b + o.nshapes);
     o.shapes = b;
     o.nshapes += n;
     *out = st == TC_OK && n == 0 ? g : NULL;
@@ -134,25 +147,28 @@ static tc_status import_sized(const trial *t, tc_graph_import_options o, const t
         return st;
     tc_status sized = tc_graph_import(t->model, &o, out, st == TC_OK ? err : &again);
     tc_graph_free(g);
+    if (st != TC_OK && err && tc_error_wants_constant(&again))
+        *err = again; /* import got further than with assumed sizes */
     return st == TC_OK || sized == TC_OK ? sized : st;
 }
 
-static tc_status import_with(const trial *t, const tc_graph_bundle *in, const tc_graph_named *constants, size_t n, tc_graph **g,
+static tc_status import_with(const trial *t, const tc_graph_data_set *d, const tc_graph_named *constants, size_t n, tc_graph **g,
                              tc_error *err) {
     t->out->constants = TC_NEW_N(t->a, const char *, n + 1);
     t->out->nconstants = n;
     for (size_t i = 0; i < n; i++)
         t->out->constants[i] = tc_arena_strdup(t->a, constants[i].name ? constants[i].name : "");
     tc_graph_import_options o = {.shapes = t->shapes, .nshapes = t->o->nshapes, .constants = constants, .nconstants = n};
-    return import_sized(t, o, in, g, err);
+    return import_sized(t, o, d, g, err);
 }
 
 /* Import asks for some inputs (axes, shapes) as constants; cases feed them as inputs. Then the integer ones after the first are
  * given as constants, and if that is not enough, all after the first, or all, which leaves nothing to compute. That is another
  * model than build would see: `without` says so. */
-static tc_status import_case(const trial *t, const tc_graph_bundle *in, tc_graph **g, tc_error *err) {
+static tc_status import_case(const trial *t, const tc_graph_data_set *d, tc_graph **g, tc_error *err) {
+    const tc_graph_bundle *in = &d->in;
     tc_graph_import_options o = {.shapes = t->shapes, .nshapes = t->o->nshapes};
-    tc_status st = import_sized(t, o, in, g, err);
+    tc_status st = import_sized(t, o, d, g, err);
     if (st == TC_OK || !tc_error_wants_constant(err) || t->o->no_constants)
         return st;
     tc_graph_named *integers = TC_NEW_N(t->a, tc_graph_named, in->len + 1);
@@ -162,18 +178,34 @@ static tc_status import_case(const trial *t, const tc_graph_bundle *in, tc_graph
         if (tc_dtype_is_int(in->items[i].t.dtype))
             integers[n++] = in->items[i];
     if (n > 0)
-        st = import_with(t, in, integers, n, g, err);
+        st = import_with(t, d, integers, n, g, err);
     if (st != TC_OK && in->len > n + 1)
-        st = import_with(t, in, in->items + 1, in->len - 1, g, err);
-    return st == TC_OK ? st : import_with(t, in, in->items, in->len, g, err);
+        st = import_with(t, d, in->items + 1, in->len - 1, g, err);
+    return st == TC_OK ? st : import_with(t, d, in->items, in->len, g, err);
 }
 
-tc_status tc_graph_case_import(const char *model, const tc_graph_case_options *o, const tc_graph_bundle *in, tc_arena *a,
+/* Has every list among the outputs as many elements as in the data set? */
+static tc_status check_list_outputs(const tc_graph *g, const tc_graph_data_set *d, tc_error *err) {
+    size_t n = g->outputs.len - g->nsizes, i = 0;
+    while (i < n && i < d->out.len && strcmp(g->outputs.data[i].name, d->out.items[i].name) == 0)
+        i++;
+    return i == n && i == d->out.len
+               ? TC_OK
+               : tc_fail(err, TC_BAD_INPUT,
+                         "output %zu is %s, but the data set has %s there: a list has another number of elements", i,
+                         i < n ? g->outputs.data[i].name : "missing", i < d->out.len ? d->out.items[i].name : "none");
+}
+
+tc_status tc_graph_case_import(const char *model, const tc_graph_case_options *o, const tc_graph_data_set *d, tc_arena *a,
                                tc_graph_case *c, tc_graph **out, tc_error *err) {
     trial t = {.o = o, .model = model, .a = a, .out = c};
     TC_TRY(tc_graph_bindings_parse(o->shapes, o->nshapes, &t.shapes, err));
-    tc_status st = import_case(&t, in, out, err);
+    tc_status st = import_case(&t, d, out, err);
     tc_graph_bindings_free(t.shapes, o->nshapes);
+    if (st == TC_OK && d->list_outputs && (st = check_list_outputs(*out, d, err)) != TC_OK) {
+        tc_graph_free(*out);
+        *out = NULL;
+    }
     return st;
 }
 
@@ -228,46 +260,118 @@ static tc_graph_verdict judge(const trial *t, const tc_error *err) {
     return tc_error_unsupported(err) ? TC_GRAPH_CASE_SKIPPED : TC_GRAPH_CASE_FAILED;
 }
 
-tc_status tc_graph_data_set_load(const char *dir, tc_graph_bundle *in, tc_graph_bundle *out, tc_error *err) {
-    tc_strbuf first = {0};
-    tc_status st = TC_OK;
-    *in = *out = (tc_graph_bundle){0};
-    tc_sb_printf(&first, "%s/input_0.pb", dir);
-    if (tc_fs_exists(tc_sb_str(&first)))
-        st = tc_graph_bundle_load(dir, "input", NULL, 0, in, err);
-    tc_strbuf_free(&first);
-    return st == TC_OK ? tc_graph_bundle_load(dir, "output", NULL, 0, out, err) : st;
+/* ---- data sets ---- */
+
+/* Of a folder's files KIND_0.pb, KIND_1.pb, ..., which hold the values of these ports. */
+typedef struct loader {
+    const char *dir, *kind;
+    const tc_graph_data_port *ports;
+    size_t nport;
+    tc_arena *a;
+    TC_VEC(tc_graph_named) items;
+    TC_VEC(tc_graph_list) lists;
+    TC_VEC(size_t) first; /* by list: the number of its first item */
+} loader;
+
+/* The value of the port: an item, or a list and its items. */
+static tc_status load_value(loader *l, const char *path, const tc_graph_data_port *port, tc_error *err) {
+    tc_graph_named item = {0};
+    tc_graph_bundle items;
+    tc_graph_list list;
+    if (port->kind == TC_GRAPH_DATA_TENSOR) {
+        TC_TRY(tc_graph_pb_load(path, &item.t, &item.name, err));
+        if (port->typed && tc_graph_tensor_holds(&item.t, port->dtype)) /* NumPy has no bf16, for example: the file has u16 */
+            item.t.dtype = port->dtype;
+        tc_push(&l->items, item);
+        return TC_OK;
+    }
+    TC_TRY(tc_graph_pb_load_list(path, port, &list, &items, err));
+    list.n = items.len;
+    tc_push(&l->lists, list);
+    tc_push(&l->first, l->items.len);
+    for (size_t i = 0; i < items.len; i++)
+        tc_push(&l->items, items.items[i]);
+    free(items.items);
+    return TC_OK;
+}
+
+/* Up to the first file that is missing. */
+static tc_status load_values(loader *l, tc_error *err) {
+    static const tc_graph_data_port tensor = {.name = "", .kind = TC_GRAPH_DATA_TENSOR};
+    for (size_t i = 0;; i++) {
+        const char *path = tc_arena_printf(l->a, "%s/%s_%zu.pb", l->dir, l->kind, i);
+        if (!tc_fs_exists(path))
+            return TC_OK;
+        TC_TRY(load_value(l, path, i < l->nport ? &l->ports[i] : &tensor, err));
+    }
+}
+
+/* The lists, whose items are where they stay, in the loader's arena. */
+static tc_graph_list *settle_lists(loader *l) {
+    tc_graph_list *lists = tc_arena_dup(l->a, l->lists.data, l->lists.len * sizeof *lists);
+    for (size_t i = 0; i < l->lists.len; i++)
+        lists[i].items = l->items.data + l->first.data[i];
+    return lists;
+}
+
+/* Releases what the loader holds; the items are the bundle's in any case. */
+static tc_status load_all(loader *l, tc_graph_bundle *items, tc_graph_list **lists, size_t *nlists, tc_error *err) {
+    tc_status st = load_values(l, err);
+    *items = (tc_graph_bundle){l->items.data, l->items.len};
+    *nlists = l->lists.len;
+    *lists = l->lists.len ? settle_lists(l) : NULL;
+    tc_vec_free(&l->lists);
+    tc_vec_free(&l->first);
+    return st;
+}
+
+tc_status tc_graph_data_set_load(const char *model, const char *dir, tc_arena *a, tc_graph_data_set *out, tc_error *err) {
+    tc_graph_data_ports ports;
+    tc_graph_list *lists;
+    size_t nlists = 0;
+    *out = (tc_graph_data_set){0};
+    TC_TRY(tc_graph_data_ports_read(model, a, &ports, err));
+    loader in = {.dir = dir, .kind = "input", .ports = ports.in, .nport = ports.nin, .a = a};
+    loader want = {.dir = dir, .kind = "output", .ports = ports.out, .nport = ports.nout, .a = a};
+    TC_TRY(load_all(&in, &out->in, &out->lists, &out->nlists, err));
+    TC_TRY(load_all(&want, &out->out, &lists, &nlists, err));
+    out->list_outputs = nlists > 0;
+    return out->out.len || nlists ? TC_OK : tc_fail(err, TC_BAD_INPUT, "%s: the folder has no output_0.pb", dir);
+}
+
+void tc_graph_data_set_free(tc_graph_data_set *d) {
+    tc_graph_bundle_free(&d->in);
+    tc_graph_bundle_free(&d->out);
 }
 
 /* Up to here, what is not supported is found. */
-static tc_status understand(const trial *t, const tc_graph_bundle *in, tc_graph **g, tc_graph_program **p, tc_error *err) {
-    TC_TRY(tc_graph_case_import(t->model, t->o, in, t->a, t->out, g, err));
+static tc_status understand(const trial *t, const tc_graph_data_set *d, tc_graph **g, tc_graph_program **p, tc_error *err) {
+    TC_TRY(tc_graph_case_import(t->model, t->o, d, t->a, t->out, g, err));
     TC_TRY(tc_graph_passes(*g, &t->o->passes, err));
     return tc_graph_program_new(*g, p, err);
 }
 
 static void run_data_set(const trial *t, const char *set, tc_error *err) {
-    tc_graph_bundle in = {0}, want = {0};
+    tc_graph_data_set d;
     tc_graph *g = NULL;
     tc_graph_program *p = NULL;
     tc_graph_model *m = NULL;
     tc_graph_build_options o = {
         .target = t->o->target, .threads = t->o->target->machine.cores, .accuracy = t->o->accuracy, .db = t->o->db};
-    tc_status st = tc_graph_data_set_load(set, &in, &want, err);
+    tc_status st = tc_graph_data_set_load(t->model, set, t->a, &d, err);
     if (st == TC_OK)
-        st = understand(t, &in, &g, &p, err);
+        st = understand(t, &d, &g, &p, err);
     t->out->verdict = st == TC_OK ? TC_GRAPH_CASE_FAILED : judge(t, err);
     if (st == TC_OK)
         st = tc_graph_model_build(p, &o, &m, err);
     if (st == TC_OK)
-        st = run_set(t, m, &in, &want, err);
+        st = run_set(t, m, &d.in, &d.out, err);
     if (st == TC_OK)
         t->out->verdict = TC_GRAPH_CASE_PASSED;
     tc_graph_model_free(m);
     tc_graph_program_free(p);
     tc_graph_free(g);
-    tc_graph_bundle_free(&in);
-    tc_graph_bundle_free(&want);
+    tc_graph_data_set_free(&d);
 }
 
 tc_graph_case tc_graph_case_run(const char *dir, const tc_graph_case_options *o, tc_arena *a) {

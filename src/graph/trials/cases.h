@@ -1,4 +1,7 @@
-/* The ONNX project's test cases: folders, each with a model.onnx and test_data_set_N folders of inputs and outputs. */
+/* The ONNX project's test cases: folders, each with a model.onnx and test_data_set_N folders of inputs and outputs.
+ *
+ * Inputs and outputs of a case may be sequences and optionals. The model of a case is imported with an input or output for each of
+ * their elements: the data set says how many there are. */
 #ifndef TC_GRAPH_TRIALS_CASES_H
 #define TC_GRAPH_TRIALS_CASES_H
 
@@ -33,11 +36,21 @@ typedef struct tc_graph_case {
     const char *without;
 } tc_graph_case;
 
-/* The inputs and expected outputs in a folder test_data_set_N; there may be no inputs. Free both in any case. */
-TC_NODISCARD tc_status tc_graph_data_set_load(const char *dir, tc_graph_bundle *in, tc_graph_bundle *out, tc_error *err);
-/* Imports the model of a case for a data set, whose inputs become constants where import asks for them; *c says which, in `a`. Symbolic sizes
- * of which the options say nothing are those of the data set. */
-TC_NODISCARD tc_status tc_graph_case_import(const char *model, const tc_graph_case_options *o, const tc_graph_bundle *in,
+/* The inputs and expected outputs in a folder test_data_set_N, in the order of the files. An element of a list is an item of its own. */
+typedef struct tc_graph_data_set {
+    tc_graph_bundle in, out;
+    tc_graph_list *lists; /* inputs of the model that are lists; their items are part of `in` */
+    size_t nlists;
+    bool list_outputs; /* some outputs are lists */
+} tc_graph_data_set;
+
+/* Of the model, in `a`, but for the tensors; there may be no inputs. Free *out in any case. */
+TC_NODISCARD tc_status tc_graph_data_set_load(const char *model, const char *dir, tc_arena *a, tc_graph_data_set *out,
+                                              tc_error *err);
+void tc_graph_data_set_free(tc_graph_data_set *d);
+/* Imports the model of a case for a data set. Inputs become constants where import asks for them; *c says which, in `a`. Symbolic
+ * sizes that the options do not give are those of the data set. */
+TC_NODISCARD tc_status tc_graph_case_import(const char *model, const tc_graph_case_options *o, const tc_graph_data_set *d,
                                             tc_arena *a, tc_graph_case *c, tc_graph **out, tc_error *err);
 
 /* Builds and runs the case in folder `dir` with each of its data sets, up to the first that does not pass. Each builds anew: inputs

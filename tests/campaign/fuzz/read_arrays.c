@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "graph/io/numpy.h"
-#include "graph/onnx/import.h"
+#include "graph/onnx/data.h"
 #include "targets.h"
 
 static void check_tensor(const tc_graph_tensor *t) {
@@ -22,6 +22,23 @@ static void check_tensor(const tc_graph_tensor *t) {
         fuzz_wrong("read back, it is another one");
     tc_graph_tensor_free(&again);
     tc_strbuf_free(&b);
+}
+
+/* The same bytes as a sequence and as optionals. */
+static void check_lists(const char *path) {
+    for (int kind = TC_GRAPH_DATA_SEQUENCE; kind <= TC_GRAPH_DATA_OPTIONAL_SEQUENCE; kind++) {
+        tc_graph_data_port port = {.name = "x", .kind = (tc_graph_data_kind)kind};
+        tc_graph_list list;
+        tc_graph_bundle items;
+        tc_error err = {0};
+        if (fuzz_good(tc_graph_pb_load_list(path, &port, &list, &items, &err), &err)) {
+            for (size_t i = 0; i < items.len; i++)
+                check_tensor(&items.items[i].t);
+            tc_graph_bundle_free(&items);
+        }
+        if (err.msg[0] && !strstr(err.msg, path))
+            fuzz_wrong("a refusal that does not name the file: %s", err.msg);
+    }
 }
 
 void fuzz_read_arrays(const char *data, size_t size) {
@@ -44,6 +61,8 @@ void fuzz_read_arrays(const char *data, size_t size) {
             tc_graph_tensor_free(&t);
         }
         free(name);
+        if (!numpy)
+            check_lists(f.path);
     }
     if (err.msg[0] && !strstr(err.msg, f.path))
         fuzz_wrong("a refusal that does not name the file: %s", err.msg);

@@ -48,7 +48,7 @@ static bool is_list_of_numbers(const Onnx__GraphProto *g, const char *name) {
 }
 
 static Onnx__TensorShapeProto *open_shape(const varying *x, const Onnx__ValueInfoProto *in) {
-    bool tensor = in->type && in->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    bool tensor = in->type && in->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && in->type->tensor_type->shape;
     bool fixed =
         is_initialized(x->g, in->name) || has_name(x->constant, x->nconstant, in->name) || is_list_of_numbers(x->g, in->name);
     return tensor && !fixed && in->type->tensor_type->shape->n_dim <= TC_GRAPH_MAX_DIMS ? in->type->tensor_type->shape : NULL;
