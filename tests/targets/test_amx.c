@@ -1,12 +1,14 @@
-/* The handler of tile instructions against results that were taken from hardware: 400 cases in ../shared/amx/vectors.bin.zst, each
- * executed as a program would. A CPU with tiles runs them itself. */
+/* The handler of tile instructions: drawn cases against plain loops, and, where ../shared/amx/vectors.bin.zst is there, 400 cases against
+ * results that were taken from hardware. Each case is executed as a program would. A CPU with tiles runs them itself. */
 #include "support/cmocka_all.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "amx_trap.h"
+#include "support/rng.h"
 
 #define VECTORS TCTUNE_SOURCE_DIR "/../shared/amx/vectors.bin.zst"
 
@@ -73,39 +75,103 @@ static void run(const vector_case *v, uint8_t d[16][64]) {
     __asm__ volatile("tilerelease" ::: "memory");
 }
 
-static FILE *open_vectors(void) {
-    FILE *f = fopen(VECTORS, "rb");
-    if (!f) {
-        print_message("skipped: results of hardware are missing (%s)\n", VECTORS);
-        return NULL;
+static void expect(const vector_case *v, const char *source, int number) {
+    uint8_t d[16][64] = {{0}};
+    run(v, d);
+    for (int i = 0; i < 16 * 16; i++) {
+        uint32_t got, want;
+        memcpy(&got, &d[i / 16][i % 16 * 4], 4);
+        memcpy(&want, &v->d[i / 16][i % 16 * 4], 4);
+        if (got != want)
+            fail_msg("case %d (operation %d, %d x %d x %d): element %d, %d is %08x, %s has %08x", number, v->op, v->m, v->n, v->k,
+                     i / 16, i % 16, got, source, want);
     }
-    fclose(f);
-    if (system("command -v zstd >/dev/null 2>&1")) {
-        print_message("skipped: zstd is not installed (Debian: apt-get install zstd)\n");
-        return NULL;
-    }
-    return popen("zstd -dc '" VECTORS "'", "r");
 }
+
+/* ---- drawn cases ---- */
+
+enum { BF16 = 0, SIGNED_A = 1 << 1 | 1 << 2, SIGNED_B = 1 << 1 | 1 << 3 }; /* by operation */
+
+static float bf16_at(const uint8_t *row, int i) {
+    uint32_t bits = (uint32_t)row[2 * i] << 16 | (uint32_t)row[2 * i + 1] << 24;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* Small integers, whose sums are the same in every order. */
+static void draw_floats(tc_rng *r, uint8_t rows[16][64], size_t bytes) {
+    for (int i = 0; i < 16 * 64; i += (int)bytes) {
+        float f = (float)(tc_rng_below(r, 17) - 8);
+        memcpy(&rows[i / 64][i % 64], (const uint8_t *)&f + 4 - bytes, bytes);
+    }
+}
+
+static void draw_bytes(tc_rng *r, uint8_t rows[16][64]) {
+    for (int i = 0; i < 16 * 64; i++)
+        rows[i / 64][i % 64] = (uint8_t)tc_rng_below(r, 256);
+}
+
+static int widened(uint8_t v, bool is_signed) {
+    return is_signed ? (int8_t)v : v;
+}
+
+/* c[i][j] + sum of a[i][t] * b[t / group][j * group + t % group]; elements beyond m rows and n columns stay 0. */
+static void by_loops(vector_case *v) {
+    int group = v->op == BF16 ? 2 : 4;
+    for (int i = 0; i < v->m; i++)
+        for (int j = 0; j < v->n; j++) {
+            float real;
+            uint32_t sum;
+            memcpy(&real, &v->c[i][4 * j], 4);
+            memcpy(&sum, &v->c[i][4 * j], 4);
+            for (int t = 0; t < v->k * group; t++) {
+                const uint8_t *b = v->b[t / group];
+                int at = j * group + t % group;
+                if (v->op == BF16)
+                    real += bf16_at(v->a[i], t) * bf16_at(b, at);
+                else
+                    sum += (uint32_t)(widened(v->a[i][t], SIGNED_A >> v->op & 1) * widened(b[at], SIGNED_B >> v->op & 1));
+            }
+            memcpy(&v->d[i][4 * j], v->op == BF16 ? (const void *)&real : &sum, 4);
+        }
+}
+
+static void drawn_cases(void **state) {
+    (void)state;
+    enum { CASES = 200, OPERATIONS = 5 };
+    tc_rng r = tc_rng_seed(1);
+    provide_tiles();
+    for (int i = 0; i < CASES; i++) {
+        vector_case v = {.op = (uint8_t)(i % OPERATIONS)};
+        v.m = (uint8_t)(1 + tc_rng_below(&r, 16));
+        v.n = (uint8_t)(1 + tc_rng_below(&r, 16));
+        v.k = (uint8_t)(1 + tc_rng_below(&r, 16));
+        if (v.op == BF16) {
+            draw_floats(&r, v.a, 2);
+            draw_floats(&r, v.b, 2);
+            draw_floats(&r, v.c, 4);
+        } else {
+            draw_bytes(&r, v.a);
+            draw_bytes(&r, v.b);
+            draw_bytes(&r, v.c);
+        }
+        by_loops(&v);
+        expect(&v, "a loop", i);
+    }
+}
+
+/* ---- results of hardware ---- */
 
 static void hardware_cases(void **state) {
     (void)state;
-    FILE *f = open_vectors();
+    FILE *f = access(VECTORS, R_OK) == 0 ? popen("zstd -dc '" VECTORS "'", "r") : NULL;
     int cases = 0, of[5] = {0};
     if (!f)
-        skip();
+        return;
     provide_tiles();
     for (vector_case v; fread(&v, sizeof v, 1, f) == 1; cases++) {
-        uint8_t d[16][64] = {{0}};
-        run(&v, d);
-        if (memcmp(d, v.d, sizeof d))
-            for (int i = 0; i < 16 * 16; i++)
-                if (memcmp(&d[i / 16][i % 16 * 4], &v.d[i / 16][i % 16 * 4], 4)) {
-                    uint32_t got, want;
-                    memcpy(&got, &d[i / 16][i % 16 * 4], 4);
-                    memcpy(&want, &v.d[i / 16][i % 16 * 4], 4);
-                    fail_msg("case %d (operation %d, %d x %d x %d): element %d, %d is %08x, hardware has %08x", cases, v.op, v.m,
-                             v.n, v.k, i / 16, i % 16, got, want);
-                }
+        expect(&v, "hardware", cases);
         of[v.op]++;
     }
     pclose(f);
@@ -113,6 +179,8 @@ static void hardware_cases(void **state) {
     for (int op = 0; op < 5; op++)
         assert_true(of[op] >= 40);
 }
+
+/* ---- addresses ---- */
 
 /* Addresses: a base of every register that needs a longer encoding, displacements, scales, no index. */
 static void addresses(void **state) {
@@ -142,6 +210,7 @@ static void addresses(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hardware_cases), cmocka_unit_test(addresses)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(drawn_cases), cmocka_unit_test(hardware_cases),
+                                       cmocka_unit_test(addresses)};
     return cmocka_run_group_tests_name(amx_native() ? "natively" : "by the handler", tests, NULL, NULL);
 }
