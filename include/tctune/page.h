@@ -24,6 +24,8 @@ typedef struct tctune_page_options {
         *precision;      /* which forms of a kernel are compared, as in tctune_build_options; "auto" is "bf16" here */
     const char *command; /* the command that makes the page, which it shows; NULL: none */
     int quick; /* not 0: nothing is measured, so that times have no roof unless a document says what the machine can do */
+    /* The options that name the work, as "--model m.onnx --shape batch=1", for the commands that the page shows; NULL: its file alone. */
+    const char *source;
 } tctune_page_options;
 
 /* The page, as HTML. work: whose kernels it shows; NULL: every workload of the database. What of a kernel cannot be shown (its

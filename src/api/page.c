@@ -1,8 +1,24 @@
 /* Reports to look at (include/tctune/page.h). */
 #include "report/page/page.h"
-#include "api/api_int.h"
 
-static tc_status make_data(const tctune_work *w, const tctune_page_options *options, json_t **out, tc_error *err) {
+#include <string.h>
+
+#include "api/api_int.h"
+#include "support/strbuf.h"
+
+/* "--model m.onnx" */
+static const char *source_of(const char *file, tc_strbuf *b) {
+    const char *end = file ? strrchr(file, '.') : NULL;
+    if (!file)
+        return NULL;
+    tc_sb_add(b, end && strcmp(end, ".te") == 0 ? "--te " : "--model ");
+    tc_sb_add_word(b, file);
+    return tc_sb_str(b);
+}
+
+/* source: for its text. */
+static tc_status find_data(const tctune_work *w, const tctune_page_options *options, tc_strbuf *source, json_t **out,
+                           tc_error *err) {
     tctune_page_options o;
     tc_page_options p;
     TC_TRY(API_OPTIONS(o, options, err));
@@ -20,9 +36,17 @@ static tc_status make_data(const tctune_work *w, const tctune_page_options *opti
     TC_TRY(api_accuracy(o.accuracy, o.precision, &p.accuracy, err));
     if (w) {
         p.model = tc_graph_work_path(w->w);
+        p.source = o.source ? o.source : source_of(p.model, source);
         p.ntask = tc_graph_work_tasks(w->w, &p.tasks);
     }
     return tc_page_data(&p, out, err);
+}
+
+static tc_status make_data(const tctune_work *w, const tctune_page_options *options, json_t **out, tc_error *err) {
+    tc_strbuf source = {0};
+    tc_status s = find_data(w, options, &source, out, err);
+    tc_strbuf_free(&source);
+    return s;
 }
 
 static tc_status make_page(const tctune_work *w, const tctune_page_options *options, char **html, tc_error *err) {

@@ -65,6 +65,21 @@ void tc_sb_printf(tc_strbuf *b, const char *fmt, ...) {
     va_end(ap);
 }
 
+void tc_sb_add_word(tc_strbuf *b, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:=+-";
+    if (*word && word[strspn(word, plain)] == 0) {
+        tc_sb_add(b, word);
+        return;
+    }
+    tc_sb_addc(b, '\'');
+    for (const char *p = word; *p; p++)
+        if (*p == '\'')
+            tc_sb_add(b, "'\\''");
+        else
+            tc_sb_addc(b, *p);
+    tc_sb_addc(b, '\'');
+}
+
 void tc_sb_indent(tc_strbuf *b, int spaces) {
     for (int i = 0; i < spaces; i++)
         tc_sb_addc(b, ' ');

@@ -49,6 +49,16 @@ def test_figures(b):
     assert dict(shown) == failures, shown
 
 
+def test_commands(b):
+    """Each command that the page shows is one of its data: data.py runs those."""
+    b.open("normal.html")
+    known = b.run("[data.commands, ...kernels.map(k => k.commands)].flatMap(c => Object.values(c)).filter(c => c)")
+    shown = "[...document.querySelectorAll('main code')].map(c => c.textContent).filter(t => t.startsWith('tctune '))"
+    for i in range(b.run("document.querySelectorAll('#kernel-table .link').length")):
+        b.run(f"document.querySelectorAll('#kernel-table .link')[{i}].click()")
+        assert len(b.run(shown)) > 5 and set(b.run(shown)) <= set(known), set(b.run(shown)) - set(known)
+
+
 def test_use(b):
     """Sorting, choosing, isolating and jumping, by what a keyboard reaches."""
     b.open("normal.html")

@@ -2,6 +2,7 @@
 import json
 import os
 import sqlite3
+import subprocess
 import sys
 
 import common
@@ -106,10 +107,71 @@ def test_hostile():
     with open("hostile.html") as f:
         page = f.read()
     assert EVIL not in page and "<img" not in page and page.count("</script>") == 3
-    begin = page.index('id="data">') + len('id="data">')
-    d = json.loads(page[begin:page.index("</script>", begin)])
+    d = json.loads(json_of("hostile.html"))
     assert EVIL in d["records"]["messages"] and EVIL in d["records"]["hosts"]
     assert len(page) < 1e6
+
+
+def test_roofs_stay():
+    """A document that tells the peak and the memory of this machine replaces none of the roofs that are measured here."""
+    own_records()
+    levels = lambda *more: [l["name"] for l in data("--db", "own.db", *more)["machine"]["roofs"]["levels"]]
+    measured = data("--db", "own.db", "--with", "own.json")["machine"]["roofs"]
+    assert measured["from"] == "measured" and measured["f32_gflops"] != 40, measured
+    assert levels("--with", "own.json") == levels() and levels()[-1] == "memory" and len(levels()) > 1
+    told = data("--db", "own.db", "--with", "own.json", "--quick")["machine"]["roofs"]
+    assert told["from"] == "own.json" and told["f32_gflops"] == 40
+
+
+def own_records():
+    """own.db has records of this machine, of a network whose name a shell takes apart."""
+    if not os.path.exists("own.db"):
+        run("zoo", "mlp", "--out", "my net.onnx")
+        run("tune", "--model", "my net.onnx", "--trials", "8", "--threads", "1", "--db", "own.db")
+    with open("own.json", "w") as f:
+        f.write(common.BENCH)
+
+
+def commands_of(d):
+    """All commands that a page shows."""
+    assert all(c is None or c.startswith("tctune ") for j in (d, *d["kernels"]) for c in j["commands"].values())
+    return [c for j in (d, *d["kernels"]) for c in j["commands"].values() if c]
+
+
+def shell(command):
+    where = os.path.dirname(os.path.abspath(common.TCTUNE))
+    p = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ, PATH=where + ":" + os.environ["PATH"]), check=False)
+    assert p.returncode == 0, f"{command}: exit status {p.returncode}\n{p.stderr}"
+
+
+def test_commands_run():
+    """What the page shows can be typed. `tune` is checked but for its trials, `explain` for one kernel, as it takes long."""
+    own_records()
+    d = data("--db", "own.db", "--model", "my net.onnx", "--threads", "1", "--accuracy", "strict")
+    assert "--kernel 3" in d["kernels"][3]["commands"]["bench"] and "--accuracy strict" in d["commands"]["bench"]
+    explained = False
+    for c in commands_of(d):
+        if "tctune explain" in c:
+            explained, c = True, "true" if explained else c + " --seconds 5"
+        shell(c.replace("--trials 1000", "--trials 8"))
+    page = run("report", "--db", "own.db", "--model", "my net.onnx", "--threads", "1", "--quick", "--out", "my page.html")
+    assert page
+    made_by = json.loads(json_of("my page.html"))["command"]
+    os.remove("my page.html")
+    shell(made_by)
+    assert os.path.exists("my page.html")
+    for c in commands_of(data("--db", "own.db", "--quick")):
+        shell("true" if "tctune explain" in c or "tctune tune" in c else c)
+    foreign = data("--db", "normal.db")
+    assert foreign["commands"]["bench"] is None and all(k["commands"]["compare"] is None for k in foreign["kernels"])
+    shell(foreign["kernels"][0]["commands"]["explain"])
+
+
+def json_of(file):
+    with open(file) as f:
+        page = f.read()
+    begin = page.index('id="data">') + len('id="data">')
+    return page[begin:page.index("</script>", begin)]
 
 
 def test_refused():

@@ -36,23 +36,10 @@ static const tc_cli_option options[] = {
 
 /* ---- the command, as the page shows it ---- */
 
-static void add_word(tc_strbuf *b, const char *word) {
-    bool plain = *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:=+-") == strlen(word);
-    tc_sb_addc(b, ' ');
-    if (plain) {
-        tc_sb_add(b, word);
-        return;
-    }
-    tc_sb_addc(b, '\'');
-    for (const char *p = word; *p; p++)
-        tc_sb_add(b, *p == '\'' ? "'\\''" : (const char[]){*p, 0});
-    tc_sb_addc(b, '\'');
-}
-
 static void add_option(tc_strbuf *b, const char *name, const char *value) {
     if (value) {
-        tc_sb_printf(b, " --%s", name);
-        add_word(b, value);
+        tc_sb_printf(b, " --%s ", name);
+        tc_sb_add_word(b, value);
     }
 }
 
@@ -61,12 +48,23 @@ static void add_options(tc_strbuf *b, const char *name, const tc_cli_texts *valu
         add_option(b, name, values->data[i]);
 }
 
-static void write_command(const report_args *a, tc_strbuf *b) {
+/* What names the kernels, for any command. */
+static void write_source(const tc_cli_source_args *a, tc_strbuf *b) {
+    add_option(b, "model", a->model);
+    add_option(b, "te", a->te);
+    add_options(b, "shape", &a->shape);
+    add_option(b, "shape-weights", a->weights);
+    if (a->in_place_cache)
+        tc_sb_add(b, " --in-place-cache");
+    if (a->passes.level >= 0)
+        tc_sb_printf(b, " --opt-level %d", a->passes.level);
+    add_options(b, "disable-pass", &a->passes.disable);
+}
+
+static void write_command(const report_args *a, const char *source, tc_strbuf *b) {
     tc_sb_add(b, "tctune report");
     add_option(b, "db", tc_cli_db_path(&a->db));
-    add_option(b, "model", a->source.model);
-    add_option(b, "te", a->source.te);
-    add_options(b, "shape", &a->source.shape);
+    tc_sb_add(b, source);
     add_option(b, "baseline", a->baseline);
     add_options(b, "with", &a->with);
     add_option(b, "target", a->target.name);
@@ -76,10 +74,7 @@ static void write_command(const report_args *a, tc_strbuf *b) {
         tc_sb_printf(b, " --threads %d", a->target.threads);
     if (a->quick)
         tc_sb_add(b, " --quick");
-    if (a->out)
-        tc_sb_add(b, " -o");
-    if (a->out)
-        add_word(b, a->out);
+    add_option(b, "out", a->out);
 }
 
 /* ---- making it ---- */
@@ -109,8 +104,9 @@ static int print_data(const tctune_work *w, const tctune_page_options *o, tc_err
 }
 
 static int make(const report_args *a, const tctune_work *w, tc_error *err) {
-    tc_strbuf command = {0};
-    write_command(a, &command);
+    tc_strbuf source = {0}, command = {0};
+    write_source(&a->source, &source);
+    write_command(a, tc_sb_str(&source), &command);
     tctune_page_options o = {.struct_size = sizeof o,
                              .database = tc_cli_db_path(&a->db),
                              .baseline = a->baseline,
@@ -119,9 +115,11 @@ static int make(const report_args *a, const tctune_work *w, tc_error *err) {
                              .threads = a->target.threads,
                              .accuracy = a->accuracy.accuracy,
                              .precision = a->accuracy.precision,
+                             .source = source.len ? tc_sb_str(&source) + 1 : NULL,
                              .command = tc_sb_str(&command),
                              .quick = a->quick};
     int status = a->json ? print_data(w, &o, err) : write_page(a, w, &o, err);
+    tc_strbuf_free(&source);
     tc_strbuf_free(&command);
     return status;
 }

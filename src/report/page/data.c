@@ -166,6 +166,7 @@ static tc_status tell(page *p, json_t *j, tc_error *err) {
     json_object_set_new(j, "machine", tell_machine(p));
     json_object_set_new(j, "records", part);
     json_object_set_new(j, "kernels", page_tell_kernels(p));
+    json_object_set_new(j, "commands", page_tell_commands(p));
     json_object_set(j, "documents", p->documents);
     return TC_OK;
 }

@@ -185,7 +185,8 @@ static json_t *tell_forms(const page_kernel *k) {
     return list;
 }
 
-static json_t *tell_kernel(page *p, const page_kernel *k) {
+static json_t *tell_kernel(page *p, int i) {
+    const page_kernel *k = &p->kernels[i];
     const tc_workload *w = k->workload;
     const tc_intrinsic *unit = w && p->target ? tc_te_unit(w, p->target->machine.intrinsics) : NULL;
     json_t *j = json_pack("{s:o,s:f,s:b,s:o,s:I,s:I,s:o}", "name", tc_report_string(k->name), "weight", k->weight,
@@ -197,7 +198,9 @@ static json_t *tell_kernel(page *p, const page_kernel *k) {
     json_object_set_new(j, "constant_bytes", w ? json_real(tc_te_constant_bytes_read(w)) : json_null());
     json_object_set_new(j, "unit", tc_report_unit(unit));
     json_object_set_new(j, "modes", tell_modes(k));
-    json_object_set_new(j, "best", tell_best(p, k, p->db));
+    json_t *best = tell_best(p, k, p->db);
+    json_object_set_new(j, "best", best);
+    json_object_set_new(j, "commands", page_tell_kernel_commands(p, i, json_integer_value(json_object_get(best, "record"))));
     json_object_set_new(j, "baseline", p->base ? tell_best(p, k, p->base) : json_null());
     json_object_set_new(j, "range", tell_range(p, k));
     return j;
@@ -206,6 +209,6 @@ static json_t *tell_kernel(page *p, const page_kernel *k) {
 json_t *page_tell_kernels(page *p) {
     json_t *list = json_array();
     for (int i = 0; i < p->nkernel && !tc_ran_out(); i++)
-        json_array_append_new(list, tell_kernel(p, &p->kernels[i]));
+        json_array_append_new(list, tell_kernel(p, i));
     return list;
 }

@@ -25,6 +25,7 @@ typedef struct tc_page_options {
     const char *target;   /* whose records; NULL: this machine's, or else those that are most */
     int threads;          /* 0: as many as most records of that target have */
     tc_accuracy accuracy; /* which forms of a task there are */
+    const char *source;   /* the options that name the tasks' file, as words of a command line; NULL: no file */
     const char *command;  /* what the page is made by, for those who want to make it again; NULL: it is not said */
     bool quick;           /* measure nothing */
 } tc_page_options;

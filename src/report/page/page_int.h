@@ -107,6 +107,13 @@ double page_roof(const page *p, const tc_workload *w, tc_meas_mode mode, const c
 /* Bytes that a call must move: timed cold its constants, which come from memory. */
 double page_traffic(const tc_workload *w, tc_meas_mode mode);
 
+/* ---- commands.c ---- */
+
+/* Commands about all that the page shows, by what they do; null where there is none. */
+json_t *page_tell_commands(const page *p);
+/* Those about one kernel, or about a record of it (0: none). */
+json_t *page_tell_kernel_commands(const page *p, int kernel, int64_t record);
+
 /* ---- embed.c ---- */
 
 /* A part of the page, which is no C text. */

@@ -1,5 +1,6 @@
 /* What bounds kernels (Williams et al. 2009): the rate of multiply-adds and of the units for products of narrow types, and the bandwidth of
- * each level of the memory. Measured where the records are of this machine; else what a document says of the machine that it was made on. */
+ * each level of the memory. They are measured where the records are of this machine. Else a document may tell the peak and the bandwidth of
+ * the memory, of the machine that it was made on; caches have no roof then. */
 #include <math.h>
 #include <string.h>
 
@@ -61,18 +62,17 @@ static bool of_document(page *p, const json_t *d) {
 void page_find_roofs(page *p) {
     const json_t *d;
     size_t i;
+    if (p->target && p->target->native && !p->o->quick) {
+        measure(p);
+        return;
+    }
     json_array_foreach(p->documents, i, d) {
         if (of_document(p, d))
             return;
     }
-    if (!p->target)
-        p->roofs.why = p->target_why;
-    else if (!p->target->native)
-        p->roofs.why = "the records are of another machine: nothing was measured here";
-    else if (p->o->quick)
-        p->roofs.why = "nothing was measured (--quick)";
-    else
-        measure(p);
+    p->roofs.why = !p->target           ? p->target_why
+                   : !p->target->native ? "the records are of another machine: nothing was measured here"
+                                        : "nothing was measured (--quick)";
 }
 
 json_t *page_tell_roofs(const page_roofs *r) {

@@ -14,6 +14,8 @@ function make(tag, attributes, ...children) {
 }
 
 const body = id => document.querySelector("#" + id + " .body");
+// A command of the data; null: there is none.
+const asCommand = text => text ? make("code", {}, text) : null;
 const absent = text => make("p", {class: "absent"}, text);
 const known = v => v !== null && v !== undefined && Number.isFinite(v);
 

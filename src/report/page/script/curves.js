@@ -18,15 +18,15 @@ function staircase(list, x, value) {
     return out;
 }
 
-// The sum over all kernels that ever had a time; from where each of them has one.
+// The sum over all kernels that ever had a time. Until then a kernel counts with its first time, which is that of its default schedule.
 function wholeCourse() {
-    const best = new Map(), wanted = kernels.filter(k => k.runs && k.timed.length).length, out = [];
-    const list = records.filter(searching);
+    const list = records.filter(searching), best = new Map(kernels.filter(k => k.runs && k.timed.length).map(k => [k, k.timed[0].ms]));
+    const total = () => sum([...best], ([k, ms]) => k.weight * ms), out = best.size ? [{r: list[0], i: 0, ms: total()}] : [];
     list.forEach((r, i) => {
         const counts = r.kernel.runs && !r.failed && r.mode === r.kernel.mode && r.sizes === "" && known(r.ms);
-        if (!counts || !(r.ms < (best.has(r.kernel) ? best.get(r.kernel) : Infinity))) return;
+        if (!counts || !(r.ms < best.get(r.kernel))) return;
         best.set(r.kernel, r.ms);
-        if (best.size === wanted) out.push({r, i, ms: sum([...best], ([k, ms]) => k.weight * ms)});
+        out.push({r, i, ms: total()});
     });
     return {list, out};
 }
@@ -95,8 +95,8 @@ function search() {
     host.append(make("div", {class: "controls"}, choice("over", "course", [["trials", "records"], ["seconds", "time"]], course.x, v => { course.x = v; redraw(); }), kernelSelect()));
     const retimed = records.some(r => r.rounds > 0) ? " Times of contests, taken in turns with rivals, stand in place of the first ones." : "";
     host.append(make("div", {class: "pair"},
-        figure({id: "course", height: 260, draw: drawWhole, caption: "Sum over kernels of launches times the best so far, from where all have a time." + retimed, command: `tctune db export --db ${data.database.file} --out records.jsonl`, table: phaseTable}),
-        figure({id: "kernel-course", height: 260, draw: drawKernelCourse, key: phaseKey(), caption: "The kernel's records and its best so far; what takes more than 20 times the best is drawn there.", command: `tctune db export --db ${data.database.file} --out records.jsonl`, table: () => recordTable(records.filter(searching), [
+        figure({id: "course", height: 260, draw: drawWhole, caption: "Sum over kernels of launches times the best so far; before its first record a kernel counts with the time of that." + retimed, command: data.commands.export, table: phaseTable}),
+        figure({id: "kernel-course", height: 260, draw: drawKernelCourse, key: phaseKey(), caption: "The kernel's records and its best so far; what takes more than 20 times the best is drawn there.", command: data.commands.export, table: () => recordTable(records.filter(searching), [
             {name: "phase", of: r => r.phase, show: r => phaseName(r.phase)}, {name: "after", of: r => clock[r.i], show: r => asSeconds(clock[r.i]), n: true}, {name: "outcome", of: r => r.outcome.name, show: r => r.outcome.name}])})));
 }
 
@@ -127,7 +127,7 @@ function failures() {
     ], rows, {label: "Failures by kind", sort: 1, down: true, row: r => ({"data-outcome": r.kind.name})}),
     behind("Every failure as a table", () => table([{name: "record", of: r => r.id, show: r => String(r.id), n: true}, {name: "kernel", of: r => r.kernel.name, show: r => r.kernel.name, wide: true},
         {name: "outcome", of: r => r.outcome.name, show: r => r.outcome.name}, {name: "message", of: r => r.message, show: r => r.message, wide: true}], failed, {tall: true, label: "Failures", sort: 0})),
-    make("figcaption", {}, "Records that failed, by kind. ", make("code", {}, `tctune db stats --db ${data.database.file}`))));
+    make("figcaption", {}, "Records that failed, by kind. ", asCommand(data.commands.stats))));
 }
 
 /* ---- predicted against measured ---- */
@@ -156,7 +156,7 @@ function costModel() {
     const rows = kernels.map(k => ({k, pairs: rankedPairs(k)})).filter(x => x.pairs.length).map(x => Object.assign(x, {rho: agreement(x.pairs)}));
     host.append(make("div", {class: "pair"},
         figure({id: "ranks", height: 280, draw: at => drawRanks(at, rows.find(x => x.k === state.kernel)), controls: make("div", {class: "controls"}, kernelSelect()),
-            caption: "Rank by the model's score before it was measured, against rank by time; 1 is the fastest. The score says which of two is faster, and no time.", command: `tctune db export --db ${data.database.file} --out records.jsonl`}),
+            caption: "Rank by the model's score before it was measured, against rank by time; 1 is the fastest. The score says which of two is faster, and no time.", command: data.commands.export}),
         make("figure", {id: "agreement"}, table([{name: "kernel", of: x => x.k.name, show: x => x.k.name, wide: true}, {name: "scored", of: x => x.pairs.length, show: x => String(x.pairs.length), n: true},
             {name: "agreement", of: x => x.rho, show: x => known(x.rho) ? x.rho.toFixed(2) : "\u2013", n: true, title: "Spearman's rank correlation"}], rows, {label: "Agreement of ranks", sort: 1, down: true}),
         make("figcaption", {}, "Spearman's correlation of the two ranks: 1 is the same order, 0 none."))));

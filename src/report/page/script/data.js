@@ -5,10 +5,6 @@ const kernels = data.kernels;
 const machine = data.machine;
 const roofs = machine.roofs;
 
-// How commands name what is shown.
-const source = data.model ? (data.model.endsWith(".te") ? "--te " : "--model ") + data.model : null;
-const sourceOf = k => source ? source + (data.model.endsWith(".te") ? "" : " --kernel " + k.index) : "--te KERNEL.te";
-
 const records = (() => {
     const r = data.records, c = r.columns;
     return c.id.map((id, i) => ({

@@ -28,7 +28,7 @@ function decisionTable(k) {
         {name: "record", of: r => r.rivalRecord, show: r => r.rivalRecord === null ? "\u2013" : String(r.rivalRecord), n: true},
     ], rows, {label: "Decisions", sort: 6, down: true}),
     make("figcaption", {}, "Of each decision of the best record: the fastest record with the same steps that decided otherwise (" + count(rows[0].of, "record") + " with these steps). Those differ in other decisions too, so it says what was seen, not what the decision alone is worth. ",
-        make("code", {}, `tctune compare --db ${data.database.file} ${k.best.record} RECORD`)));
+        asCommand(k.commands.compare)));
 }
 
 // What explanations say of the kernel: each trial changed one thing, and ran in turns with the schedule.
@@ -43,7 +43,7 @@ function explanationsOf(k) {
                 {name: "95 % interval", of: t => t.low, show: t => asChange(t.low / 100) + " \u2013 " + asChange(t.high / 100), n: true},
                 {name: "rounds", of: t => t.rounds, show: t => asNumber(t.rounds), n: true},
             ], measured, {label: "What each decision is worth", sort: 2, down: false}) : absent("Nothing was tried in turns."),
-            make("figcaption", {}, `Schedule ${x.spec || "?"}, ${x.mode || "?"}, from ${file}: each decision changed alone, in turns with the schedule. `, make("code", {}, `tctune explain ${sourceOf(k)} --db ${data.database.file}`)));
+            make("figcaption", {}, `Schedule ${x.spec || "?"}, ${x.mode || "?"}, from ${file}: each decision changed alone, in turns with the schedule. `, asCommand(k.commands.explain)));
     });
 }
 
@@ -67,16 +67,15 @@ function nodesOf(k) {
 }
 
 function kernelBody(k) {
-    const show = `tctune show ${sourceOf(k)} --db ${data.database.file}`;
     const code = make("div"), sides = [["best", k.best]];
     if (data.baseline && k.baseline.record !== null) sides.push(["baseline", k.baseline]);
     const put = name => code.replaceChildren(codePanes(sides.find(s => s[0] === name)[1]));
     put("best");
     return [make("h3", {}, k.name), nodesOf(k), k.has ? null : absent("No record is used: " + k.best.why + "."), known(k.flops) ? kernelFacts(k) : absent("Its workload cannot be read, so operations and bytes are not known."),
-        make("figure", {id: "modes"}, modeTable(k), make("figcaption", {}, "The best record of each mode, and the middle half of its timings. Times of different modes are not compared with each other. ", make("code", {}, `tctune bench ${sourceOf(k)} --db ${data.database.file}`))),
+        make("figure", {id: "modes"}, modeTable(k), make("figcaption", {}, "The best record of each mode, and the middle half of its timings. Times of different modes are not compared with each other. ", asCommand(k.commands.bench))),
         make("h3", {}, "Decisions"), ...explanationsOf(k), decisionTable(k), make("h3", {}, "Schedule, nest and assembly"),
         sides.length > 1 ? make("div", {class: "controls"}, choice("of", "side", sides.map(s => [s[0], s[0]]), "best", put)) : null,
-        make("figure", {id: "code"}, code, make("figcaption", {}, "A loop of the nest shows its instructions, and the first instruction of a loop its place in the nest. The bar is the hot loop. ", make("code", {}, show))),
+        make("figure", {id: "code"}, code, make("figcaption", {}, "A loop of the nest shows its instructions, and the first instruction of a loop its place in the nest. The bar is the hot loop. ", asCommand(k.commands.show))),
         behind("Workload", () => plainLines(k.workload))];
 }
 

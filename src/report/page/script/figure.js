@@ -6,7 +6,7 @@ const pictures = [];
 function figure(options) {
     const host = make("div");
     const f = make("figure", {id: options.id, "data-figure": options.id}, options.controls || null, host, options.key || null,
-        make("figcaption", {}, options.caption || "", options.command ? " " : null, options.command ? make("code", {}, options.command) : null),
+        make("figcaption", {}, options.caption || "", options.command ? " " : null, asCommand(options.command)),
         options.table ? behind("The data of this picture as a table", options.table) : null);
     const picture = {host, draw: () => {
         const width = Math.max(280, host.clientWidth);
@@ -47,12 +47,13 @@ function axes(at, label, x, y) {
     return {svg, x: sx, y: sy, left: margin.left, right: at.width - margin.right, top: margin.top, bottom: at.height - margin.bottom};
 }
 
-// 1, 2 and 5 times powers of ten, of which as many as there is room for.
+// 1, 2 and 5 times powers of ten, of which as many as there is room for; evenly spaced where these leave one or none.
 function logTicks([low, high], n) {
     const all = [];
     for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++)
         for (const m of [1, 2, 5]) if (m * 10 ** e >= low * 0.999 && m * 10 ** e <= high * 1.001) all.push(m * 10 ** e);
     const tens = all.filter(v => Number.isInteger(Math.round(Math.log10(v) * 1e6) / 1e6));
+    if (all.length < 2) return d3.ticks(low, high, n);
     if (all.length <= n + 1 || tens.length < 2) return all;
     return tens.filter((v, i) => i % Math.ceil(tens.length / n) === 0);
 }

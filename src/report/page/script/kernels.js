@@ -48,7 +48,7 @@ function kernelList() {
         return;
     }
     host.append(make("figure", {id: "kernel-table", "data-figure": "kernels"}, kernelTable(), make("figcaption", {}, "Best record of each kernel; a heading sorts, a name shows the kernel below. ",
-        make("code", {}, source ? `tctune show ${source} --db ${data.database.file}` : `tctune db stats --db ${data.database.file}`))));
+        asCommand(data.commands.show || data.commands.stats))));
 }
 
 /* ---- times of one kernel ---- */

@@ -54,7 +54,7 @@ function overview() {
     const host = body("overview"), bars = overviewBars();
     host.append(overviewFacts());
     if (!records.length)
-        host.append(absent(data.database.records === 0 ? data.database.file + " has no records: there is nothing to show yet. `tctune tune --db " + data.database.file + "` measures some."
+        host.append(absent(data.database.records === 0 ? data.database.file + " has no records: there is nothing to show yet. `" + data.commands.tune + "` measures some."
             : data.database.file + " has " + count(data.database.records, "record") + ", but none of these kernels with this target and number of threads."));
     else if (!counted.length)
         host.append(absent("No record can be used: " + (records.every(r => r.failed) ? "all of them failed. Section Failures says how." : "none was found right.")));
@@ -67,6 +67,6 @@ function overview() {
         host.append(absent(data.baseline.file + " has no record of these kernels with this target and number of threads: nothing is compared."));
     if (bars.length)
         host.append(figure({id: "latencies", height: 10, draw: at => drawBars(at, bars), caption: "Latencies. The same from the command line:",
-            command: source ? `tctune bench ${source} --db ${data.database.file}` : `tctune db stats --db ${data.database.file}`,
+            command: data.commands.bench || data.commands.stats,
             table: () => table([{name: "what", of: b => b.name, show: b => b.name}, {name: "time", of: b => b.ms, show: b => asTime(b.ms), n: true}, {name: "that is", show: b => b.note, wide: true}], bars, {label: "Latencies"})}));
 }

@@ -21,7 +21,7 @@ function variantFigure(k) {
     if (k.range.why) return absent(k.name + ": " + k.range.why);
     const list = k.range.points.map(p => ({x: product(p.sizes), text: sizesText(p.sizes), ms: p.median_ms, best: p.best_ms})).sort((a, b) => a.x - b.x);
     return rangeFigure("range-" + k.index, k.name + ": what serves each size, and the fastest program there", list,
-        [{name: "variant that serves it", of: p => p.ms, style: "line", dots: true}, {name: "fastest program", of: p => p.best, style: "base"}], `tctune show ${sourceOf(k)} --db ${data.database.file}`);
+        [{name: "variant that serves it", of: p => p.ms, style: "line", dots: true}, {name: "fastest program", of: p => p.best, style: "base"}], k.commands.show);
 }
 
 function ranges() {
@@ -29,7 +29,7 @@ function ranges() {
     for (const k of varying) all.append(variantFigure(k));
     data.documents.forEach((d, n) => (d.document.curves || []).forEach(c => all.append(rangeFigure("curve-" + n + "-" + c.over, d.document.name + " over " + c.over + " (" + d.file + ")",
         c.points.map(p => ({x: p.sizes[c.over], text: sizesText(p.sizes), ms: p.median_ms, low: p.min_ms, high: p.max_ms})).filter(p => p.x > 0),
-        [{name: "median", of: p => p.ms, style: "line", dots: true}, {name: "least", of: p => p.low, style: "roof thin"}, {name: "most", of: p => p.high, style: "roof thin"}], "tctune bench --json"))));
+        [{name: "median", of: p => p.ms, style: "line", dots: true}, {name: "least", of: p => p.low, style: "roof thin"}, {name: "most", of: p => p.high, style: "roof thin"}], null))));
     if (all.childElementCount) host.append(all);
     else host.append(absent("No size of these kernels varies, and no document has a curve over sizes (`tctune bench --json` of a model whose sizes vary, given with --with)."));
 }

@@ -16,7 +16,7 @@ function roofline() {
         make("input", {type: "checkbox", checked: true, on: {change: e => { e.target.checked ? shown.add(m) : shown.delete(m); redraw(); }}}), " " + m))), picker());
     host.append(figure({id: "roofline-picture", height: 420, controls, draw: at => drawRoofline(at, all.filter(r => shown.has(r.mode))),
         caption: "Every record that has a time" + (roofs.from ? ", under the roofs (" + (roofs.from === "measured" ? "measured when the page was made" : roofs.from) + ")" : "; roofs are not known: " + roofs.why) +
-            ". Bytes are what any kernel must move. A click shows one kernel alone, Escape all.", command: `tctune compare --db ${data.database.file} RECORD default`,
+            ". Bytes are what any kernel must move. A click shows one kernel alone, Escape all.", command: kernels.map(k => k.commands.compare).find(c => c),
         table: () => recordTable(all, [{name: "flop/byte", of: intensity, show: r => asNumber(intensity(r)), n: true}, {name: "GFLOP/s", of: rate, show: r => asNumber(rate(r)), n: true}])}));
 }
 
