@@ -128,7 +128,7 @@ static void print_range(const tune_args *a, const json_t *range) {
 static int on_event(void *user, const tctune_event *e) {
     listener *l = user;
     tc_cli_show_progress(l->progress, e);
-    tc_cli_course_add(l->course, e->report);
+    tc_cli_course_add(l->course, e);
     l->searched |= e->kind == TCTUNE_EVENT_SEARCHED;
     if (e->kind == TCTUNE_EVENT_CONTEST)
         fprintf(stderr, "%s: %d programs at %d sizes\n", e->name, e->programs, e->places);

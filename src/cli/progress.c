@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/face/course.h"
 #include "cli/print.h"
 #include "support/log.h"
 
@@ -16,15 +17,10 @@ enum {
     COURSE = 60  /* characters of the course at most */
 };
 
-/* A sum of the best times that was new. */
-typedef struct fall {
-    double seconds, latency;
-} fall;
-
 struct tc_cli_progress {
     bool terminal, colours, utf8;
     int round;
-    TC_VEC(fall) course;
+    tc_cli_course *course;
     char doing[160], phases[160]; /* what the search does, and where candidates came from */
     int drawn;                    /* lines on the screen that the next drawing replaces */
     int widest;                   /* of these, in characters */
@@ -49,11 +45,12 @@ tc_cli_progress *tc_cli_progress_new(void) {
     const char *none = getenv("NO_COLOR"); /* no-color.org: set, and not empty */
     p->colours = !none || !*none;
     p->utf8 = speaks_utf8();
+    p->course = tc_cli_course_new();
     return p;
 }
 
 void tc_cli_progress_free(tc_cli_progress *p) {
-    tc_vec_free(&p->course);
+    tc_cli_course_free(p->course);
     free(p);
 }
 
@@ -228,17 +225,11 @@ static void draw_total(tc_cli_progress *p, tc_strbuf *screen, const tctune_repor
 
 /* ---- the course ---- */
 
-static void note_course(tc_cli_progress *p, const tctune_report *r) {
-    size_t n = p->course.len;
-    if (isfinite(r->latency) && r->latency > 0 && (!n || p->course.data[n - 1].latency != r->latency))
-        tc_push(&p->course, ((fall){r->seconds, r->latency}));
-}
-
-/* The sum at a time: what held last; NAN before the first. */
-static double sum_at(const tc_cli_progress *p, double seconds) {
-    double latency = NAN;
-    for (size_t i = 0; i < p->course.len && p->course.data[i].seconds <= seconds; i++)
-        latency = p->course.data[i].latency;
+/* The sum at a time: what held last. */
+static double sum_at(const tc_cli_moment *m, int n, double seconds) {
+    double latency = m[0].latency;
+    for (int i = 1; i < n && m[i].seconds <= seconds; i++)
+        latency = m[i].latency;
     return latency;
 }
 
@@ -253,22 +244,25 @@ static const char *level(const tc_cli_progress *p, double share) {
 static void draw_course(tc_cli_progress *p, tc_strbuf *screen, const tctune_report *r, int columns) {
     char first[24], now[24];
     double least = INFINITY, most = 0;
-    int length = TC_MIN(COURSE, columns - 2 * 12);
-    if (!p->course.len || length < 4)
-        return;
-    for (size_t i = 0; i < p->course.len; i++) {
-        least = fmin(least, p->course.data[i].latency);
-        most = fmax(most, p->course.data[i].latency);
+    tc_arena *a = tc_arena_new();
+    tc_cli_moment *m;
+    int n = tc_cli_course_moments(p->course, a, &m), length = TC_MIN(COURSE, columns - 2 * 12);
+    for (int i = 0; i < n; i++) {
+        least = fmin(least, m[i].latency);
+        most = fmax(most, m[i].latency);
     }
-    tc_strbuf line = {0};
-    tc_sb_printf(&line, "%9s [", tc_text_time(first, p->course.data[0].latency));
-    for (int i = 0; i < length; i++) {
-        double v = sum_at(p, r->seconds * (i + 1) / length);
-        tc_sb_add(&line, isnan(v) ? " " : level(p, most > least ? log(v / least) / log(most / least) : 0));
+    if (n && length >= 4) {
+        tc_strbuf line = {0};
+        tc_sb_printf(&line, "%9s [", tc_text_time(first, m[0].latency));
+        for (int i = 0; i < length; i++) {
+            double v = sum_at(m, n, r->seconds * (i + 1) / length);
+            tc_sb_add(&line, level(p, most > least ? log(v / least) / log(most / least) : 0));
+        }
+        tc_sb_printf(&line, "] %s", tc_text_time(now, m[n - 1].latency));
+        draw_line(p, screen, tc_sb_str(&line), "", columns);
+        tc_strbuf_free(&line);
     }
-    tc_sb_printf(&line, "] %s", tc_text_time(now, r->latency));
-    draw_line(p, screen, tc_sb_str(&line), "", columns);
-    tc_strbuf_free(&line);
+    tc_arena_free(a);
 }
 
 /* ---- what the search does ---- */
@@ -348,7 +342,7 @@ void tc_cli_show_progress(tc_cli_progress *p, const tctune_event *e) {
     if (e->kind == TCTUNE_EVENT_CONTEST || e->kind == TCTUNE_EVENT_COMPARED)
         return;
     if (p->terminal) {
-        note_course(p, e->report);
+        tc_cli_course_add(p->course, e);
         note_doing(p, e);
         if (e->kind != TCTUNE_EVENT_MEASURED || tc_now() - p->drawn_at >= redraw_seconds)
             draw(p, e);

@@ -17,10 +17,16 @@ sound tune.svg
 [ "$(grep -c '<polyline' tune.svg)" -eq 2 ] || fail "there is not a curve over trials and one over time"
 [ "$(bars tune.svg)" -eq 4 ] || fail "there is not a bar for each of the 4 tasks"
 grep -q '>Softmax f32\[10\]<' tune.svg || fail "no bar says which task it is of"
+grep '<circle cx=' tune.svg | head -1 | grep -q '<title>0: ' || fail "the sum is not known from the first trial on"
 grep -q '<title>24: \|<title>[0-9]*: [0-9.]* [un]s<' tune.svg || fail "no point of the curve says its trials and time"
 ok "$TCTUNE" --model mlp.onnx --trials 24 --stop-at-roof 9 --threads 1 --db t.db --plot again.svg
 [ ! -e again.svg ] || sound again.svg
 refused 1 'no/x.svg' "$TCTUNE" --model mlp.onnx --trials 24 --threads 1 --db new.db --plot no/x.svg
+
+# A budget that leaves tasks without a time: the sum is that of the others, which is said.
+ok "$TCTUNE" tune --model mlp.onnx --trials 2 --batch 1 --threads 1 --db few.db --plot few.svg
+sound few.svg
+grep -q 'without a time do not count' few.svg || fail "it is not said that tasks are missing in the sum"
 
 # ---- a network ----
 ok "$TCTUNE" bench --model 'a&b<c.onnx' --db t.db --threads 1 --repeats 3 --plot bench.svg --json

@@ -1,5 +1,5 @@
-/* src/cli/face owns what commands have in common: tables, the API's documents read and printed, signals. Not here: the
- * commands (src/cli).
+/* src/cli/face owns what commands have in common: tables, the API's documents read and printed, the course of a search,
+ * signals. Not here: the commands (src/cli).
  *
  * A command parses nothing and exits nowhere: it gets its arguments and returns an exit status; dispatch.c prints the
  * error. It does its work by calls of the public API (include/tctune). What it prints at length is a document of the

@@ -5,6 +5,7 @@
 #ifndef TC_CLI_PICTURE_H
 #define TC_CLI_PICTURE_H
 
+#include "cli/face/course.h"
 #include "cli/face/face.h"
 #include "support/chart/chart.h"
 
@@ -22,12 +23,6 @@ int tc_cli_plot_database(const json_t *j, const char *file, tc_error *err);
 
 /* ---- a search (search.c) ---- */
 
-/* How the sum of the best times fell. */
-typedef struct tc_cli_course tc_cli_course;
-tc_cli_course *tc_cli_course_new(void);
-void tc_cli_course_free(tc_cli_course *c); /* NULL is fine */
-/* Of an event of a session. */
-void tc_cli_course_add(tc_cli_course *c, const tctune_report *r);
 /* Over trials and over seconds, and what each task takes of it now, by a document of tctune_session_describe. */
 int tc_cli_plot_search(const tc_cli_course *c, const json_t *j, const char *file, tc_error *err);
 

@@ -3,37 +3,6 @@
 
 #include "cli/picture/picture.h"
 
-/* A sum that is known from here on. */
-typedef struct moment {
-    int trials;
-    double seconds, latency;
-} moment;
-
-struct tc_cli_course {
-    TC_VEC(moment) lower; /* each below the one before */
-    int trials;           /* at the last event */
-    double seconds;
-};
-
-tc_cli_course *tc_cli_course_new(void) {
-    return tc_xcalloc(1, sizeof(tc_cli_course));
-}
-
-void tc_cli_course_free(tc_cli_course *c) {
-    if (c)
-        tc_vec_free(&c->lower);
-    free(c);
-}
-
-void tc_cli_course_add(tc_cli_course *c, const tctune_report *r) {
-    size_t n = c->lower.len;
-    c->trials = r->trials;
-    c->seconds = r->seconds;
-    /* A contest may find that a time was too good: the sum rises then. */
-    if (isfinite(r->latency) && r->latency > 0 && (!n || c->lower.data[n - 1].latency != r->latency))
-        tc_push(&c->lower, ((moment){r->trials, r->seconds, r->latency}));
-}
-
 static char *trials_text(char text[TC_CHART_TEXT], double v) {
     snprintf(text, TC_CHART_TEXT, "%.0f", v);
     return text;
@@ -48,18 +17,27 @@ static char *seconds_text(char text[TC_CHART_TEXT], double v) {
 
 /* ---- charts ---- */
 
+/* "sum of 9 tasks, each as often as it is launched; 2 others have no time" */
+static const char *subtitle(tc_arena *a, const tc_cli_course *c, const json_t *j) {
+    int missing = tc_cli_course_missing(c);
+    const char *text =
+        tc_arena_printf(a, "%zu tasks, each times its launches; before its first time a task counts with that time",
+                        json_array_size(json_object_get(j, "tasks")));
+    return missing ? tc_arena_printf(a, "%s; %d without a time do not count", text, missing) : text;
+}
+
 static void add_curve(tc_picture *p, tc_arena *a, const tc_cli_course *c, const json_t *j, bool by_time) {
-    int n = (int)c->lower.len;
+    tc_cli_moment *moments;
+    int n = tc_cli_course_moments(c, a, &moments);
     tc_chart_step *steps = TC_NEW_N(a, tc_chart_step, n);
-    for (int i = 0; i < n; i++) {
-        const moment *m = &c->lower.data[i];
-        steps[i] = (tc_chart_step){by_time ? m->seconds : m->trials, m->latency};
-    }
+    if (!n)
+        return;
+    for (int i = 0; i < n; i++)
+        steps[i] = (tc_chart_step){by_time ? moments[i].seconds : moments[i].trials, moments[i].latency};
     tc_chart_steps chart = {.title = tc_arena_printf(a, "sum of the best times over %s", by_time ? "time" : "trials"),
-                            .subtitle = tc_arena_printf(a, "%zu tasks, each as often as it is launched; records are in %s",
-                                                        json_array_size(json_object_get(j, "tasks")), tc_cli_text(j, "db")),
+                            .subtitle = subtitle(a, c, j),
                             .axis = by_time ? "time of this run" : "trials, earlier runs' too",
-                            .end = by_time ? c->seconds : c->trials,
+                            .end = steps[n - 1].at,
                             .n = n,
                             .steps = steps};
     tc_picture_add_steps(p, &chart, by_time ? seconds_text : trials_text, tc_text_time);
@@ -88,17 +66,18 @@ static void add_tasks(tc_picture *p, tc_arena *a, const json_t *j) {
         double ms = tc_cli_real(t, "best_ms") * tc_cli_real(t, "weight");
         bars[i] = (tc_chart_bar){.name = tc_cli_text(t, "name"), .amount = isfinite(ms) ? ms / 1e3 : 0, .says = says(a, t)};
     }
-    tc_chart_bars chart = {.title = "the best of each task", .subtitle = "its part of the sum", .n = n, .bars = bars};
+    tc_chart_bars chart = {.title = "the best of each task",
+                           .subtitle = tc_arena_printf(a, "its part of the sum; records are in %s", tc_cli_text(j, "db")),
+                           .n = n,
+                           .bars = bars};
     tc_picture_add_bars(p, &chart);
 }
 
 int tc_cli_plot_search(const tc_cli_course *c, const json_t *j, const char *file, tc_error *err) {
     tc_arena *a = tc_arena_new();
     tc_picture p = {0};
-    if (c->lower.len) {
-        add_curve(&p, a, c, j, false);
-        add_curve(&p, a, c, j, true);
-    }
+    add_curve(&p, a, c, j, false);
+    add_curve(&p, a, c, j, true);
     add_tasks(&p, a, j);
     int status = tc_cli_picture_write(&p, file, err);
     tc_arena_free(a);

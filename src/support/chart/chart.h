@@ -1,5 +1,8 @@
 /* src/support/chart owns charts as SVG: one or more in a picture, one below the other. Not here: what a chart is about
- * (src/cli/picture). */
+ * (src/cli/picture).
+ *
+ * A picture is as wide as its texts need: they are set in a monospaced font, in which the width of a text follows from its
+ * characters, whatever font a viewer has. */
 #ifndef TC_SUPPORT_CHART_CHART_H
 #define TC_SUPPORT_CHART_CHART_H
 
@@ -15,6 +18,7 @@ typedef char *tc_chart_format(char text[TC_CHART_TEXT], double v);
 typedef struct tc_picture {
     tc_strbuf drawn;
     int height;
+    double left, right; /* how far it reaches: as far as its texts do, and the axes */
 } tc_picture;
 /* Adds the whole of it to `out`, and frees it. */
 void tc_picture_end(tc_picture *p, tc_strbuf *out);

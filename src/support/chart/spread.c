@@ -24,7 +24,7 @@ static tc_axis vertical(const tc_chart_spread *c) {
 }
 
 /* At powers of two, and where the curve begins and ends. */
-static void draw_sizes(tc_strbuf *b, const tc_chart_spread *c, const tc_axis *x) {
+static void draw_sizes(tc_picture *p, const tc_chart_spread *c, const tc_axis *x) {
     double last = tc_axis_log(x, abscissa(&c->points[c->n - 1]));
     for (int i = 0; i < c->n; i++) {
         int64_t n = c->points[i].at;
@@ -34,8 +34,8 @@ static void draw_sizes(tc_strbuf *b, const tc_chart_spread *c, const tc_axis *x)
         if (!end && ((n & (n - 1)) != 0 || last - at < 24))
             continue;
         snprintf(text, sizeof text, "%lld", (long long)n);
-        tc_draw_rule(b, at, TC_DRAW_TOP, at, TC_DRAW_HEIGHT - TC_DRAW_BOTTOM);
-        tc_draw_text(b, at, TC_DRAW_HEIGHT - TC_DRAW_BOTTOM + 16, "text-anchor=\"middle\"", text);
+        tc_draw_rule(&p->drawn, at, TC_DRAW_TOP, at, TC_DRAW_HEIGHT - TC_DRAW_BOTTOM);
+        tc_draw_text(p, at, TC_DRAW_HEIGHT - TC_DRAW_BOTTOM + 16, TC_DRAW_MIDDLE, "", text);
     }
 }
 
@@ -66,11 +66,11 @@ static void draw_middle(tc_strbuf *b, const tc_chart_spread *c, const tc_axis *x
 void tc_picture_add_spread(tc_picture *p, const tc_chart_spread *c, tc_chart_format *format) {
     tc_strbuf *b = tc_draw_begin(p, TC_DRAW_HEIGHT);
     tc_axis x = horizontal(c), y = vertical(c);
-    tc_draw_values(b, &y, format);
-    draw_sizes(b, c, &x);
+    tc_draw_values(p, &y, format);
+    draw_sizes(p, c, &x);
     draw_spread(b, c, &x, &y);
     draw_middle(b, c, &x, &y);
-    tc_draw_headings(b, c->title, c->subtitle);
-    tc_draw_text(b, (TC_DRAW_LEFT + TC_DRAW_WIDTH - TC_DRAW_RIGHT) / 2.0, TC_DRAW_HEIGHT - 8, "text-anchor=\"middle\"", c->axis);
+    tc_draw_headings(p, TC_DRAW_LEFT, c->title, c->subtitle);
+    tc_draw_text(p, (TC_DRAW_LEFT + TC_DRAW_WIDTH - TC_DRAW_RIGHT) / 2.0, TC_DRAW_HEIGHT - 8, TC_DRAW_MIDDLE, "", c->axis);
     tc_draw_end(p);
 }

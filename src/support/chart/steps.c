@@ -18,13 +18,13 @@ static tc_axis vertical(const tc_chart_steps *c) {
     return tc_axis_of_values(least, most);
 }
 
-static void draw_places(tc_strbuf *b, const tc_axis *x, tc_chart_format *place) {
+static void draw_places(tc_picture *p, const tc_axis *x, tc_chart_format *place) {
     double step = tc_draw_round(x->most / PLACES);
     for (double i = 0; i * step <= x->most; i++) {
         char text[TC_CHART_TEXT];
         double at = tc_axis_even(x, i * step);
-        tc_draw_rule(b, at, TC_DRAW_TOP, at, TC_DRAW_HEIGHT - TC_DRAW_BOTTOM);
-        tc_draw_text(b, at, TC_DRAW_HEIGHT - TC_DRAW_BOTTOM + 16, "text-anchor=\"middle\"", place(text, i * step));
+        tc_draw_rule(&p->drawn, at, TC_DRAW_TOP, at, TC_DRAW_HEIGHT - TC_DRAW_BOTTOM);
+        tc_draw_text(p, at, TC_DRAW_HEIGHT - TC_DRAW_BOTTOM + 16, TC_DRAW_MIDDLE, "", place(text, i * step));
     }
 }
 
@@ -50,11 +50,11 @@ static void draw_points(tc_strbuf *b, const tc_chart_steps *c, const tc_axis *x,
 void tc_picture_add_steps(tc_picture *p, const tc_chart_steps *c, tc_chart_format *place, tc_chart_format *format) {
     tc_strbuf *b = tc_draw_begin(p, TC_DRAW_HEIGHT);
     tc_axis x = horizontal(c), y = vertical(c);
-    tc_draw_values(b, &y, format);
-    draw_places(b, &x, place);
+    tc_draw_values(p, &y, format);
+    draw_places(p, &x, place);
     draw_steps(b, c, &x, &y);
     draw_points(b, c, &x, &y, place, format);
-    tc_draw_headings(b, c->title, c->subtitle);
-    tc_draw_text(b, (TC_DRAW_LEFT + TC_DRAW_WIDTH - TC_DRAW_RIGHT) / 2.0, TC_DRAW_HEIGHT - 8, "text-anchor=\"middle\"", c->axis);
+    tc_draw_headings(p, TC_DRAW_LEFT, c->title, c->subtitle);
+    tc_draw_text(p, (TC_DRAW_LEFT + TC_DRAW_WIDTH - TC_DRAW_RIGHT) / 2.0, TC_DRAW_HEIGHT - 8, TC_DRAW_MIDDLE, "", c->axis);
     tc_draw_end(p);
 }

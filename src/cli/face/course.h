@@ -1,0 +1,25 @@
+/* The course of a search: how the sum over all tasks of launches times the best time fell. A task that has no time yet counts with the
+ * first one that it gets, which is that of its default schedule: so the course begins with the search, and is known from then on as far
+ * as tasks have times. */
+#ifndef TC_CLI_COURSE_H
+#define TC_CLI_COURSE_H
+
+#include "cli/face/face.h"
+
+/* A sum, from here on. */
+typedef struct tc_cli_moment {
+    int trials; /* earlier sessions' too */
+    double seconds, latency;
+} tc_cli_moment;
+
+typedef struct tc_cli_course tc_cli_course;
+tc_cli_course *tc_cli_course_new(void);
+void tc_cli_course_free(tc_cli_course *c); /* NULL is fine */
+/* Takes note of an event of the session. */
+void tc_cli_course_add(tc_cli_course *c, const tctune_event *e);
+/* The course as it is known now, in order; none while no task has a time. The last moment is that of the last event. */
+int tc_cli_course_moments(const tc_cli_course *c, tc_arena *a, tc_cli_moment **out);
+/* How many tasks of the sum have no time. */
+int tc_cli_course_missing(const tc_cli_course *c);
+
+#endif
