@@ -41,6 +41,7 @@ static const tc_cli_option options[] = {
                 "compare with what --json printed before, in turns with its schedules: status 3 where something is slower"),
     TC_CLI_PASS_OPTIONS(bench_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(bench_args),
+    TC_CLI_PROGRESS_OPTIONS(bench_args, model.progress),
     TC_CLI_JSON_OPTION(bench_args, json),
 };
 
@@ -424,6 +425,8 @@ static int check_here(const bench_args *a, tc_error *err) {
 static int run(const void *args, tc_error *err) {
     const bench_args *a = args;
     int status = tc_cli_work_check(&a->model.source, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_check_progress(&a->model.progress, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_check_fleet(&a->fleet, err);
     if (status != TC_CLI_DONE)

@@ -39,6 +39,7 @@ static const tc_cli_option options[] = {
     TC_CLI_INPUTS_OPTION(build_args, inputs),
     TC_CLI_PASS_OPTIONS(build_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(build_args),
+    TC_CLI_PROGRESS_OPTIONS(build_args, model.progress),
     TC_CLI_JSON_OPTION(build_args, json),
 };
 
@@ -148,6 +149,8 @@ static int run(const void *args, tc_error *err) {
     const build_args *a = args;
     tctune_work *w = NULL;
     int status = tc_cli_work_check(&a->model.source, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_check_progress(&a->model.progress, err);
     if (status == TC_CLI_DONE)
         status = check(a, err);
     tc_cli_catch_signals();

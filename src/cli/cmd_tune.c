@@ -63,6 +63,7 @@ static const tc_cli_option options[] = {
                 "also draw how the best times fell over trials and time, and what each task takes, as SVG"),
     TC_CLI_PASS_OPTIONS(tune_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(tune_args),
+    TC_CLI_PROGRESS_OPTIONS(tune_args, model.progress),
     TC_CLI_JSON_OPTION(tune_args, json),
 };
 
@@ -127,10 +128,14 @@ static void print_range(const tune_args *a, const json_t *range) {
 
 static int on_event(void *user, const tctune_event *e) {
     listener *l = user;
-    tc_cli_show_progress(l->progress, e);
+    bool text = tc_cli_tells_progress(&l->a->model.progress);
+    if (text)
+        tc_cli_show_progress(l->progress, e);
+    else if (tc_cli_tells_events(&l->a->model.progress))
+        tc_cli_tell_event(&l->a->model.progress, tc_cli_search_event(e));
     tc_cli_course_add(l->course, e);
     l->searched |= e->kind == TCTUNE_EVENT_SEARCHED;
-    if (e->kind == TCTUNE_EVENT_CONTEST)
+    if (e->kind == TCTUNE_EVENT_CONTEST && text)
         fprintf(stderr, "%s: %d programs at %d sizes\n", e->name, e->programs, e->places);
     if (l->a->json || (e->kind != TCTUNE_EVENT_SEARCHED && e->kind != TCTUNE_EVENT_COMPARED))
         return 0;
@@ -240,6 +245,8 @@ static int prepare(const tune_args *a, tctune_work **w, tc_error *err) {
         status = tc_cli_refused(tctune_tune_check(&o, TC_CLI_SAY(err)), err);
     if (status == TC_CLI_DONE)
         status = tc_cli_work_check(&source, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_check_progress(&a->model.progress, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_check_fleet(&a->fleet, err);
     if (status == TC_CLI_DONE)

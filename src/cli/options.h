@@ -111,12 +111,19 @@ typedef struct tc_cli_tolerance {
     double rtol, atol;
 } tc_cli_tolerance;
 
+/* How a command tells what it is doing while it runs. */
+typedef struct tc_cli_progress_args {
+    const char *how; /* "text" (NULL), "json", "none" */
+    int fd;          /* where events go; 0: standard error */
+} tc_cli_progress_args;
+
 /* What a model is made from. */
 typedef struct tc_cli_model_args {
     tc_cli_source_args source;
     tc_cli_target_args target;
     tc_cli_db_args db;
     tc_cli_accuracy_args accuracy;
+    tc_cli_progress_args progress;
     uint64_t seed;
     bool require_complete;
     bool keep;           /* no option: other models are built of the same */
@@ -230,6 +237,11 @@ typedef struct tc_cli_model_args {
         TC_CLI_ACCESS_OPTIONS(S, g)
 #define TC_CLI_NO_CACHE_OPTION(S)                                                                                                \
     TC_CLI_FLAG(S, common.no_cache, "no-cache", "compile every kernel, and keep no objects ($TCTUNE_CACHE, else ~/.cache/tctune)")
+/* g: a tc_cli_progress_args */
+#define TC_CLI_PROGRESS_OPTIONS(S, g)                                                                                            \
+    TC_CLI_CHOICE(S, g.how, "progress", "text|json|none",                                                                        \
+                  "how progress is told on standard error: text (default), json (one event a line), none"),                      \
+        TC_CLI_COUNT(S, g.fd, "progress-fd", "N", "with --progress json: the open file that events go to; default 2")
 #define TC_CLI_JSON_OPTION(S, f) TC_CLI_FLAG(S, f, "json", "report as one JSON object on standard output")
 
 /* ---- commands ---- */

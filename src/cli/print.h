@@ -3,6 +3,7 @@
 #define TC_CLI_PRINT_H
 
 #include "cli/face/face.h"
+#include "cli/options.h"
 
 /* Peaks of the units that were measured, a line each. */
 void tc_cli_print_units(FILE *f, const json_t *units);
@@ -26,6 +27,17 @@ void tc_cli_progress_free(tc_cli_progress *p);
 void tc_cli_show_progress(tc_cli_progress *p, const tctune_event *e);
 /* A document of tctune_session_describe, without its ranges. */
 void tc_cli_print_tuning(FILE *f, const json_t *j);
+
+/* ---- progress as events (events.c) ---- */
+
+/* --progress and --progress-fd: TC_CLI_DONE, or TC_CLI_USAGE. */
+int tc_cli_check_progress(const tc_cli_progress_args *a, tc_error *err);
+bool tc_cli_tells_events(const tc_cli_progress_args *a);
+bool tc_cli_tells_progress(const tc_cli_progress_args *a); /* for people */
+/* Writes it, and releases it. */
+void tc_cli_tell_event(const tc_cli_progress_args *a, json_t *event);
+json_t *tc_cli_search_event(const tctune_event *e);
+json_t *tc_cli_build_event(int done, int total, const char *kernel);
 
 /* ---- models ---- */
 

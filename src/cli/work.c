@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/print.h"
 #include "support/system/fs.h"
 #include "support/system/stop.h"
 
@@ -147,8 +148,10 @@ int tc_cli_check_at(const tctune_work *w, int task, const tc_cli_texts *at, tc_e
 /* ---- models ---- */
 
 static int on_build(void *user, int done, int total, const char *kernel) {
-    (void)user;
-    if (isatty(STDERR_FILENO)) {
+    const tc_cli_progress_args *a = user;
+    if (tc_cli_tells_events(a)) {
+        tc_cli_tell_event(a, tc_cli_build_event(done, total, kernel));
+    } else if (tc_cli_tells_progress(a) && isatty(STDERR_FILENO)) {
         if (done < total)
             fprintf(stderr, "\rbuilding %d of %d: %.48s\033[K", done + 1, total, kernel);
         else
@@ -167,6 +170,7 @@ tctune_build_options tc_cli_build_options(const tc_cli_model_args *a) {
                                   .accuracy = a->accuracy.accuracy,
                                   .precision = a->accuracy.precision,
                                   .progress = on_build,
+                                  .user = (void *)(uintptr_t)&a->progress,
                                   .last = !a->keep,
                                   .stop = tc_cli_stop_flag()};
 }

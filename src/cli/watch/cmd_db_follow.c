@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "cli/commands.h"
+#include "cli/print.h"
 #include "cli/work.h"
 
 typedef struct follow_args {
@@ -10,6 +11,7 @@ typedef struct follow_args {
     tc_cli_db_args db;
     const char *tuner;
     bool once;
+    tc_cli_progress_args progress;
 } follow_args;
 
 static const tc_cli_option follow_options[] = {
@@ -19,6 +21,7 @@ static const tc_cli_option follow_options[] = {
     TC_CLI_TEXT(follow_args, tuner, "tuner", "PATTERN", "only those of tuners of these names, with * and ?; default all"),
     TC_CLI_FLAG(follow_args, once, "once", "end when there is nothing more for now, instead of waiting for what comes"),
     TC_CLI_ACCESS_OPTIONS(follow_args, fleet),
+    TC_CLI_PROGRESS_OPTIONS(follow_args, progress),
 };
 
 static void put_counts(FILE *f, const char *db, const tctune_followed *n) {
@@ -29,11 +32,23 @@ static void put_counts(FILE *f, const char *db, const tctune_followed *n) {
     fputc('\n', f);
 }
 
-static void on_followed(void *user, const tctune_followed *so_far, const char *refusal) {
+static json_t *event_of(const tctune_followed *n, const char *refusal) {
+    json_t *j = json_pack("{s:s,s:I,s:I,s:I,s:I,s:I}", "event", refusal ? "refused" : "followed", "stored", (json_int_t)n->stored,
+                          "known", (json_int_t)n->known, "changed", (json_int_t)n->changed, "refused", (json_int_t)n->refused,
+                          "others", (json_int_t)n->others);
     if (refusal)
+        json_object_set_new(j, "message", json_string(refusal));
+    return j;
+}
+
+static void on_followed(void *user, const tctune_followed *so_far, const char *refusal) {
+    const follow_args *a = user;
+    if (tc_cli_tells_events(&a->progress))
+        tc_cli_tell_event(&a->progress, event_of(so_far, refusal));
+    else if (refusal)
         fprintf(stderr, "tctune db follow: refused: %s\n", refusal);
-    else if (user) /* the last ones are on standard output */
-        put_counts(stderr, user, so_far);
+    else if (!a->once && tc_cli_tells_progress(&a->progress)) /* else the counts are on standard output, at the end */
+        put_counts(stderr, tc_cli_db_path(&a->db), so_far);
 }
 
 static int run_follow(const void *args, tc_error *err) {
@@ -49,9 +64,12 @@ static int run_follow(const void *args, tc_error *err) {
                                .once = a->once,
                                .stop = tc_cli_stop_flag(),
                                .each = on_followed,
-                               .user = a->once ? NULL : (void *)(uintptr_t)db};
+                               .user = (void *)(uintptr_t)a};
+    int status = tc_cli_check_progress(&a->progress, err);
+    if (status != TC_CLI_DONE)
+        return status;
     tc_cli_catch_signals();
-    int status = tc_cli_status(tctune_fleet_follow(&fleet, db, &o, &n, TC_CLI_SAY(err)));
+    status = tc_cli_status(tctune_fleet_follow(&fleet, db, &o, &n, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
         put_counts(stdout, db, &n);
     return status;
