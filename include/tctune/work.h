@@ -85,7 +85,8 @@ TCTUNE_API int tctune_work_num_tasks(const tctune_work *work);
 TCTUNE_API tctune_status tctune_work_task(const tctune_work *work, int i, tctune_task *task, char *error, size_t error_size);
 /* *task: the one with this number, counted from 0, or with this name, or that the ONNX node with this name is part of. TCTUNE_BAD_INPUT where there
  * is none, or several, which `error` lists; *task is then -1. */
-TCTUNE_API tctune_status tctune_work_find_task(const tctune_work *work, const char *name, int *task, char *error, size_t error_size);
+TCTUNE_API tctune_status tctune_work_find_task(const tctune_work *work, const char *name, int *task, char *error,
+                                               size_t error_size);
 
 /* The sizes of a run of a task that `at` says, as "N=17", one for each that varies, NULL-terminated: sizes[tctune_task.sizes], in
  * the order of its symbols; the largest where `at` is NULL. sizes NULL: they are only checked. */
