@@ -1,5 +1,6 @@
-/* What was begun: which workers had a job and never said how it ended. An entry says in which run of its machine its worker began, and how
- * often this machine ended with the job before: "BOOT TIMES". When that worker is there again in another run, it becomes "died TIMES". */
+/* What was begun: workers that had a job and never said how it ended. An entry says in which run of its machine the worker
+ * began, and how often this machine had ended with the job before: "BOOT TIMES". When the worker comes back in another run of
+ * its machine, the entry becomes "died TIMES". */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* Orders: what a tuner's user tells workers.
  *
- * An order is kept under its worker's key and name until another one takes its place. To leave is told to who is there: a worker that
- * comes later finds that order as it was left, and stays. To take no jobs holds for whoever has the name, until it is released. */
+ * An order is kept under its worker's key and name until another one takes its place. The order to leave is for workers that
+ * are there: a worker that starts later sees that the order is older, and stays. The order to take no jobs holds for every
+ * worker of that name, until it is released. */
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>

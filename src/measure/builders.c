@@ -1,5 +1,5 @@
-/* Builders: processes that turn texts into code. All of them work before anything runs; then as many go on beside the runner as disturb
- * nothing (overlap.c). */
+/* Builders: processes that turn texts into code. All of them build before anything runs. Then as many go on beside the runner
+ * as disturb nothing (overlap.c). */
 #include <poll.h>
 #include <string.h>
 

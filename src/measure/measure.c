@@ -1,5 +1,5 @@
-/* Batches of candidates: each is built, then all run one after the other, raced against the best so far; and candidates in turns.
- * Who builds and runs them is a table of functions (measure_int.h). */
+/* Batches of candidates: all are built, then run one after the other, raced against the best so far; and candidates in turns.
+ * A table of functions says who builds and runs them (carrier.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

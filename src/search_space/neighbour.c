@@ -1,4 +1,4 @@
-/* The neighbours of a schedule: what local descent looks at. Each differs in one decision, or takes the same decisions to another
+/* The neighbours of a schedule, for local descent. Each differs in one decision, or takes the same decisions to another
  * sketch. */
 #include "schedule_primitives/sample.h"
 #include "search_space/space_int.h"

@@ -1,8 +1,8 @@
-/* Moving a schedule: its decisions, taken over by another sketch, of the same workload or of a similar one.
+/* A schedule moved to another sketch, of the same workload or of a similar one: the other sketch takes over its decisions.
  *
- * A decision is found again by what it stands for: its role, the anchor it belongs to, and its place among the decisions of that
- * role. What the other sketch has no counterpart for is constructed for the register tile that the schedule has. A tile that
- * spanned its whole axis spans the new one too. */
+ * A decision is found again by its role, the anchor that it belongs to, and its place among the decisions of that role.
+ * Decisions without a counterpart are constructed for the schedule's register tile. A tile that spanned its whole axis spans
+ * the new axis too. */
 #include "schedule_primitives/sample.h"
 #include "search_space/space_int.h"
 

@@ -1,8 +1,8 @@
 /* Budgets: trials, time, and when a task has had enough.
  *
- * A task is done for good at its roof, when its space is exhausted, or when nothing of it can be measured. One that has not
- * gained over the patience has settled: others go first. Where trials were asked for they are spent all the same, once every task
- * has settled; where only time was given, the run ends when every task has gone LONG patiences without a gain. */
+ * A task is done for good at its roof, when its space is exhausted, or when nothing of it can be measured. A task that gained
+ * nothing over its patience has settled, and others go first. Trials that were asked for are spent all the same, once every
+ * task has settled. Where only time was given, the run ends when every task went LONG patiences without a gain. */
 #include <math.h>
 
 #include "support/system/stop.h"

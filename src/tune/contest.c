@@ -1,20 +1,20 @@
 /* Contests: the last word on which candidate of a task is the best.
  *
- * A candidate is timed once, by itself, at some moment: the fastest of a few hundred such times owes much to its luck, and an
- * incumbent that was timed while others used the machine is beaten too easily. So the best candidate, and those that seem as
- * good, run in turns, and the incumbent is replaced only by one that is distinguishably faster (tc_tune_judge); the others are
- * ties.
+ * A candidate is timed once, alone, at some moment. The fastest of a few hundred such times owes much to luck, and an
+ * incumbent that was timed while others used the machine is beaten too easily. So the best candidate and those that seem as
+ * good run in turns. Only a distinguishably faster one replaces the incumbent (tc_tune_judge); the others are ties.
  *
- * The database ranks records by their times alone. So the times of a contest are put on the incumbent's scale: its own is the
- * smallest that a contest gave it, a rival's is that times their ratio, a tie's is the same (and a hair more). What was measured
- * on a busy machine thus neither wins nor spoils what won before. Each rival has one contest. Of a fleet, the incumbent's scale is that of
- * the machine that its record names, whichever machine has the contest.
+ * The database ranks records by their times alone. So the times of a contest are put on the incumbent's scale: its own time is
+ * the smallest that a contest gave it, a rival's is that times their ratio, a tie's is the same (and a hair more). Times from
+ * a busy machine thus neither win nor spoil what won before. Each rival has one contest. In a fleet, the incumbent's scale is
+ * that of the machine that its record names, whichever machine runs the contest.
  *
- * Times of different kernels are on no scale at all. So a kernel that could run in place of others runs in turns with them, each by
- * its best, and the database keeps what each took in each round.
+ * Times of different kernels have no common scale. So a kernel that could run in place of others runs in turns with them, each
+ * by its best record, and the database keeps their times of each round.
  *
- * Every turn is checked as a first run is. One that fails now, crashing, hanging or computing something else, failed for good:
- * its record becomes that failure, the title goes to the next best, and what was given up because of its times may be a rival. */
+ * Every turn is checked like a first run. A program that crashes, hangs or computes something else now has failed for good:
+ * its record becomes that failure, the title goes to the next best, and candidates that were given up because of its times may
+ * be rivals again. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Features of the programs that searches of a form came upon: later ones meet half of them again, and so need not lower them to
- * give them a score. Two tables that take turns bound what is kept: when the recent one is full it becomes the older one, and
- * what is asked for there moves to the new one. */
+/* Features of programs that searches of a form have met. Later searches meet half of them again, and need not lower them to
+ * score them. Two tables in turn bound the memory: a full recent table becomes the older one, and an entry that is found in
+ * the older table moves to the recent one. */
 #include <stdlib.h>
 
 #include "tune/propose.h"

@@ -1,5 +1,5 @@
-/* Traces become programs, on all threads: what each hashes to, and what the scorer makes of it. A form remembers the hash of
- * every trace that it lowered, so that what construction and descent come upon again costs nothing. */
+/* Traces become programs, on all threads: the hash and the score of each. A form remembers the hash of every trace that it
+ * lowered, so traces that construction and descent find again cost nothing. */
 #include <stdlib.h>
 
 #include "tir_lower/program/program.h"

@@ -1,5 +1,5 @@
-/* Records that the session did not measure: those that the database had when it began, and those that others who tune with the same
- * database store while it runs. Both become part of what it knows, and count as trials. */
+/* Records that the session did not measure: those in the database when it began, and those that other tuners of the same
+ * database store while it runs. Both become part of what the session knows, and count as trials. */
 #include <string.h>
 
 #include "tune/propose.h"

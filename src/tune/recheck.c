@@ -1,10 +1,10 @@
 /* Records that were disturbed when they were taken.
  *
- * While another program has a core, every candidate that wants all cores takes twice its time, and one that wants fewer wins.
- * Such records are never looked at again: their programs are known, so no phase proposes them, and they are too slow to be rivals
- * in a contest. So where a session comes back to a task in which it finds nothing new, it spends a few runs on doubt: the
- * schedule of untuned kernels, the programs that should be fastest by the analytic model (which no record misleads), and the ones
- * that rank next, in turns with the best. What is faster than its record said is corrected, and then more are doubted. */
+ * While another program has a core, every candidate for all cores takes twice its time, and a candidate for fewer wins.
+ * Nothing looks at such records again: no phase proposes a known program, and they seem too slow for a contest. So a session
+ * that returns to a task and finds nothing new spends a few runs on doubt. In turns with the best run the schedule of untuned
+ * kernels, the programs that the analytic model thinks fastest (no record misleads it), and the records that rank next. A
+ * program that is faster than its record said is corrected, and then more are doubted. */
 #include <math.h>
 #include <stdlib.h>
 

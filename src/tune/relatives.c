@@ -1,9 +1,10 @@
-/* What other kernels teach: records of earlier sessions and of other machines (the elders), and the other tasks of this session.
+/* What other kernels teach: records of earlier sessions and of other machines (the elders), and the other tasks of this
+ * session.
  *
- * Two kernels are related when the operations with most work in them are: the same axes and reductions, of lengths that are not
- * too far apart. What stands before and after (bias, activation, residual) hardly changes the best tiles. The best schedules of
- * the nearest relatives, moved into a kernel's own space, are among its first candidates; and programs that were measured on this
- * target teach the model before it has any of the kernel's own. */
+ * Two kernels are related when the operations with most work in them are: the same axes and reductions, of similar lengths.
+ * What stands before and after (bias, activation, residual) hardly changes the best tiles. The best schedules of the nearest
+ * relatives are moved into a kernel's own space, among its first candidates. Programs that were measured on this target teach
+ * the model before it has any of the kernel's own. */
 #include <math.h>
 #include <string.h>
 

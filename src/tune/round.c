@@ -1,5 +1,5 @@
-/* One round of one form of a task: candidates are proposed, and sent off to be measured; when they have arrived, their records being stored, note is
- * taken of what was learnt. Where candidates are measured elsewhere the next round is proposed meanwhile. */
+/* One round of one form of a task. Candidates are proposed and sent off; when their records have arrived and are stored, the
+ * search learns from them. Where candidates are measured elsewhere, the next round is proposed meanwhile. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* What a library says of itself, in a note of its ELF file: written, and read from the file, since loading a library already runs code of it.
- * Nothing that the file says of sizes and places is believed. */
+/* What a library says of itself, in a note of its ELF file: written here, and read from the file, because loading a library
+ * already runs its code. Sizes and places in the file are checked, not believed. */
 #include "codegen/artefacts/library.h"
 
 #include <elf.h>

@@ -1,5 +1,5 @@
-/* The stack that compiled functions take. LLVM says of every function that it lays out how large its frame is, spilled registers
- * included, where the function asks for that (`warn-stack-size`); a diagnostic of the context is the only way in which C hears it. */
+/* The stack that compiled functions take. LLVM tells the size of a function's frame, spilled registers included, where the
+ * function asks for it (`warn-stack-size`). C hears it only as a diagnostic of the context. */
 #include "codegen/code/frames.h"
 
 #include <stdio.h>

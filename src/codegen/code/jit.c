@@ -1,4 +1,5 @@
-/* Loading object code into this process: by the loader of our own (codegen/load), and by LLVM's, ORC's LLJIT, what that has no tables for. */
+/* Object code loaded into this process: by our own loader (codegen/load), or by LLVM's (ORC's LLJIT) for targets that ours has
+ * no tables for. */
 #include <llvm-c/Error.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>

@@ -1,5 +1,6 @@
-/* See on_demand.h. For each name there is a slot, which holds the address in LLVM's library once that is open, and a function of that name
- * which jumps there, with all its arguments where they are. So LLVM's own headers stay as they are, and compilers check the calls. */
+/* See on_demand.h. Each name has a slot for the function's address in LLVM's library, filled once the library is open, and a
+ * function of that name that jumps there and leaves all arguments where they are. So LLVM's own headers stay as they are, and
+ * compilers check the calls. */
 #include "codegen/llvm/on_demand.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-/* The functions of a relocatable object, by its table of symbols. Our own objects are read here, but what does not fit is left alone. */
+/* The functions of a relocatable object, read from its table of symbols. Only our own objects are read here, but an entry that
+ * does not fit is skipped. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>

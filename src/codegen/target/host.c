@@ -1,5 +1,5 @@
-/* What the system and the processor tell of this machine, and LLVM where they do not, asked once in the life of a process: what does not
- * change need not be read again, and a process that has closed its sandbox could not read it. */
+/* Facts of this machine, from the system and the processor, and from LLVM where these do not tell. They are asked for once in
+ * the life of a process: they do not change, and a process that has closed its sandbox could not read them. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

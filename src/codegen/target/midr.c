@@ -1,5 +1,5 @@
-/* What LLVM would call an AArch64 processor, by the text of /proc/cpuinfo and by the same rules: of cores of several kinds the last one that it
- * lists counts. See midr.def. */
+/* LLVM's name of an AArch64 processor, found in the text of /proc/cpuinfo by LLVM's own rules. Where cores are of several
+ * kinds, the last one in the list counts. See midr.def. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Whether instructions that the system tells of can be executed. Some virtual machines tell of tiles, and end a program that uses
- * them; so a child process tries. It makes system calls and executes a few instructions, nothing else, so it does no harm that other
- * threads of this process hold locks. */
+/* Can instructions that the system promises be executed? Some virtual machines promise tiles and then end a program that uses
+ * them. So a child process tries. It makes only system calls and executes a few instructions, so locks that other threads of
+ * this process hold do no harm. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
-/* The best: what would be the best of its workload is measured by another worker too before it is believed, and told of: one that says of
- * its programs what is not so is found by the first that matters. */
+/* Claims to be the best. A program that would be the best of its workload is measured by another worker too, before it is
+ * believed and told to others. So a worker that lies about its times is found at the first lie that matters. */
 #include "fleet/tuner/errand_int.h"
 
 #include <math.h>

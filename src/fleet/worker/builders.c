@@ -1,5 +1,6 @@
-/* Who builds for a board that does not compile. A builder of another version makes other programs; one that sent what was none of the objects that
- * were asked for is not believed any more. While there is nobody else, the board takes no jobs, and says so. */
+/* Which builders a board that does not compile asks. A builder of another version makes other programs. A builder that sent
+ * something else than the objects asked for is not believed any more. While there is no other builder, the board takes no
+ * jobs, and says so. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* A builder's jobs: candidates are built in processes of this machine, for a target that may be another one's, and what they came to is put on
- * the server. Whoever asks knows it by a word that follows from what is built (build.h), which is made here anew. */
+/* A builder's jobs. Processes of this machine build candidates, for a target that may be another machine's, and the results go
+ * to the server. The one who asks knows a result by a word that follows from what is built (build.h), and the word is computed
+ * here anew. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -1,4 +1,5 @@
-/* What can be measured is: how steady the times of a fixed piece of work are, whether threads add up, and what caches there really are. */
+/* The checks that measure: how steady the times of a fixed piece of work are, whether threads add up, and which caches there
+ * really are. */
 #include "measure/doctor/doctor.h"
 
 #include <math.h>

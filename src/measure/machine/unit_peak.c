@@ -1,7 +1,7 @@
-/* The rate of a unit: a program made from its row of the table, compiled and run in this process. It is a loop of the instruction
- * alone, on operands that stay in registers. In vector registers twelve sums are enough for any unit of today (latency five, two a
- * cycle: ten) and leave room for the operands where there are sixteen registers; of tiles that vector registers hold, these are a
- * grid of three by four. Tiles of eight registers: four sums of two operands of each side. */
+/* The rate of a unit: a program made from its row of the table, compiled and run in this process. It is a loop of the
+ * instruction alone, on operands that stay in registers. In vector registers it keeps twelve sums: enough for any unit of
+ * today (latency five, two a cycle: ten), with room for operands in sixteen registers. For tiles held in vector registers the
+ * sums are a grid of three by four. For the eight tile registers they are four sums of two operands of each side. */
 #include "measure/machine/unit_peak.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Does a database still say the truth? Structure, hashes and traces are checked without running anything. And what becomes of a
- * record that failed when it was run again. */
+/* Does a database still say the truth? Structure, hashes and traces are checked without running anything. Also: what becomes
+ * of a record that failed when it was run again. */
 #include <string.h>
 
 #include "codegen/target/target.h"

@@ -1,9 +1,9 @@
-/* Which record of a kernel to use: the one that is fastest in the network that it was last compared in, where that is known, else
- * the first by tc_record_better. Where forms of a kernel read more or less of constants that come from memory in the network, a hot
- * time does not have that in it: the call takes as long as the reading at least.
+/* Which record of a kernel is used: the fastest in the network that the kernel was last compared in, where that is known; else
+ * the first by tc_record_better. Forms of a kernel may read more or less of constants that come from memory. A hot time leaves
+ * that out, so the call is taken to last at least as long as the reading.
  *
- * What a network said of its kernel's records counts only as long as the record that would be used without it took part: what a
- * later search finds has not been compared there, and may be faster than all that was. */
+ * A network's comparison counts only while the record that would be used without it took part in it. A record that a later
+ * search found was not compared there, and may be faster than all that were. */
 #include <stdlib.h>
 #include <string.h>
 

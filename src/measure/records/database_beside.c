@@ -1,9 +1,9 @@
-/* What lies beside a database. SQLite takes FILE-journal for what an unfinished change left, writes it back into the file, and then deletes
- * the file that the journal's end names (its "super-journal"), whatever that is; FILE-wal and FILE-shm are read and written. Whoever sends
- * a database can send these with it.
+/* Files beside a database. SQLite takes FILE-journal for the remains of an unfinished change: it writes them back into the
+ * file, and then deletes whatever file the journal's end names (its "super-journal"). FILE-wal and FILE-shm are read and
+ * written. Whoever sends a database can send these files too.
  *
- * Ours keep a log (FILE-wal), and have a journal only while they are changed to that: when they are made, or once others made them. A
- * journal that is left then puts back one page at most, and no other size. */
+ * Our databases keep a log (FILE-wal). They have a journal only while they are changed to that: when they are made, or after
+ * others made them. A journal that is left then puts back at most one page, and changes no size. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* Records whose numbers do not fit together are met by no query: the condition is part of every one that reads records, so that they
- * neither rank nor take the place of others. */
+/* Queries skip records whose numbers contradict each other. The condition is part of every query that reads records, so such
+ * records neither rank nor take the place of others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* A database may come from anybody. What SQLite's manual advises for such files ("Defense against the dark arts"): no trust in their
- * schema, which is compared with ours before anything is read; pages checked cell by cell as they are read; small limits; and a
- * bound on the work of a statement. */
+/* A database may come from anybody. This follows the advice of SQLite's manual ("Defense against the dark arts"): the schema
+ * is not trusted, and is compared with ours before anything is read; pages are checked cell by cell as they are read; limits
+ * are small; and the work of a statement is bounded. */
 #include <string.h>
 #include <sys/stat.h>
 

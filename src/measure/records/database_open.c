@@ -1,5 +1,5 @@
-/* Opening, migrating and closing the database. What opens is SQLite's file, tctune's, of a schema that is known, and sound as far as
- * that can be seen; database_guard.c keeps what is in it from doing anything but being read. */
+/* Opening, migrating and closing the database. A file opens if it is SQLite's, tctune's, of a known schema, and sound as far
+ * as that can be seen. database_guard.c makes sure that its content can only be read. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

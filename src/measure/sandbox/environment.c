@@ -1,5 +1,5 @@
-/* The environment of a worker: what the loader, the OpenMP runtimes, sanitizers and tctune itself read, and nothing else. An
- * environment holds keys and addresses that are none of a kernel's business. */
+/* The environment of a worker: variables that the loader, the OpenMP runtimes, sanitizers and tctune itself read, and no
+ * others. Environments hold keys and addresses that no kernel should see. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

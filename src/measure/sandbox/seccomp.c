@@ -1,8 +1,8 @@
-/* The filter of system calls. What a worker needs is allowed. What only an attempt to leave it would call ends it by SIGSYS, so that
- * the record says so. All else is refused with an error, as by a kernel that does not have it: libraries try many a thing that they
- * can do without.
+/* The filter of system calls. Calls that a worker needs are allowed. A call that only an attempt to leave the sandbox would
+ * make ends the worker by SIGSYS, so that the record says so. All others fail with an error, as in a kernel without them:
+ * libraries try many calls that they can do without.
  *
- * A measured run makes almost no system calls, and where the processor's mitigations hang on filters they are declined: code
+ * A measured run makes almost no system calls. Mitigations of the processor that come with filters are declined, because code
  * would be slower here than in the process that uses it. */
 #include <errno.h>
 #include <fcntl.h>

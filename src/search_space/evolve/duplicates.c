@@ -1,7 +1,5 @@
-/* Duplicates: mutation comes upon the same traces again and again, half of the
- * time late in a search, so each is realised and scored once. What is known is
- * written between the parallel parts only, and does not depend on who realised
- * a trace. */
+/* Duplicates. Mutation finds the same traces again and again, half of the time late in a search. So each trace is realised and
+ * scored once. The table is written only between the parallel parts, and does not depend on which thread realised a trace. */
 #include "search_space/evolve/search_int.h"
 
 int64_t tc_space_known(const search *x, uint64_t key) {

@@ -1,6 +1,5 @@
-/* Variation: traces for the slots of a generation. One decision is changed
- * (mutation), two instances of one sketch are mixed (crossover), or all is
- * drawn anew. */
+/* Variation: traces for the slots of a generation. Mutation changes one decision, crossover mixes two instances of one sketch,
+ * or all decisions are drawn anew. */
 #include "schedule_primitives/sample.h"
 #include "search_space/evolve/search_int.h"
 #include "support/hash.h"

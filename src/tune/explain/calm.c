@@ -1,5 +1,5 @@
-/* Whether the machine is quiet enough to be sure of anything. What others do to it is done to all in a round alike, and yet not to the
- * same degree: two neighbours in a round see a machine that differs by about as much as repeats of one kernel do. */
+/* Is the machine quiet enough to be sure of anything? Others on the machine disturb all programs of a round, but not equally:
+ * two neighbours in a round see machines that differ about as much as repeats of one kernel do. */
 #include <math.h>
 
 #include "support/system/stop.h"

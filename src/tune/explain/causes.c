@@ -1,5 +1,5 @@
-/* What makes a cause suspected, and what has less of it. An estimate is a share of the time, as good as a look at the program can be: it says who
- * is suspected and in which order suspects are tried; what counts is measured. */
+/* What makes a cause suspected, and which changes lessen it. An estimate is a share of the time, as good as a look at the
+ * program allows. It says which causes are suspected, and in which order they are tried; only measurements count. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Who takes part beside the schedule: its decisions changed, schedules that the space constructs, the one that is known, and the schedule under
- * conditions that tell of a cause. */
+/* The programs that run in turns with the schedule: the schedule with a decision changed, schedules that the space constructs,
+ * the known record, and the schedule under conditions that show a cause. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What explain.h describes, in order: the program is read, who takes part is chosen, they are measured, and what came of it is ranked. */
+/* The steps of explain.h, in order: read the program, choose the entrants, measure them, rank the causes. */
 #include "tune/explain/explain.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Limits of the machine: how long each needs for what the schedule asks of it. Rates are measured here and now; what the schedule asks for is
- * counted in its program. */
+/* Limits of the machine: how long each of them takes for what the schedule asks of it. Rates are measured here and now. What
+ * the schedule asks for is counted in its program. */
 #include <math.h>
 
 #include "measure/machine/peak.h"

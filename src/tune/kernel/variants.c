@@ -1,5 +1,5 @@
-/* What variants.h describes of choosing. A set of spans that loses least is found exactly, by what the best for the first points is
- * with each number of spans. */
+/* The choice of variants.h. The set of spans that loses least is found exactly, by dynamic programming: the best for the first
+ * points of the grid, with each number of spans. */
 #include "tune/kernel/variants.h"
 
 #include <math.h>
