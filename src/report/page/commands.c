@@ -1,5 +1,6 @@
 /* Commands that show more of what a page shows. Each can be typed as it stands, where the page was made: a test runs them. */
 #include "report/page/page_int.h"
+#include "report/report.h"
 #include "support/strbuf.h"
 
 /* `tctune WORD`, and the database. */
@@ -11,7 +12,7 @@ static tc_strbuf begin(const page *p, const char *word) {
 }
 
 static json_t *end(tc_strbuf *b) {
-    json_t *j = page_string(tc_sb_str(b));
+    json_t *j = tc_report_string(tc_sb_str(b));
     tc_strbuf_free(b);
     return j;
 }
