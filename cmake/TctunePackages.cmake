@@ -3,6 +3,7 @@
 #     libtctune-dev     headers, a CMake package, a pkg-config file
 #     tctune            the command, manual pages, completions
 #     python3-tctune    the Python package
+#     tctune-doc        the documentation as HTML, where Doxygen and Sphinx are (scripts/install-deps.sh --docs)
 set(TCTUNE_PACKAGE_VERSION ${PROJECT_VERSION} CACHE STRING "Version of the Debian packages")
 set(TCTUNE_PACKAGE_CONTACT "tctune maintainers <maintainers@tctune.example>" CACHE STRING "Maintainer of the Debian packages")
 
@@ -22,6 +23,28 @@ if(TCTUNE_PYTHON_FOLDER)
     install(FILES ${declared} DESTINATION ${TCTUNE_PYTHON_FOLDER}/tctune COMPONENT python)
     install(FILES ${PROJECT_BINARY_DIR}/package/METADATA
             DESTINATION ${TCTUNE_PYTHON_FOLDER}/tctune-${PROJECT_VERSION}.dist-info COMPONENT python)
+
+    # Examples go to the package of what they use.
+    set(doc ${CMAKE_INSTALL_DATAROOTDIR}/doc)
+    file(GLOB c_examples ${PROJECT_SOURCE_DIR}/examples/*.c)
+    file(GLOB python_examples ${PROJECT_SOURCE_DIR}/examples/*.py)
+    install(FILES ${c_examples} DESTINATION ${doc}/libtctune-dev/examples COMPONENT development)
+    install(FILES ${python_examples} DESTINATION ${doc}/python3-tctune/examples COMPONENT python)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/ci ${PROJECT_SOURCE_DIR}/deploy DESTINATION ${doc}/tctune/examples
+            USE_SOURCE_PERMISSIONS COMPONENT command)
+
+    find_program(TCTUNE_DOXYGEN NAMES doxygen)
+    mark_as_advanced(TCTUNE_DOXYGEN)
+    set(modules /usr/lib/python3/dist-packages)
+    if(TCTUNE_DOXYGEN AND EXISTS /usr/bin/sphinx-build AND EXISTS ${modules}/breathe AND EXISTS ${modules}/myst_parser)
+        set(html ${PROJECT_BINARY_DIR}/html)
+        file(GLOB_RECURSE pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
+        add_custom_command(OUTPUT ${html}/html/index.html
+                           COMMAND ${CMAKE_COMMAND} -E env TCTUNE=$<TARGET_FILE:tctune> DOCS_OUT=${html} ${PROJECT_SOURCE_DIR}/scripts/docs
+                           DEPENDS tctune tctune_shared ${PROJECT_SOURCE_DIR}/scripts/docs ${pages} COMMENT "Making HTML of the documentation" VERBATIM)
+        add_custom_target(tctune_html ALL DEPENDS ${html}/html/index.html)
+        install(DIRECTORY ${html}/html DESTINATION ${doc}/tctune COMPONENT documentation PATTERN ".doctrees" EXCLUDE PATTERN ".buildinfo" EXCLUDE)
+    endif()
 endif()
 
 set(CPACK_GENERATOR DEB)
@@ -39,6 +62,9 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL library development command)
 if(TCTUNE_PYTHON_FOLDER)
     list(APPEND CPACK_COMPONENTS_ALL python)
+endif()
+if(TARGET tctune_html)
+    list(APPEND CPACK_COMPONENTS_ALL documentation)
 endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
@@ -106,6 +132,18 @@ networks and kernels, on arrays of NumPy and whatever else knows DLPack.")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/package/python/postinst
                                               ${CMAKE_CURRENT_LIST_DIR}/package/python/prerm)
 
+# Sphinx's scripts are those of libjs-sphinxdoc (debian-stage.cmake).
+set(CPACK_DEBIAN_DOCUMENTATION_PACKAGE_NAME tctune-doc)
+set(CPACK_DEBIAN_DOCUMENTATION_PACKAGE_SECTION doc)
+set(CPACK_DEBIAN_DOCUMENTATION_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_DOCUMENTATION_PACKAGE_DEPENDS libjs-sphinxdoc)
+set(CPACK_DEBIAN_DOCUMENTATION_DESCRIPTION "auto-scheduler for tensor programs - documentation
+tctune makes tensor programs fast on the CPU they run on: it searches for
+fast schedules of their kernels by measuring candidates.
+.
+This package contains tutorials, how-tos, explanations and the reference of
+the command, the C API and the Python API, as HTML.")
+
 # Which symbols came with which version, from the versions that they have in the library (src/api/tctune.map).
 find_program(TCTUNE_GENSYMBOLS dpkg-gensymbols)
 mark_as_advanced(TCTUNE_GENSYMBOLS)
@@ -126,6 +164,6 @@ endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/package/copyright.in ${PROJECT_BINARY_DIR}/package/copyright @ONLY)
 set(CPACK_TCTUNE_COPYRIGHT ${PROJECT_BINARY_DIR}/package/copyright)
 set(CPACK_TCTUNE_SOURCE ${PROJECT_SOURCE_DIR})
-set(CPACK_TCTUNE_NAMES library=libtctune${TCTUNE_ABI} development=libtctune-dev command=tctune python=python3-tctune)
+set(CPACK_TCTUNE_NAMES library=libtctune${TCTUNE_ABI} development=libtctune-dev command=tctune python=python3-tctune documentation=tctune-doc)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/package/debian-stage.cmake)
 include(CPack)

@@ -22,7 +22,27 @@ tctune bench --model model.so --repeats 5 | grep '^model.so: median'
 tctune run --model model.so --seed 1 --outputs ours.npz >/dev/null
 tctune run --model again.so --seed 1 --check ours.npz >/dev/null || fail "two libraries of one model differ"
 
-cc build_and_run.c -o build_and_run -ltctune
+# Examples, files for fleets, and the documentation are where the packages say.
+doc=/usr/share/doc
+for file in tctune/examples/deploy/fleet-up tctune/examples/deploy/fleet-user tctune/examples/ci/no-slower.sh; do
+    [ -x "$doc/$file" ] || fail "there is no program $file"
+done
+for file in tctune/examples/deploy/nats.conf tctune/examples/deploy/tctune-worker.service tctune/examples/ci/workflow.yml; do
+    [ -s "$doc/$file" ] || fail "there is no $file"
+done
+for page in index tutorial/1-first-model reference/c-api reference/commands/tune; do
+    grep -q '</html>' "$doc/tctune/html/$page.html" || fail "there is no page $page"
+done
+for script in "$doc"/tctune/html/_static/*.js; do
+    [ -s "$script" ] || fail "$script leads nowhere"
+done
+python3 -B "$doc/python3-tctune/examples/tune.py" mlp.onnx 4 >/dev/null || fail "the example for Python does not run"
+for example in "$doc"/libtctune-dev/examples/*.c; do
+    cc "$example" -o example -ltctune || fail "$example does not compile"
+done
+MODEL=mlp.onnx DB=tuning.db BASE=base.json "$doc/tctune/examples/ci/no-slower.sh" >/dev/null || fail "the example for CI does not run"
+
+cc "$doc/libtctune-dev/examples/build_and_run.c" -o build_and_run -ltctune
 ./build_and_run mlp.onnx tuning.db | head -1
 python3 -B job.py
 # Everything was cleaned up but what was asked for.
