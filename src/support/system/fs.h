@@ -1,7 +1,7 @@
 /* src/support/system owns all that the operating system is asked for: files and scratch folders, how much memory is
- * free, the names of this machine and of this build, whether the processor is emulated, the user's folder and the
- * secret in it, and the stop flag. Not here: processes that are started (src/measure/process) and clocks
- * (src/support/clock).
+ * free, how many threads a process can have, the names of this machine and of this build, whether the processor is
+ * emulated, the user's folder and the secret in it, and the stop flag. Not here: processes that are started
+ * (src/measure/process) and clocks (src/support/clock).
  *
  * Files: whole reads, atomic writes (a temporary file in the same folder, fsync, rename), temporary folders. */
 #ifndef TC_SUPPORT_SYSTEM_FS_H
