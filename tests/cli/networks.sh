@@ -1,6 +1,6 @@
 # Whole networks: imported, built, and run from the library within the tolerance of outputs that others computed. Argument: small, the
-# project's own networks (NETWORKS, which tests/models writes; NumPy's outputs), and the small ones of SHARED where that is there (ONNX
-# Runtime's outputs); or large, the large ones of SHARED, which take minutes.
+# project's own networks (NETWORKS, which tests/models writes; NumPy's outputs), and in ./test.sh --full the small ones of SHARED where that is
+# there (ONNX Runtime's outputs); or large, the large ones of SHARED, which take minutes.
 . "$(dirname "$0")/check.sh"
 
 python=/usr/bin/python3
@@ -46,7 +46,7 @@ if [ "$1" = small ]; then
         echo "$(basename "$reference" .npz): right"
     done
 fi
-if [ ! -f "$SHARED/models/fill_weights.py" ]; then
+if [ ! -f "$SHARED/models/fill_weights.py" ] || [ -z "${TCTUNE_TEST_FULL:-}" ]; then
     echo "$checks checks"
     exit 0
 fi
