@@ -1,5 +1,5 @@
-/* Test cases of the ONNX project's form: folders, each with a model.onnx and folders test_data_set_N of inputs and expected
- * outputs. */
+/* Test cases in the form of the ONNX project. A case is a folder with a file model.onnx and folders test_data_set_N, which hold
+ * inputs and expected outputs. */
 #ifndef TCTUNE_CASES_H
 #define TCTUNE_CASES_H
 
@@ -9,35 +9,37 @@
 extern "C" {
 #endif
 
-/* Told of each case when it is done, in their order, in the thread that called: the element of "cases" (docs/json.md) that is of
- * it. */
+/* Receives the result of a case: the case's element of "cases" in the document (docs/json.md). Calls come in the order of the
+ * cases, in the thread that called tctune_verify_cases. The text lives until the callback returns. */
 typedef void tctune_on_case(void *user, const char *json);
 
 /* How cases are run. */
 typedef struct tctune_cases_options {
     size_t struct_size;
-    const char *const *shapes; /* as in tctune_work_options; symbolic sizes of which they say nothing are those of the data */
+    const char *const *shapes; /* as in tctune_work_options; a symbol without a size here has the size of the data */
     tctune_level level;
     const char *const *without; /* names of graph passes to leave out, NULL-terminated; NULL: none */
     const char *dump_graph;     /* as in tctune_work_options */
-    int pass_times;
-    const char *target;               /* one that runs on this machine; NULL: this machine */
-    int threads;                      /* 0: every core */
-    const char *accuracy, *precision; /* as in tctune_build_options; "auto" is "bf16" here */
-    const char *database;             /* tuning records; NULL: default schedules */
-    double rtol, atol;        /* what is tolerated of floats; 0: by their type, as the ONNX project does; negative: nothing */
-    int no_constants;         /* not 0: what import asks for as a constant is not taken from the data: such a case fails */
-    const volatile int *stop; /* ends it after the case at hand once it is not 0; NULL: nobody stops it */
-    tctune_on_case *each;     /* NULL: nobody is told */
-    void *user;
+    int pass_times;             /* as in tctune_work_options */
+    const char *target;         /* must run on this machine; NULL: this machine */
+    int threads;                /* 0: every core */
+    const char *accuracy;       /* as in tctune_build_options */
+    const char *precision;      /* as in tctune_build_options; "auto" means "bf16" here */
+    const char *database;       /* file with tuning records; NULL: default schedules */
+    double rtol, atol;        /* tolerances for floats; 0: the ONNX project's for the type; negative: the outputs must be equal */
+    int no_constants;         /* not 0: a case fails if import needs the value of an input that only the data has */
+    const volatile int *stop; /* the call ends after the current case once this is not 0; NULL: never */
+    tctune_on_case *each;     /* called after each case; NULL: no calls */
+    void *user;               /* first argument of `each` */
 } tctune_cases_options;
 
-/* Whether there are passes, an accuracy and a target of these names; opens nothing. */
+/* Checks that the options name existing passes, an accuracy and a target. Opens no file. */
 TCTUNE_API tctune_status tctune_cases_check(const tctune_cases_options *options, char *error, size_t error_size);
 
-/* Builds and runs every case in the folders, NULL-terminated, each of which is a case or holds some at any depth, with each of
- * its data sets, and compares the outputs. *json, given back with tctune_text_free, says how each went; that some failed is no
- * error. TCTUNE_STOPPED: it has those until then. options may be NULL. */
+/* Builds and runs all cases in `folders`, a NULL-terminated list: each folder is a case or holds cases at any depth. Every data
+ * set of a case runs, and its outputs are compared with the expected ones. *json says how each case ended; give it back with
+ * tctune_text_free. A case that fails does not change the status. TCTUNE_STOPPED: *json has the cases before the stop. options
+ * may be NULL. */
 TCTUNE_API tctune_status tctune_verify_cases(const char *const *folders, const tctune_cases_options *options, char **json,
                                              char *error, size_t error_size);
 

@@ -1,5 +1,6 @@
-/* Tuning databases: SQLite files of records. A record is one measured candidate, with everything that is needed to read it
- * without the model that it came from. Several processes may use one file. */
+/* Tuning databases: SQLite files of records. A record is one measured candidate: its workload, its schedule, its times, and how
+ * the measurement ended. A record can be read without the model that it came from. Several processes may use one database at
+ * once. */
 #ifndef TCTUNE_DATABASE_H
 #define TCTUNE_DATABASE_H
 
@@ -9,168 +10,198 @@
 extern "C" {
 #endif
 
-/* A database that is open. Several handles and processes may have one file open. */
+/* An open database. Several handles and processes may have the same file open. */
 typedef struct tctune_database tctune_database;
 
-/* What a database is opened for. */
+/* For which use a database is opened. */
 typedef enum tctune_access {
-    TCTUNE_ACCESS_READ,   /* must exist, and stays as it is */
-    TCTUNE_ACCESS_CHANGE, /* must exist */
-    TCTUNE_ACCESS_CREATE  /* made where there is none */
+    TCTUNE_ACCESS_READ,   /* read only; the file must exist */
+    TCTUNE_ACCESS_CHANGE, /* read and write; the file must exist */
+    TCTUNE_ACCESS_CREATE  /* read and write; a missing file is created */
 } tctune_access;
 
-/* Opens a database. TCTUNE_BAD_INPUT: there is no such file, it is no database, or one of another version; TCTUNE_ENVIRONMENT: it
- * cannot be read, or is locked. */
+/* Opens a database; close it with tctune_database_close. TCTUNE_BAD_INPUT: the file does not exist, is not a database, or has
+ * another schema version. TCTUNE_ENVIRONMENT: the file cannot be read, or stays locked. */
 TCTUNE_API tctune_status tctune_database_open(const char *file, tctune_access access, tctune_database **database, char *error,
                                               size_t error_size);
-/* Closes it; records that were taken from it stay. */
-TCTUNE_API void tctune_database_close(tctune_database *database); /* NULL is fine */
+
+/* Closes the database. Lists of records taken from it stay valid. NULL is allowed. */
+TCTUNE_API void tctune_database_close(tctune_database *database);
 
 /* ---- records ---- */
 
-/* Texts and times live as long as the list that it is of. */
+/* One record. Its texts and times live as long as the list that the record was taken from. */
 typedef struct tctune_record {
     size_t struct_size;
-    int64_t id;                            /* in its database; 0: in none */
-    const char *workload, *target, *trace; /* canonical texts: .te, target, .sched */
+    int64_t id;           /* the record's number in its database; 0: it is in no database */
+    const char *workload; /* the kernel as canonical .te text */
+    const char *target;   /* the target as canonical text */
+    const char *trace;    /* the schedule as canonical .sched text */
     const char *workload_hash;
-    uint64_t program; /* hash of the lowered program; 0: it was not lowered */
-    const double *times;
-    size_t ntimes; /* seconds of a call, in the order taken */
-    double median; /* INFINITY: it has no valid time */
-    const char *mode;
-    const char *outcome; /* "ok", or how it failed: "run_timeout" ... */
-    const char *message; /* "": it did not fail */
-    int verified;        /* its result agreed with the reference */
-    double max_error;    /* largest deviation, in units of the tolerance */
-    int threads, rounds; /* rounds: in turns with its rivals; 0: timed by itself */
-    double build_seconds, run_seconds;
-    int64_t when_ms; /* Unix time, milliseconds */
-    const char *host, *version;
-    const char *sizes; /* "17,3": of a workload with symbols those that it was timed at; "" */
+    uint64_t program;    /* hash of the lowered program; 0: the trace was not lowered */
+    const double *times; /* seconds of each call, in the order measured */
+    size_t ntimes;       /* number of times */
+    double median;       /* seconds; INFINITY: no valid time */
+    const char *mode;    /* how it was timed: "hot", "cold", "in-graph", "beside", "simulated", "emulated" */
+    const char *outcome; /* "ok", or how the measurement failed, such as "run_timeout" */
+    const char *message; /* why it failed; "" if it did not fail */
+    int verified;        /* 1: the result agreed with the reference */
+    double max_error;    /* largest deviation from the reference, in units of the tolerance */
+    int threads;
+    int rounds;           /* rounds in turns with other candidates; 0: measured alone */
+    double build_seconds; /* time to build the candidate */
+    double run_seconds;   /* time to run and check it */
+    int64_t when_ms;      /* Unix time in milliseconds */
+    const char *host;     /* the machine that measured it */
+    const char *version;  /* of tctune */
+    const char *sizes;    /* for a workload whose sizes vary: the sizes that were timed, such as "17,3"; else "" */
 } tctune_record;
 
-/* In which order records come. */
+/* In which order records are returned. */
 typedef enum tctune_order {
     TCTUNE_ORDER_BY_ID,
     TCTUNE_ORDER_BY_MEDIAN,
-    TCTUNE_ORDER_BY_RANK /* of use in a network: what was timed cold first; what was timed by itself must be 3 % better to be believed */
+    /* The order in which a build prefers records: cold times first; a time measured alone must be 3 % better to win. */
+    TCTUNE_ORDER_BY_RANK
 } tctune_order;
 
-/* Which records: zero matches everything. */
+/* Which records are wanted. A zero field matches all records. */
 typedef struct tctune_query {
     size_t struct_size;
-    const char *workload_hash, *target_hash, *mode;
+    const char *workload_hash;
+    const char *target_hash;
+    const char *mode; /* as in tctune_record */
     int threads;
-    int valid, verified; /* only those measured without an error; and found right, of programs that never failed */
-    int64_t after_id;    /* only later ones: what is new since the last look */
-    size_t limit;        /* 0: all */
+    int valid;        /* not 0: only records with a time */
+    int verified;     /* not 0: only verified records whose program failed in no other record */
+    int64_t after_id; /* only records with a larger id, which are newer */
+    size_t limit;     /* the largest number of records; 0: no limit */
     tctune_order order;
 } tctune_query;
 
-/* Records as they were when they were asked for. */
+/* A list of records as they were when it was made. */
 typedef struct tctune_records tctune_records;
-/* The records as they are now; query NULL: all. They stay when the database is closed. */
+
+/* Lists the records that match the query; query NULL: all records. Release the list with tctune_records_free. The list stays
+ * valid when the database changes or is closed. */
 TCTUNE_API tctune_status tctune_database_records(tctune_database *database, const tctune_query *query, tctune_records **records,
                                                  char *error, size_t error_size);
-/* How many there are. */
+
+/* Returns the number of records in the list. */
 TCTUNE_API size_t tctune_records_count(const tctune_records *records);
-/* Fills in *record with the i-th. TCTUNE_BAD_INPUT where i is out of range. */
+
+/* Writes record i, counted from 0, to *record. TCTUNE_BAD_INPUT: i is out of range. */
 TCTUNE_API tctune_status tctune_records_get(const tctune_records *records, size_t i, tctune_record *record, char *error,
                                             size_t error_size);
-TCTUNE_API void tctune_records_free(tctune_records *records); /* NULL is fine */
 
-/* ---- what there is ---- */
+/* Releases the list. NULL is allowed. */
+TCTUNE_API void tctune_records_free(tctune_records *records);
+
+/* ---- contents ---- */
 
 /* How much a database holds. */
 typedef struct tctune_database_stats {
     size_t struct_size;
-    int schema;
-    int64_t records, workloads, targets, bytes;
+    int schema;                          /* version of the tables */
+    int64_t records, workloads, targets; /* how many */
+    int64_t bytes;                       /* of the file */
 } tctune_database_stats;
-/* Counts. */
+
+/* Counts the contents of the database. */
 TCTUNE_API tctune_status tctune_database_stat(tctune_database *database, tctune_database_stats *stats, char *error,
                                               size_t error_size);
 
-/* By workload, target, number of threads and mode: how many records, which is the best, what failed (docs/json.md). *json is
- * given back with tctune_text_free. */
+/* Summarises the database as JSON (docs/json.md): for each workload, target, number of threads and mode the number of records,
+ * the best record, and the failures. Give *json back with tctune_text_free. */
 TCTUNE_API tctune_status tctune_database_describe(tctune_database *database, char **json, char *error, size_t error_size);
 
-/* ---- joining, writing, making smaller, checking ---- */
+/* ---- import, export, prune, verify ---- */
 
-/* Adds the records of a file of JSON lines or of another database, all or none, but those that are there. *added, *known: how
- * many were new, and how many were there (of another database; else 0); either may be NULL. */
+/* Adds the records of a file, which is another database or JSON lines, except those that the database already has. Adds all of
+ * them or, on an error, none. *added (may be NULL) is the number of new records. *known (may be NULL) is the number that the
+ * database already had; it is counted for databases only, else 0. */
 TCTUNE_API tctune_status tctune_database_add(tctune_database *database, const char *file, size_t *added, size_t *known,
                                              char *error, size_t error_size);
-/* `file` was taken in: how many of its records were new, and of another database how many were there. */
+
+/* Called after a file was added, with the counts of tctune_database_add. */
 typedef void tctune_on_taken(void *user, const char *file, size_t added, size_t known);
-/* The same of files, NULL-terminated, into the database file `database`, one after the other up to the first that fails. It is
- * made where there is none, but not where one of the files is missing or the first is refused. `taken` (may be NULL) is told of
- * each. */
+
+/* Adds the records of `files`, a NULL-terminated list, to the database file `database`, file by file; stops at the first error.
+ * Creates a missing database, unless one of the files is missing or the first one is refused. Calls `taken` (may be NULL) after
+ * each file. */
 TCTUNE_API tctune_status tctune_database_add_files(const char *database, const char *const *files, tctune_on_taken *taken,
                                                    void *user, char *error, size_t error_size);
-/* Writes the records as JSON lines; the file is whole or unchanged. query, written: may be NULL. */
+
+/* Writes the records that match the query as JSON lines. On an error the file is unchanged. query NULL: all records. *written
+ * (may be NULL) is the number of records. */
 TCTUNE_API tctune_status tctune_database_export(tctune_database *database, const tctune_query *query, const char *file,
                                                 size_t *written, char *error, size_t error_size);
-/* What became of a database that was made smaller. */
+
+/* What pruning removed. */
 typedef struct tctune_pruned {
     size_t struct_size;
-    int64_t records, workloads, targets; /* removed */
-    int64_t bytes_before, bytes_after;   /* of the file */
+    int64_t records, workloads, targets; /* how many were removed */
+    int64_t bytes_before, bytes_after;   /* size of the file */
 } tctune_pruned;
-/* Keeps the `keep` best valid records of each workload, target and mode (0: all), and, where drop_failures is not 0, none that
- * failed; gives the space back. pruned may be NULL. */
+
+/* Removes records and shrinks the file. Of each workload, target and mode the `keep` best valid records stay; keep 0: all stay.
+ * drop_failures not 0: all records that failed are removed. pruned may be NULL. */
 TCTUNE_API tctune_status tctune_database_prune(tctune_database *database, int keep, int drop_failures, tctune_pruned *pruned,
                                                char *error, size_t error_size);
 
-/* A complaint, in one line. */
+/* Receives one problem as a line of text. */
 typedef void tctune_on_complaint(void *user, const char *text);
-/* What was looked at. */
+
+/* What verification found. */
 typedef struct tctune_audit {
     size_t struct_size;
-    int64_t workloads, targets, records;
-    int64_t replayed; /* records whose trace makes a program */
-    int64_t changed;  /* of these: another program than when they were measured; no problem, lowering moved on */
-    int64_t problems; /* complaints */
+    int64_t workloads, targets, records; /* how many were checked */
+    int64_t replayed;                    /* records whose trace still gives a program */
+    /* Replayed records that now give another program than when they were measured; no problem: lowering has changed */
+    int64_t changed;
+    int64_t problems; /* how many were found */
 } tctune_audit;
-/* Whether what it says holds: structure, hashes, and that every trace replays. Changes nothing. TCTUNE_BAD_INPUT where there were
- * complaints, whose number *audit (may be NULL) tells then too; `complain` (may be NULL) is told of each. */
+
+/* Checks the database: its structure, its hashes, and that every trace replays. Changes nothing. Calls `complain` (may be NULL)
+ * for each problem. TCTUNE_BAD_INPUT: there are problems; *audit (may be NULL) is filled in then, too. */
 TCTUNE_API tctune_status tctune_database_verify(tctune_database *database, tctune_on_complaint *complain, void *user,
                                                 tctune_audit *audit, char *error, size_t error_size);
 
-/* ---- the best records measured again ---- */
+/* ---- measure again ---- */
 
-/* What became of a record that was measured again. */
+/* How measuring a record again ended. */
 typedef enum tctune_rerun_end {
     TCTUNE_RERUN_END_TIMED,
-    TCTUNE_RERUN_END_FAILED, /* it gave a wrong result, crashed, hung or was not built */
-    TCTUNE_RERUN_END_SKIPPED /* it was not measured: other targets, comparisons, no verified record */
+    TCTUNE_RERUN_END_FAILED, /* the program was not built, crashed, hung, or gave a wrong result */
+    TCTUNE_RERUN_END_SKIPPED /* not measured: another target, a record of a comparison, or no verified record */
 } tctune_rerun_end;
 
-/* How that went of one workload, target, number of threads and mode. Texts live until the call returns. */
+/* The result for one workload, target, number of threads and mode. Its texts live until the callback returns. */
 typedef struct tctune_rerun {
-    size_t struct_size; /* as the library knows it */
+    size_t struct_size; /* set by the library */
     tctune_rerun_end end;
     const char *workload_hash, *mode;
     int threads;
-    int64_t record;       /* its best one; 0: skipped */
-    double recorded, now; /* seconds: medians; INFINITY: there is none */
-    const char *message;  /* why it failed, or was skipped; "" */
+    int64_t record;      /* id of the best record; 0: skipped */
+    double recorded;     /* median in the record, in seconds; INFINITY: none */
+    double now;          /* median measured now, in seconds; INFINITY: none */
+    const char *message; /* why it failed or was skipped; else "" */
 } tctune_rerun;
-/* Told of each when it was measured. */
+
+/* Called after each record. */
 typedef void tctune_on_rerun(void *user, const tctune_rerun *rerun);
 
-/* Who is told of records that are measured again, and who may end it. */
+/* Options of tctune_database_rerun. */
 typedef struct tctune_rerun_options {
     size_t struct_size;
-    const volatile int *stop; /* once that is not 0 it ends with TCTUNE_STOPPED; NULL: nobody stops it */
-    tctune_on_rerun *each;    /* NULL: nobody is told */
-    void *user;
+    const volatile int *stop; /* the call ends with TCTUNE_STOPPED once this is not 0; NULL: never */
+    tctune_on_rerun *each;    /* called after each record; NULL: no calls */
+    void *user;               /* first argument of `each` */
 } tctune_rerun_options;
 
-/* Measures the best record of every workload, target, number of threads and mode again, where that target runs here. One that now
- * gives a wrong result, crashes or cannot be built is no longer applied: *unmarked (may be NULL) counts these. The database is
- * open for changes. options may be NULL. */
+/* Measures again the best record of each workload, target, number of threads and mode whose target runs on this machine. A record
+ * that now fails is no longer used; *unmarked (may be NULL) is the number of such records. The database must be open for changes.
+ * options may be NULL. */
 TCTUNE_API tctune_status tctune_database_rerun(tctune_database *database, const tctune_rerun_options *options, int64_t *unmarked,
                                                char *error, size_t error_size);
 

@@ -1,4 +1,4 @@
-/* Why a schedule is as fast as it is, and not faster. */
+/* Explains why a schedule is as fast as it is, and not faster. */
 #ifndef TCTUNE_EXPLAIN_H
 #define TCTUNE_EXPLAIN_H
 
@@ -8,35 +8,37 @@
 extern "C" {
 #endif
 
-/* What is explained, and how it is run. */
+/* Which schedule is explained, and how it is run. */
 typedef struct tctune_explain_options {
     size_t struct_size;
-    /* A record ("12", or "12@FILE.db") of any form of the kernel, a .sched file, "best" (the best record of the database), or
-     * "default" (the constructed schedule); NULL: best where there is a database, else default. */
+    /* The schedule. It is one of
+     *   - a record: "12", or "12@FILE.db"; of any form of the kernel
+     *   - a .sched file
+     *   - "best": the best record of `database`
+     *   - "default": the default schedule
+     *   - NULL: "best" if a database is given, else "default". */
     const char *schedule;
-    const char
-        *database; /* file of "best", and of records that name none; its best record is tried beside the schedule. NULL: none */
-    const char *const *at; /* "N=17": the sizes of a run, one for each that varies, NULL-terminated; NULL: those of a record */
-    const char *target; /* NULL: this machine. The schedule of another one is shown, not measured, like a record of another one */
-    int threads;        /* 0: those of the record, else every core */
-    const char *mode;   /* "auto" (NULL): cold where the record was timed so, or where tuning would do so; "hot", "cold" */
-    double seconds;     /* that it may take, 5 at least; 0: 45 */
-    double
-        denormal; /* share of the values of inputs and constants that are denormal numbers, in [0, 1]: what the data are like */
-    uint64_t seed;
-    const volatile int *stop; /* ends it within about a second once it is not 0; NULL: nobody */
+    /* File for "best", and for records without a file; NULL: none. Its best record is also measured beside the schedule. */
+    const char *database;
+    const char *const *at; /* sizes of the run, "N=17", one for each size that varies, NULL-terminated; NULL: the record's */
+    const char *target;    /* NULL: this machine. A schedule for another target is shown but not measured */
+    int threads;           /* 0: the record's, else every core */
+    const char *mode;      /* "hot", "cold"; "auto" (NULL): as the record was timed, else as tuning times the kernel */
+    double seconds;        /* how long the call may measure, at least 5; 0: 45 */
+    double denormal;       /* share of denormal numbers among the values of inputs and constants, from 0 to 1, as in your data */
+    uint64_t seed;         /* of the random operands */
+    const volatile int *stop; /* the call ends within about a second after this becomes non-zero; NULL: never */
 } tctune_explain_options;
 
-/* Whether the options go with each other; opens nothing. *of_record (may be NULL): it is a record, whose kernel is explained
- * where no work is given. */
+/* Checks that the options fit each other. Opens no file. *of_record (may be NULL) becomes 1 if the schedule is a record, so that
+ * tctune_explain needs no work, else 0. */
 TCTUNE_API tctune_status tctune_explain_check(const tctune_explain_options *options, int *of_record, char *error,
                                               size_t error_size);
 
-/* Explains a schedule of the task; work NULL: of the kernel that the record is of. *json, whose fields docs/json.md describes,
- * begins with the answer in a sentence; then come the causes that are suspected and what each of them costs, what each decision
- * is worth, the limits of the machine, and where the time goes. Give it back with tctune_text_free. On a machine that others use
- * the answer says so first, and no cause is certain. It measures for up to `seconds` in processes of its own, and stores
- * nothing. */
+/* Explains a schedule of `task` of `work`; work NULL: of the record's kernel. *json (docs/json.md) begins with the answer in one
+ * sentence. Then come the suspected causes and the time that each costs, the worth of each decision, the machine's limits, and
+ * where the time goes; give it back with tctune_text_free. If other programs use the machine, the answer says so first, and no
+ * cause is called certain. The call measures for up to `seconds` in processes of its own, and stores nothing. */
 TCTUNE_API tctune_status tctune_explain(const tctune_work *work, int task, const tctune_explain_options *options, char **json,
                                         char *error, size_t error_size);
 

@@ -1,5 +1,5 @@
-/* A fleet: machines that measure for tuners elsewhere, over a NATS server with JetStream (docs/howto/fleet.md). A worker serves
- * its key: a word that stands for its target, its threads, and the versions of tctune and its compiler. */
+/* Fleets: machines that measure for tuners elsewhere, over a NATS server with JetStream (docs/howto/fleet.md). A worker serves a
+ * key, a word that stands for its target, its threads, and the versions of tctune and its compiler. */
 #ifndef TCTUNE_FLEET_H
 #define TCTUNE_FLEET_H
 
@@ -9,107 +9,110 @@
 extern "C" {
 #endif
 
-/* A fleet's server, and which of its workers measure for a tuner. */
+/* A fleet's server, and which of its workers measure. */
 typedef struct tctune_fleet {
     size_t struct_size;
-    const char *url;    /* "nats://HOST:PORT" or "tls://..." */
-    const char *creds;  /* file of a user's JWT and seed; NULL: none */
-    const char *nkey;   /* file of a user's public key and seed; NULL: none */
-    const char *tls_ca; /* certificates by which the server's is checked; NULL: the system's */
-    /* Of tuners: */
-    /* The workers' key, with * and ? for any characters; NULL: that of the tuner's own target and threads. Keys of emulated
-     * workers begin with "emulated-", and only patterns that begin with "emulated" fit them: their times are for searches of
-     * their own, and nothing is built from them. */
+    const char *url;    /* "nats://HOST:PORT" or "tls://HOST:PORT" */
+    const char *creds;  /* file with a user's JWT and seed; NULL: none */
+    const char *nkey;   /* file with a user's public key and seed; NULL: none */
+    const char *tls_ca; /* file of certificates that vouch for the server; NULL: the system's */
+    /* The fields below are for tuners. */
+    /* The key of the workers that measure; * and ? stand for any characters. NULL: the key of the tuner's own target and threads.
+     * The keys of emulated workers begin with "emulated-", and only patterns that begin with "emulated" match them: their times
+     * belong to searches of their own, and nothing is built from them. */
     const char *key;
-    int workers;     /* jobs that are asked for at once; 0: this tuner's share of two for each worker */
-    double patience; /* seconds without any worker, or without the server, after which measuring fails; 0: 60 */
-    /* Where no server answers, or no worker of the key is there, when measuring begins: this machine measures, with a warning in
-     * the log (TCTUNE_LOG=warn); 0: that is an error. */
+    int workers;     /* how many jobs are requested at once; 0: this tuner's share of two jobs for each worker */
+    double patience; /* seconds without the server or without any worker after which measuring fails; 0: 60 */
+    /* If no server answers, or no worker has the key, when measuring begins: not 0: this machine measures, and the log has a
+     * warning (TCTUNE_LOG=warn); 0: that is an error. */
     int fallback;
-    double weight; /* 0.001 to 1000: the workers of a key are shared by the weights of the tuners that are there; 0: 1 */
+    double weight; /* 0.001 to 1000: tuners share the workers of a key in proportion to their weights; 0: 1 */
 } tctune_fleet;
 
 /* How a worker serves. */
 typedef struct tctune_worker_options {
     size_t struct_size;
     const tctune_fleet *fleet;
-    const char *name;   /* letters, digits, - and _, of no other worker; NULL: from the host's name and the process */
-    const char *target; /* one that runs on this machine; NULL: this machine */
+    const char *name;   /* letters, digits, - and _; unique in the fleet; NULL: made from the host's name and the process */
+    const char *target; /* must run on this machine; NULL: this machine */
     int threads;        /* of the kernels; 0: every core */
-    double lease;       /* seconds after which the job of a worker that says nothing goes to another; 0: 30 */
-    volatile int *stop; /* once it is not 0, the worker leaves within about a second: what it measures goes back to the queue */
-    /* Jobs can come from now on; NULL: nobody is told. */
-    void (*ready)(void *user, const char *name, const char *key);
-    void *user;
-    /* What it does: "both" builds candidates and measures them; "measure" compiles nothing, and measures what others have built;
-     * "build" builds for those. NULL: both. */
+    double lease;       /* seconds without a sign of life after which the worker's job goes to another worker; 0: 30 */
+    /* The worker leaves within about a second after this becomes non-zero, and its job goes back to the queue */
+    volatile int *stop;
+    void (*ready)(void *user, const char *name, const char *key); /* called once when the worker can take jobs; NULL: no call */
+    void *user;                                                   /* first argument of `ready` */
+    /* "both" (NULL): builds candidates and measures them. "measure": compiles nothing, and measures what other workers have
+     * built. "build": builds for workers that only measure. */
     const char *role;
-    /* Of one that builds: the key of those whom it does so for (tctune_fleet_key, there), whose processors may be of another
-     * kind; NULL: that of `target` and `threads`. */
+    /* For role "build": the key of the workers to build for, as tctune_fleet_key returns it on their machine. Their CPU may be of
+     * another kind. NULL: the key of `target` and `threads`. */
     const char *key;
 } tctune_worker_options;
 
-/* Measures what the fleet's tuners ask for, or builds for those who do, until it is stopped, or told to leave
- * (tctune_fleet_tell). While the server is away it waits, also when it starts. TCTUNE_ENVIRONMENT: nothing can be measured here. */
+/* Runs a worker until it is stopped or told to leave (tctune_fleet_tell). It measures, or builds, what the fleet's tuners
+ * request. It waits while the server cannot be reached, also at the start. TCTUNE_ENVIRONMENT: nothing can be measured on this
+ * machine. */
 TCTUNE_API tctune_status tctune_fleet_serve(const tctune_worker_options *options, char *error, size_t error_size);
 
-/* The key of workers for a target (NULL: this machine) with so many threads (0: every core), of this version. Give it back with
- * tctune_text_free. */
+/* Returns the key of workers of this version for a target (NULL: this machine) with so many threads (0: every core). Give *key
+ * back with tctune_text_free. */
 TCTUNE_API tctune_status tctune_fleet_key(const char *target, int threads, char **key, char *error, size_t error_size);
 
-/* Workers, keys and the lengths of their queues, as JSON (docs/json.md). Give it back with tctune_text_free. */
+/* Lists workers, keys and the lengths of their queues as JSON (docs/json.md). Give *json back with tctune_text_free. */
 TCTUNE_API tctune_status tctune_fleet_status(const tctune_fleet *fleet, char **json, char *error, size_t error_size);
 
-/* Tells workers what to do, which they follow within about a second of when they hear of the server.
- *   "drain"       ends the job that it has, takes no more, and leaves
- *   "kick"        leaves at once: its job goes to another worker
- *   "quarantine"  stays and takes no jobs, nor does a later worker of its name, until it is released
- *   "release"     takes jobs again; an order that it has not followed yet is taken back
- * workers: names or keys, with * and ? for any characters, NULL-terminated; for "release" also those that were quarantined and
- * are away. why: one line of at most 200 bytes, which the worker shows and logs; NULL: none. Who was told is told as JSON
- * (docs/json.md), which is given back with tctune_text_free. TCTUNE_BAD_INPUT: one of `workers` is nobody, which the message
- * answers with who is there, or the server does not let this user give orders; nobody was told. */
+/* Gives an order to workers. They follow it within about a second, or when they reach the server again. The orders:
+ *   "drain"       finish the current job, take no more, and leave
+ *   "kick"        leave at once; the current job goes to another worker
+ *   "quarantine"  stay, but take no jobs until released; this holds for later workers of the same name, too
+ *   "release"     take jobs again; also takes back an order that was not followed yet
+ * `workers` is a NULL-terminated list of names or keys, in which * and ? stand for any characters. "release" also reaches
+ * quarantined workers that are away. `why` is a line of at most 200 bytes that the worker shows and logs; NULL: none. *json lists
+ * the workers that were told (docs/json.md); give it back with tctune_text_free. TCTUNE_BAD_INPUT: a name matches no worker (the
+ * message lists the workers), or the server does not let this user give orders; then no worker was told. */
 TCTUNE_API tctune_status tctune_fleet_tell(const tctune_fleet *fleet, const char *order, const char *const *workers,
                                            const char *why, char **json, char *error, size_t error_size);
 
-/* What became of the last jobs, the latest first, as far as the server keeps results (a day), as JSON (docs/json.md). worker: its
- * name, for its own only; NULL: everybody's. last: how many, 1000 at most; 0: 20. Give it back with tctune_text_free. */
+/* Lists the last jobs and their results as JSON (docs/json.md), the latest first. The server keeps results for a day. `worker`
+ * NULL: jobs of all workers. `last` is the number of jobs, at most 1000; 0: 20. Give *json back with tctune_text_free. */
 TCTUNE_API tctune_status tctune_fleet_log(const tctune_fleet *fleet, const char *worker, int last, char **json, char *error,
                                           size_t error_size);
 
 /* ---- one database for a team ---- */
 
-/* What became of the records that were looked at. */
+/* What became of the records that were received, in numbers. */
 typedef struct tctune_followed {
-    size_t struct_size; /* as the library knows it, where it tells */
-    int64_t stored;
-    int64_t known;   /* their jobs had a record */
-    int64_t changed; /* of the record of a job it is now known that it is not to be used, or it has better times */
-    int64_t refused; /* they do not fit together */
-    int64_t others;  /* of other keys or tuners */
+    size_t struct_size; /* set by the library in callbacks, by the caller for tctune_fleet_follow */
+    int64_t stored;     /* new in the database */
+    int64_t known;      /* the database already had a record of the job */
+    int64_t changed;    /* the database's record was changed: it is no longer used, or has better times */
+    int64_t refused;    /* the parts of the record do not fit each other */
+    int64_t others;     /* of other keys or tuners */
 } tctune_followed;
 
-/* Told what became of all so far, when there is nothing more for now; and of each record that is refused why: `refusal`, else
- * NULL. Both live until it returns. */
+/* Called when all records so far are processed, and for each refused record. `refusal` says why a record was refused, else NULL.
+ * Both pointers are valid until the callback returns. */
 typedef void tctune_on_followed(void *user, const tctune_followed *so_far, const char *refusal);
 
 /* How a database follows a fleet's tuners. */
 typedef struct tctune_follow_options {
     size_t struct_size;
-    const char *tuner;        /* by name, with * and ? for any characters; NULL: all */
-    int once;                 /* ends when there is nothing more for now; 0: it goes on until it is stopped */
-    const volatile int *stop; /* once that is not 0 it ends within about a second, with TCTUNE_OK; NULL: nobody stops it */
-    tctune_on_followed *each; /* NULL: nobody is told */
-    void *user;
+    const char *tuner;        /* name of the tuners, in which * and ? stand for any characters; NULL: all tuners */
+    int once;                 /* not 0: end when all records so far are processed; 0: wait for more until stopped */
+    const volatile int *stop; /* the call ends with TCTUNE_OK within about a second after this becomes non-zero; NULL: never */
+    tctune_on_followed *each; /* NULL: no calls */
+    void *user;               /* first argument of `each` */
 } tctune_follow_options;
 
-/* Takes what a fleet's tuners record into a database file, made where there is none: of each job one record, checked as those of
- * files are (tctune_database_add). Tuners share what they recorded after it was confirmed; what they do not believe any more is
- * no longer applied here either. How far it came is kept in the file, so that it goes on there, and may be killed at any moment.
- * fleet: its key, NULL: all, says whose records are wanted; patience, for how long `once` waits for a server that went away. Else
- * a server that goes away is waited for. options, followed: may be NULL. TCTUNE_ENVIRONMENT: there is no server, the stream of
- * records is not there (once), the file cannot be written to; TCTUNE_BAD_INPUT: the server does not let this user read records,
- * or the file is no database. */
+/* Copies the records of a fleet's tuners into the database file `database`, which is created if it is missing. Each job gives one
+ * record, which is checked like the records of a file (tctune_database_add). Tuners publish a record once it is confirmed. If a
+ * tuner later distrusts a record, this database stops using it, too. The file remembers the position, so a later call continues
+ * there, also after the process was killed.
+ *
+ * Of `fleet`, `key` chooses the workers whose records are wanted (NULL: all), and `patience` says how long a call with `once`
+ * waits for a server that went away; without `once` the call waits for ever. options and followed may be NULL.
+ * TCTUNE_ENVIRONMENT: there is no server, the server has no stream of records (with `once`), or the file cannot be written.
+ * TCTUNE_BAD_INPUT: the server does not let this user read records, or the file is not a database. */
 TCTUNE_API tctune_status tctune_fleet_follow(const tctune_fleet *fleet, const char *database,
                                              const tctune_follow_options *options, tctune_followed *followed, char *error,
                                              size_t error_size);

@@ -1,5 +1,5 @@
-/* Built libraries as files: what they say of themselves (tctune_is_library, in model.h, tells which
- * files are some). Nothing of them is loaded or run, so that they may come from anywhere. */
+/* Reads what a built library says of itself. The library is a file here: nothing of it is loaded or run, so it may come from
+ * anywhere. (tctune_is_library, in model.h, tells whether a file is a library.) */
 #ifndef TCTUNE_LIBRARY_H
 #define TCTUNE_LIBRARY_H
 
@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/* What it was built for and from (docs/json.md): target, threads, inputs and outputs, the sizes that it serves, versions,
- * database, and of each kernel the record it is from. *json is given back with tctune_text_free. TCTUNE_BAD_INPUT where the file
- * is none, or cut short. */
+/* Describes a library as JSON (docs/json.md): its target, threads, inputs, outputs and sizes, the versions and the database it
+ * was built with, and the record of each kernel. Give *json back with tctune_text_free. TCTUNE_BAD_INPUT: the file is not a
+ * library of tctune, or is cut short. */
 TCTUNE_API tctune_status tctune_library_describe(const char *library, char **json, char *error, size_t error_size);
 
 #ifdef __cplusplus

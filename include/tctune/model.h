@@ -1,6 +1,5 @@
-/* Models: built from what is worked on or loaded from a library, run, timed and saved. Tensors are DLPack's (dlpack.h): dense,
- * row-major, in CPU memory. Calls that take a `const tctune_model *` may run at once; to run one model in several threads, give
- * each a context. */
+/* Models: built from a work or loaded from a library; run, profiled and saved. Tensors are DLPack's (dlpack.h): dense, row-major,
+ * in CPU memory. To run one model in several threads, give each thread a context. */
 #ifndef TCTUNE_MODEL_H
 #define TCTUNE_MODEL_H
 
@@ -12,137 +11,167 @@
 extern "C" {
 #endif
 
-/* A model that runs. */
+/* A model that can run. */
 typedef struct tctune_model tctune_model;
 
-/* Told of a kernel that was compiled, the done-th of total, from any thread, one at a time. Other than 0: that is enough, and the
- * build ends with TCTUNE_STOPPED. */
+/* Called after each kernel is compiled: `done` of `total` are ready. Any thread may make the call; calls come one at a time.
+ * Return 0 to go on; any other value ends the build with TCTUNE_STOPPED. */
 typedef int tctune_on_kernel(void *user, int done, int total, const char *kernel);
 
-/* What is built, for whom and from which records. */
+/* How a model is built. */
 typedef struct tctune_build_options {
     size_t struct_size;
-    const char *target;   /* NULL: this machine */
-    int threads;          /* 0: every core; more than this process can start are refused */
-    const char *database; /* tuning records; NULL: default schedules. What this build did not measure on this machine is first
-                           * checked by tctune-worker, which is installed beside the library; without it, it is not used */
-    int require_complete; /* fail when some kernel has no record */
-    /* "strict": only algorithms that round as the model's own do; NULL or "fast": Winograd's and Strassen's too, where they are
-     * faster */
+    const char *target; /* NULL: this machine */
+    int threads;        /* of the kernels; 0: every core; TCTUNE_BAD_INPUT if this process cannot start so many */
+    /* File with tuning records; NULL: default schedules. A record that was not measured by this version on this machine is first
+     * checked by the program tctune-worker, which is installed beside the library. Without tctune-worker, the record is not
+     * used. */
+    const char *database;
+    int require_complete; /* not 0: a kernel without a record is an error */
+    /* "strict": only algorithms that round as the model's own. "fast" (NULL): also Winograd's and Strassen's, where they are
+     * faster. */
     const char *accuracy;
-    /* "bf16" or "auto": matmuls and convolutions may take operands rounded to bf16 where that was measured to be faster; NULL or
-     * "f32": never */
+    /* "f32" (NULL): no rounding of operands. "bf16" or "auto": matmuls and convolutions may round operands to bf16, where that
+     * was measured to be faster. */
     const char *precision;
-    /* Above 0, with "auto": only as many kernels round as keep max |rounded - f32| / max |f32| of every output at most that, on
-     * `inputs`. */
+    /* Above 0, with precision "auto": the largest error of an output on `inputs`, as max |rounded - f32| / max |f32|. As many
+     * kernels round as this allows. */
     double error_budget;
-    const char *inputs; /* file with inputs by name for that (.npz, or a folder of input_N.pb); NULL: drawn ones */
-    int top_k_in_graph; /* above 1: so many best records of each kernel are compared in the network, and the database remembers */
-    tctune_on_kernel *progress; /* NULL: nobody */
-    void *user;
-    const char *
-        listing; /* the file in which tctune_model_save puts the programs that kernels were lowered to, which debuggers then show; NULL: none */
-    int only_to_save; /* not 0: the model is not run here, which takes less memory */
-    int last; /* not 0: nothing else is built of the work, so that constants which only packed copies stand for are given back */
-    volatile int
-        *stop; /* once it is not 0 the build ends soon, with TCTUNE_STOPPED; it is set when progress asks for it; NULL: nobody */
+    const char *inputs; /* .npz with inputs by name for error_budget, or a folder of input_N.pb; NULL: random inputs */
+    /* Above 1: this many of the best records of each kernel compete in the network, and the database keeps the result. */
+    int top_k_in_graph;
+    tctune_on_kernel *progress; /* called after each kernel; NULL: no calls */
+    void *user;                 /* first argument of `progress` */
+    const char *listing;        /* file for the lowered programs, which tctune_model_save writes and debuggers show; NULL: none */
+    int only_to_save;           /* not 0: the model will not run here; this takes less memory */
+    int last; /* not 0: no other model will be built from the work; constants that only exist packed are released */
+    /* The build ends with TCTUNE_STOPPED soon after this becomes non-zero; a non-zero `progress` sets it; NULL: never */
+    volatile int *stop;
 } tctune_build_options;
 
-/* Compiles a network or a kernel. The first database that is named decides for all times which kernels of a network are one, by its
- * records. options may be NULL. */
+/* Builds a model: compiles the kernels of a network or a single kernel. Release it with tctune_model_free. The first call for a
+ * work that names a database also decides, by its records, which kernels the work merges. options may be NULL. */
 TCTUNE_API tctune_status tctune_build(tctune_work *work, const tctune_build_options *options, tctune_model **model, char *error,
                                       size_t error_size);
-/* The same of an ONNX file, whose symbols have ranges that follow from their names. */
+
+/* Opens an ONNX file as tctune_open does without options, and builds a model from it. */
 TCTUNE_API tctune_status tctune_build_file(const char *onnx_file, const tctune_build_options *options, tctune_model **model,
                                            char *error, size_t error_size);
-/* Opens a library that tctune_model_save (or `tctune build`) made. threads 0: as many as it was built for. */
+
+/* Loads a library that tctune_model_save or `tctune build` wrote. threads 0: as many threads as it was built for. Release the
+ * model with tctune_model_free. */
 TCTUNE_API tctune_status tctune_load(const char *library, int threads, tctune_model **model, char *error, size_t error_size);
-/* How the model was built: its kernels with the records that they are from, its memory, and what the network said of records
- * (top_k_in_graph) and of rounding (error_budget), as JSON (docs/json.md). Give it back with tctune_text_free. */
+
+/* Releases the model. NULL is allowed. Free the model's contexts first. */
+TCTUNE_API void tctune_model_free(tctune_model *model);
+
+/* Tells from the first bytes of a file whether it may be a built library: 1, else 0, as for an ONNX file. */
+TCTUNE_API int tctune_is_library(const char *file);
+
+/* Describes as JSON (docs/json.md) how the model was built: its kernels and their records, its memory, what the competition in
+ * the network decided (top_k_in_graph), and what rounding costs (error_budget). Give *json back with tctune_text_free. */
 TCTUNE_API tctune_status tctune_model_report(const tctune_model *model, char **json, char *error, size_t error_size);
-/* Where every intermediate lies and how long it lives, a line each; TCTUNE_BAD_INPUT of a loaded model. As tctune_model_report. */
+
+/* Lists where each intermediate result lies in memory and how long it lives, a line each. Give *text back with tctune_text_free.
+ * TCTUNE_BAD_INPUT: the model was loaded. */
 TCTUNE_API tctune_status tctune_model_plan(const tctune_model *model, char **text, char *error, size_t error_size);
 
-/* Whether a file could be such a library, rather than a network, by its first bytes. */
-TCTUNE_API int tctune_is_library(const char *file);
-TCTUNE_API void tctune_model_free(tctune_model *model); /* NULL is fine */
-
-/* Writes a shared library and a C header beside it; one relocatable object where the path ends in .o, C source where it ends in
- * .c. The files are whole or absent. `prefix`: of its symbols; NULL: the file's name. Not for a loaded model. */
+/* Writes the model to `path`, with a C header beside it: a shared library, a relocatable object if the path ends in .o, or C
+ * source if it ends in .c. On an error no file is left. `prefix` begins the names of its symbols; NULL: the file's name.
+ * TCTUNE_BAD_INPUT: also if the model was loaded. */
 TCTUNE_API tctune_status tctune_model_save(const tctune_model *model, const char *path, const char *prefix, char *error,
                                            size_t error_size);
 
-/* How many inputs a run takes. */
+/* ---- inputs, outputs and sizes ---- */
+
+/* Returns the number of inputs. */
 TCTUNE_API int tctune_model_num_inputs(const tctune_model *model);
-/* How many outputs a run makes. */
+
+/* Returns the number of outputs. */
 TCTUNE_API int tctune_model_num_outputs(const tctune_model *model);
-/* Name, type and shape (ndim and shape[]) of an input or output, the largest where sizes vary. The pointers live as long as the
- * model. NULL when i is out of range. */
+
+/* Returns the name of input i, and its type and shape in *type, *ndim and *shape. A size that varies has its largest value in the
+ * shape. The pointers live as long as the model. NULL: i is out of range. */
 TCTUNE_API const char *tctune_model_input(const tctune_model *model, int i, DLDataType *type, int *ndim, const int64_t **shape);
-/* As tctune_model_input. */
+
+/* Returns the same of output i. */
 TCTUNE_API const char *tctune_model_output(const tctune_model *model, int i, DLDataType *type, int *ndim, const int64_t **shape);
 
-/* How many sizes of its inputs vary. */
+/* Returns how many sizes of the inputs vary. */
 TCTUNE_API int tctune_model_num_sizes(const tctune_model *model);
-/* The name of one, which lives as long as the model: it is a multiple of *multiple from *least to *most. NULL when i is out of
- * range. */
+
+/* Returns the name of the i-th size that varies. The size of a run is a multiple of *multiple, from *least to *most. The name
+ * lives as long as the model. NULL: i is out of range. */
 TCTUNE_API const char *tctune_model_size(const tctune_model *model, int i, int64_t *least, int64_t *most, int64_t *multiple);
-/* The sizes of a run that `at` says, as "N=17", NULL-terminated: sizes[tctune_model_num_sizes(model)]. Those that it does not
- * tell follow from them, or are the least above 0; `at` NULL: all are the largest. sizes NULL: they are only checked. */
+
+/* Reads the sizes of a run from `at`, a NULL-terminated list such as "N=17". sizes[] has room for tctune_model_num_sizes(model)
+ * values; NULL: the list is only checked. A size without a value in `at` follows from the others, else it is the smallest value
+ * above 0. at NULL: all sizes are the largest. */
 TCTUNE_API tctune_status tctune_model_sizes_at(const tctune_model *model, const char *const *at, int64_t *sizes, char *error,
                                                size_t error_size);
 
-/* Which output grows input i in place: they are one buffer, in whose dimension *rows new rows are put behind those of the input.
- * -1: none. */
+/* Returns the output that grows input i in place, or -1. The two are one buffer: the output puts new rows behind the input's
+ * rows, in dimension *rows. (in_place_cache of tctune_work_options.) */
 TCTUNE_API int tctune_model_grows(const tctune_model *model, int i, int *rows);
 
-/* The shape of output i in the last run: as many numbers as it has dimensions. A dimension whose size depends on data (of NonZero
- * and what follows from it), or on the sizes of inputs, is at most as large as tctune_model_output says; all others are always
- * that large. NULL when i is out of range. */
-TCTUNE_API const int64_t *tctune_model_output_shape(const tctune_model *model, int i);
+/* ---- runs ---- */
 
-/* One run. inputs[] and outputs[] match the model's by position; the outputs' memory is the caller's, and no output overlaps an
- * input or another output, but for the input of a buffer that grows (below). What is wrong with a tensor (type, lanes, shape,
- * strides, device, no data) is TCTUNE_BAD_INPUT, which says what was given, and nothing is written. DLTensor cannot say that
- * memory is read-only: DLPack's flag for it belongs to the tensor around it, and callers look at it. Runs after the first
- * allocate nothing: of data that is not aligned to 64 bytes a copy is made, in memory that stays with the context. An input whose
- * sizes vary is given in those of the run, dense; one that is out of its range, or contradicts another, is TCTUNE_BAD_INPUT, with
- * both sizes in the message. Outputs are given in the shape of tctune_model_output, and what is written there is dense in that of
- * tctune_model_output_shape.
+/* Runs the model once. inputs[] and outputs[] are in the order of the model's inputs and outputs.
  *
- * A buffer that grows in place (in_place_cache) is the output's, aligned to 64 bytes, and stays an array of the shape of
- * tctune_model_output: a run writes its new rows and leaves the others as they are. Of GroupQueryAttention's sequences new rows
- * stand where each ends, and zeros behind them, up to as many rows as the output has in that run. The input is that memory too,
- * in the shape of the rows that are there, with the strides of the buffer; then nothing is copied. One that lies elsewhere is
- * dense, and copied to the buffer first. */
+ * The caller owns the memory of both. An output must not overlap an input or another output, unless it grows that input (below).
+ * DLTensor cannot say that memory is read-only; the caller must check that of outputs. The first run allocates memory, later runs
+ * do not. Data that is not aligned to 64 bytes is copied into memory of the context.
+ *
+ * An input has the shape of the run, dense. An output has the shape of tctune_model_output, the largest; the result in it is
+ * dense in the shape of tctune_model_output_shape. TCTUNE_BAD_INPUT: a tensor has the wrong type, lanes, shape, strides or
+ * device, or no data, or two sizes contradict each other; the message says which, and no output was written.
+ *
+ * An output that grows an input in place is an array of the shape of tctune_model_output, aligned to 64 bytes. A run writes the
+ * new rows and leaves the other rows as they are. For the sequences of GroupQueryAttention, new rows stand where each sequence
+ * ends, with zeros behind them up to the output's rows in that run. Give the input as the same memory, with the shape of the rows
+ * that are filled and the strides of the buffer: then nothing is copied. An input elsewhere in memory is dense, and is copied to
+ * the buffer first. */
 TCTUNE_API tctune_status tctune_model_run(tctune_model *model, const DLTensor *inputs, DLTensor *outputs, char *error,
                                           size_t error_size);
 
-/* All that runs of a model change. Any number of threads may run one model at once, each with a context of its own: code and
- * weights are shared. The model must outlive its contexts. After fork, parent and child may both go on with what they have. */
+/* Returns the shape of output i in the last run of tctune_model_run, with as many numbers as the output has dimensions. A
+ * dimension that depends on data (such as NonZero's) or on the sizes of inputs is at most as large as in tctune_model_output;
+ * other dimensions are equal. The pointer is valid until the next run. NULL: i is out of range. */
+TCTUNE_API const int64_t *tctune_model_output_shape(const tctune_model *model, int i);
+
+/* Everything that a run changes. Threads may run one model at once if each has a context of its own; they share code and weights.
+ * The model must outlive its contexts. After fork, parent and child may both go on with their contexts. */
 typedef struct tctune_context tctune_context;
-/* Makes one. TCTUNE_ENVIRONMENT: there is no memory for it. */
+
+/* Makes a context for the model. Release it with tctune_context_free. TCTUNE_ENVIRONMENT: not enough memory. */
 TCTUNE_API tctune_status tctune_context_new(const tctune_model *model, tctune_context **context, char *error, size_t error_size);
-TCTUNE_API void tctune_context_free(tctune_context *context); /* not while it runs; NULL is fine */
-/* As tctune_model_run and tctune_model_output_shape, which use a context of the model's own. */
+
+/* Releases the context, which must not be running. NULL is allowed. */
+TCTUNE_API void tctune_context_free(tctune_context *context);
+
+/* As tctune_model_run, which uses a context of the model's own. */
 TCTUNE_API tctune_status tctune_context_run(tctune_context *context, const DLTensor *inputs, DLTensor *outputs, char *error,
                                             size_t error_size);
-/* As tctune_model_output_shape, of the last run with this context. */
+
+/* As tctune_model_output_shape, for the last run of this context. */
 TCTUNE_API const int64_t *tctune_context_output_shape(const tctune_context *context, int i);
 
-/* Where the time of a run goes: the distinct kernels, library kernels, and copies. `name` lives as long as the model. This struct
- * does not grow: it comes in arrays. */
+/* The time of a distinct kernel, library kernel or copy. This struct never grows, because it comes in arrays. */
 typedef struct tctune_kernel_time {
-    const char *name;
-    int launches;   /* in a run; inside loops of the model they may be more */
-    double seconds; /* of all of them, median over the runs */
+    const char *name; /* lives as long as the model */
+    int launches;     /* in a run, without repetitions by loops of the model */
+    double seconds;   /* of all launches together; median over the runs */
 } tctune_kernel_time;
-/* How many tctune_model_profile gives. */
+
+/* Returns how many times tctune_model_profile writes. */
 TCTUNE_API int tctune_model_num_kernels(const tctune_model *model);
-/* Runs the model `runs` times (at least 1) and writes times[tctune_model_num_kernels(model)]. Inputs as for tctune_model_run. */
+
+/* Runs the model `runs` times, at least once, and writes times[tctune_model_num_kernels(model)]. inputs[] as for
+ * tctune_model_run. */
 TCTUNE_API tctune_status tctune_model_profile(tctune_model *model, const DLTensor *inputs, int runs, tctune_kernel_time *times,
                                               char *error, size_t error_size);
-/* The same with a context. */
+
+/* As tctune_model_profile, with a context. */
 TCTUNE_API tctune_status tctune_context_profile(tctune_context *context, const DLTensor *inputs, int runs,
                                                 tctune_kernel_time *times, char *error, size_t error_size);
 

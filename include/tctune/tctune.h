@@ -1,23 +1,23 @@
-/* tctune as a library. What the command does, a program can do:
+/* tctune as a library: a program can do everything that the command does. Begin with these functions:
  *
- *   tctune_open      a network or a kernel: its tasks                     work.h
- *   tctune_session_new    a search for fast schedules, watched and stopped     tune.h
- *   tctune_database_open  what was measured: queried, joined, checked          database.h
- *   tctune_schedule_new   one kernel by hand: primitives, stages, times        schedule.h
- *   tctune_show_task      kernels shown, from workload to assembly             show.h
- *   tctune_compare_show   two schedules or records, or another library         compare.h
- *   tctune_explain        why a schedule is as fast as it is, and not faster   explain.h
- *   tctune_build          the network built with the best records, and run     model.h
- *   tctune_bench          what a network, its kernels, or one kernel take       bench.h
- *   tctune_try            a model on inputs from files, compared with outputs  trial.h
- *   tctune_library_describe  what a built library says of itself               library.h
- *   tctune_trace          the course of one run, by thread                     trace.h
- *   tctune_verify_cases   test cases with expected outputs                     cases.h
- *   tctune_page           what a database tells, as a page to look at          page.h
- *   tctune_quantize       an f32 network as a quantised one                    quantize.h
- *   tctune_fleet_serve    machines that measure for others                      fleet.h
- *   tctune_zoo            ready-made networks to try things on                 zoo.h
- *   tctune_machine        what this machine can do, and what hurts there       machine.h
+ *   tctune_open           open a network or a kernel: its tasks                    work.h
+ *   tctune_session_new    search for fast schedules, watch and stop the search     tune.h
+ *   tctune_database_open  query, join and check measured records                   database.h
+ *   tctune_schedule_new   schedule one kernel by hand: steps, stages, times        schedule.h
+ *   tctune_show_task      show a kernel, from workload to assembly                 show.h
+ *   tctune_compare_show   compare two schedules or records, or another library     compare.h
+ *   tctune_explain        explain why a schedule is as fast as it is, not faster   explain.h
+ *   tctune_build          build the network with the best records, and run it      model.h
+ *   tctune_bench          time a network, its kernels, or one kernel               bench.h
+ *   tctune_try            run a model on inputs from files, compare its outputs    trial.h
+ *   tctune_library_describe  read what a built library says of itself              library.h
+ *   tctune_trace          record one run, thread by thread                         trace.h
+ *   tctune_verify_cases   run test cases with expected outputs                     cases.h
+ *   tctune_page           make a page of what a database holds                     page.h
+ *   tctune_quantize       quantise an f32 network                                  quantize.h
+ *   tctune_fleet_serve    let machines measure for others                          fleet.h
+ *   tctune_zoo            write a ready-made network to try things on              zoo.h
+ *   tctune_machine        list what this machine can do, and what disturbs it      machine.h
  *
  * base.h says what all of them share. */
 #ifndef TCTUNE_TCTUNE_H

@@ -1,4 +1,4 @@
-/* Ready-made networks with seeded random weights, to try things on: the same name gives the same file on every machine. */
+/* Ready-made networks with random weights. The same name gives the same file on every machine. */
 #ifndef TCTUNE_ZOO_H
 #define TCTUNE_ZOO_H
 
@@ -8,9 +8,11 @@
 extern "C" {
 #endif
 
-/* NULL-terminated. */
+/* Returns the names of the networks, NULL-terminated. They live as long as the library. */
 TCTUNE_API const char *const *tctune_zoo_names(void);
-/* Writes a network of that name as an ONNX file, which is whole or as it was. */
+
+/* Writes the network as an ONNX file. On an error the file is unchanged. TCTUNE_BAD_INPUT: there is no such network; the message
+ * lists them. */
 TCTUNE_API tctune_status tctune_zoo(const char *name, const char *file, char *error, size_t error_size);
 
 #ifdef __cplusplus
