@@ -1,14 +1,14 @@
 /* What boards that do not compile and builders use of the server (bus.h):
  *
- *   tctune.build.KEY.BOARD        candidates to be built, a work queue: each job is given to one of the builders of the key, and to another one
- *                                 where that says nothing for a lease
+ *   tctune.build.KEY.BOARD        candidates to be built, a work queue: each job is given to one of the key's builders, and to another
+ *                                 where that builder says nothing for a lease
  *   tctune.built.KEY.BUILDER.ID   what a candidate came to, the last word of each builder
  *   tctune.chunk.KEY.BUILDER.DIGEST
  *                                 pieces of objects
  *   bucket tctune_builders        who builds for which key, as KEY.BUILDER; an entry goes when its builder is silent
  *
- * What was built, and chunks, are one stream: it keeps them for an hour, and of the oldest no more than it has room for. Functions fail as
- * those of the bus. */
+ * What was built, and chunks, are one stream: it keeps them for an hour, and of the oldest no more than it has room for.
+ * Functions fail as those of the bus. */
 #ifndef TC_FLEET_BUS_BUILD_H
 #define TC_FLEET_BUS_BUILD_H
 

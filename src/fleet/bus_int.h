@@ -31,7 +31,8 @@ struct tc_fleet_bus {
 #define BUS_BEGUN "tctune_begun"
 #define BUS_BUILDERS "tctune_builders"
 
-/* What was tried failed: TC_ENV, or TC_BAD_INPUT where the server does not let this user do it, or the message is too large for it. */
+/* What was tried failed: TC_ENV, or TC_BAD_INPUT where the server does not let this user do it, or the message is too large for
+ * it. */
 tc_status bus_fail(tc_fleet_bus *b, tc_error *err, natsStatus s, const char *what);
 /* Makes what is missing of streams and buckets. */
 tc_status bus_prepare(tc_fleet_bus *b, tc_error *err);

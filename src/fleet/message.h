@@ -33,7 +33,8 @@ bool tc_fleet_is_word(const char *s);
 /* The word that stands for all that makes measurements comparable: target, threads, versions of tctune and of its compiler. It
  * begins with the CPU's name and the threads: "znver4-2t-1f0c3a5577e0b2d4". Workers of one key serve one queue. */
 const char *tc_fleet_key(tc_arena *a, const char *target, int threads, const char *version);
-/* The key of such workers whose processors are emulated: it begins with the word for that, so that no queue, and no scale, has both kinds. */
+/* The key of such workers whose processors are emulated: it begins with the word for that, so that no queue, and no scale, has
+ * both kinds. */
 #define TC_FLEET_EMULATED "emulated"
 const char *tc_fleet_emulated_key(tc_arena *a, const char *key);
 bool tc_fleet_key_is_emulated(const char *key);
@@ -42,14 +43,14 @@ const char *tc_fleet_build(tc_arena *a);
 
 typedef struct tc_fleet_job {
     const char *id, *tuner; /* words */
-    const char *const
-        *each; /* of BATCH: the id of each candidate, which has a result of its own; NULL: the job has one, of its id */
+    /* Of BATCH: the id of each candidate, which has a result of its own; NULL: the job has one, of its id */
+    const char *const *each;
     const char *const *barred; /* names of workers that are not to measure it, nbarred of them */
     size_t nbarred;
     bool second; /* it was measured by those that are barred: one of them that gets it refuses it, rather than to give it back */
     int asked;   /* how often it was put into the queue: at least 1 */
-    double
-        wanted; /* seconds since then after which its tuner does not wait for it any more; 0: it waits as long as it is there */
+    /* Seconds since then after which its tuner does not wait for it any more; 0: it waits as long as it is there */
+    double wanted;
     tc_meas_options measure; /* target, threads, mode, limits, samples, seed, verification: the rest is the worker's own */
     tc_meas_call call;       /* inputs, sizes and rounds; where results go is not sent */
 } tc_fleet_job;
@@ -87,8 +88,8 @@ void tc_fleet_entry_write(const tc_fleet_entry *e, tc_strbuf *out);
 /* The record is checked as one of a file of JSON lines is (check.h), but for its workload, and for what no job has. */
 TC_NODISCARD tc_status tc_fleet_entry_read(const char *text, tc_arena *a, tc_fleet_entry *out, tc_error *err);
 
-/* Whether workers of the key are those who would have measured it: its target, threads and versions are the key's, and its times those of a machine, or
- * of emulated processors, as the key says. */
+/* Whether workers of the key are those who would have measured it: its target, threads and versions are the key's, and its times
+ * those of a machine, or of emulated processors, as the key says. */
 bool tc_fleet_is_of_key(const tc_record *r, const char *key);
 
 /* What a record says now that another copy of it did not. Nothing is taken back: what is not verified, or failed, stays so. */
@@ -120,8 +121,8 @@ typedef struct tc_fleet_worker {
     const char *name, *key, *host, *build;
     const char *target; /* "" of one that only builds: its jobs say */
     tc_fleet_role role;
-    const char *
-        state; /* a word: TC_FLEET_SERVING, or why it takes no jobs: "draining", "quarantined", "waiting" (nobody builds for it) */
+    /* A word: TC_FLEET_SERVING, or why it takes no jobs: "draining", "quarantined", "waiting" (nobody builds for it) */
+    const char *state;
     const char *why; /* it is not serving; "" */
     int threads;
     int64_t jobs;        /* that it has answered */
@@ -139,8 +140,8 @@ typedef struct tc_fleet_worker {
 typedef struct tc_fleet_tuner {
     const char *name, *key;
     double weight; /* its share of the workers of the key is this over the sum of all tuners' */
-    tc_fleet_rankings
-        rankings; /* how alike workers rank what it had two of them time; of more than TC_FLEET_RANKINGS the first */
+    /* How alike workers rank what it had two of them time; of more than TC_FLEET_RANKINGS the first */
+    tc_fleet_rankings rankings;
 } tc_fleet_tuner;
 
 void tc_fleet_tuner_write(const tc_fleet_tuner *t, tc_strbuf *out);

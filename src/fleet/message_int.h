@@ -6,8 +6,8 @@
 
 #include "fleet/message.h"
 
-/* A document that is read: what was read last is good as long as err is empty, so that fields are read in a row and the outcome is asked for
- * once. */
+/* A document that is read: what was read last is good as long as err is empty, so that fields are read in a row and the outcome
+ * is asked for once. */
 typedef struct fleet_reader {
     tc_arena *a;
     tc_error *err;

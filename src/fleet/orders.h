@@ -15,8 +15,8 @@ typedef enum tc_fleet_order {
 } tc_fleet_order;
 
 bool tc_fleet_order_parse(const char *word, tc_fleet_order *out); /* "drain", ... */
-/* Tells the workers whose names or keys `who` has (NULL-terminated; * and ? stand for any characters); they are in `told`, which was
- * new. TC_BAD_INPUT where one of `who` is nobody: then nobody is told. why: one line; "": nobody needs to know. */
+/* Tells the workers whose names or keys `who` has (NULL-terminated; * and ? stand for any characters); they are in `told`, which
+ * was new. TC_BAD_INPUT where one of `who` is nobody: then nobody is told. why: one line; "": nobody needs to know. */
 TC_NODISCARD tc_status tc_fleet_tell(tc_fleet_bus *b, tc_fleet_order what, const char *const *who, const char *why,
                                      tc_fleet_crowd *told, tc_error *err);
 

@@ -44,8 +44,8 @@ typedef struct tc_meas_call {
     int *done;       /* of TURNS */
 } tc_meas_call;
 
-/* It fills records and decides nothing: what is raced against what, when to stop and what counts as measured is measure.c's. An error
- * means that nothing can be measured at all. */
+/* It fills records and decides nothing: what is raced against what, when to stop and what counts as measured is measure.c's. An
+ * error means that nothing can be measured at all. */
 typedef struct tc_meas_carrier {
     /* Starts nothing yet. TC_BAD_INPUT for a target that it cannot serve. */
     tc_status (*open)(const tc_meas *m, void **state, tc_error *err);
@@ -58,8 +58,9 @@ typedef struct tc_meas_carrier {
     void (*settle)(const tc_meas_jobs *b); /* no more of them are awaited; NULL where await is */
     /* Runs a job that is ready: its record gets the times, or says why there are none. A job may be run again. */
     tc_status (*run)(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err);
-    /* In place of both, of a carrier that has candidates measured elsewhere: a whole call, which goes on while others are begun and ended. b
-     * and what c points to live until its end. Records are reported as they come, in any order, and only while one is begun, tended or ended. */
+    /* In place of both, of a carrier that has candidates measured elsewhere: a whole call, which goes on while others are begun
+     * and ended. b and what c points to live until its end. Records are reported as they come, in any order, and only while one
+     * is begun, tended or ended. */
     tc_status (*begin)(const tc_meas_jobs *b, const tc_meas_call *c, void **flight, tc_error *err);
     /* Waits for it, and frees it; a stop leaves some records as they were. */
     tc_status (*end)(void *flight, tc_error *err);
@@ -69,8 +70,8 @@ typedef struct tc_meas_carrier {
     double (*peak)(const tc_meas *m, double seconds); /* tc_meas_fma_rate */
     size_t (*restarts)(const void *state);            /* of processes, after a death */
     bool (*emulated)(const tc_meas_options *o);       /* times would be taken on emulated processors; NULL: they never are */
-    bool
-        experiments; /* it measures inputs that are experiments, or want shares; a call of another carrier has none among its inputs */
+    /* It measures inputs that are experiments, or want shares; a call of another carrier has none among its inputs */
+    bool experiments;
 } tc_meas_carrier;
 
 const tc_meas_options *tc_meas_given(const tc_meas *m); /* with defaults */

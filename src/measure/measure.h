@@ -39,8 +39,8 @@ typedef struct tc_meas_options {
     uint64_t seed;          /* of the inputs */
     double deadline;        /* tc_now() after which no further candidate is begun; 0: none */
     const volatile sig_atomic_t *stop; /* may be NULL */
-    /* Who carries jobs (carrier.h), with what it is given; NULL: processes of this machine, or the computation of times, by `mode`. Both
-     * outlive what is measured by them. */
+    /* Who carries jobs (carrier.h), with what it is given; NULL: processes of this machine, or the computation of times, by
+     * `mode`. Both outlive what is measured by them. */
     const struct tc_meas_carrier *carrier;
     void *carried_by;
     /* Who builds for the runner of this machine; NULL: processes beside it. Both outlive what is measured by them. */
@@ -60,12 +60,13 @@ typedef struct tc_meas_input {
     int samples; /* 0: as in the options */
     /* Of a workload with symbols: the sizes to time it at, as records have them; NULL where it has none. */
     const char *sizes;
-    /* Experiments: one whose `without` or `denormal` is not 0 is measured for its time alone. Its result is not checked, it is raced
-     * against nothing (but `best`, if given), and its record is none to keep: tc_record.experiment, which no database takes. Only processes
-     * of this machine measure such inputs, or one with `shares` or `counts`: with any other carrier a call that has one among its inputs is TC_BAD_INPUT. */
-    unsigned
-        without; /* parts that are left out of the program (tir_lower/program/ablate.h), a bit each; ILLEGAL where it has none of
-                       * one of them, with a message that says so. 0: the program as it is */
+    /* Experiments: one whose `without` or `denormal` is not 0 is measured for its time alone. Its result is not checked, it is
+     * raced against nothing (but `best`, if given), and its record is none to keep: tc_record.experiment, which no database
+     * takes. Only processes of this machine measure such inputs, or one with `shares` or `counts`: with any other carrier a call
+     * that has one among its inputs is TC_BAD_INPUT. */
+    /* Parts that are left out of the program (tir_lower/program/ablate.h), a bit each; ILLEGAL where it has none of one of them,
+     * with a message that says so. 0: the program as it is */
+    unsigned without;
     double denormal; /* share of the values of its float inputs, constants among them, that are denormal numbers, in [0, 1] */
     bool shares;     /* what its threads' time goes to is wanted too: tc_record.shares */
     bool counts;     /* what the processor counts is: tc_record.counts, which is not `asked` without tc_meas_options.counters */
@@ -84,8 +85,9 @@ typedef void tc_meas_progress(void *user, size_t index, const tc_record *r);
  * worker can be started at all; every out[i] is a valid record then too. */
 TC_NODISCARD tc_status tc_meas_batch(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_arena *arena, tc_record *out,
                                      tc_meas_progress *progress, void *user, tc_error *err);
-/* The same in two steps, so that the next batch can be thought of while this one is measured: what it is given has to live until it is ended. Candidates
- * are reported while this batch, or another one that is under way, is begun, tended or ended. Any number may be; they are ended in any order. */
+/* The same in two steps, so that the next batch can be thought of while this one is measured: what it is given has to live until
+ * it is ended. Candidates are reported while this batch, or another one that is under way, is begun, tended or ended. Any number
+ * may be; they are ended in any order. */
 typedef struct tc_meas_flight tc_meas_flight;
 TC_NODISCARD tc_status tc_meas_begin(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_arena *arena, tc_record *out,
                                      tc_meas_progress *progress, void *user, tc_meas_flight **flight, tc_error *err);
@@ -94,10 +96,11 @@ TC_NODISCARD tc_status tc_meas_end(tc_meas_flight *f, tc_error *err);
 void tc_meas_abandon(tc_meas_flight *f);
 /* What was begun is measured while the caller does something else: elsewhere. Otherwise nothing is before it is ended. */
 bool tc_meas_overlaps(const tc_meas *m);
-/* For a caller that does something else for long: what is under way goes on, and nothing is waited for. Cheap where nothing is to be done. */
+/* For a caller that does something else for long: what is under way goes on, and nothing is waited for. Cheap where nothing is to
+ * be done. */
 void tc_meas_tend(const tc_meas *m);
-/* Candidates that should be under way beside those of the batch that is ended next, so that others who measure by the same workers get no more than
- * their share while the caller thinks; 0: any number. */
+/* Candidates that should be under way beside those of the batch that is ended next, so that others who measure by the same
+ * workers get no more than their share while the caller thinks; 0: any number. */
 size_t tc_meas_appetite(const tc_meas *m);
 /* One candidate with many samples, never stopped early: for reports and for the last word on a winner. */
 TC_NODISCARD tc_status tc_meas_kernel_time(tc_meas *m, const tc_meas_input *input, int samples, tc_arena *arena, tc_record *out,
@@ -114,15 +117,15 @@ typedef struct tc_meas_made {
     size_t size;
 } tc_meas_made;
 
-/* Builds candidates, and runs none: out[i] becomes what came of inputs[i], in `arena`. Those that a stop left are INTERRUPTED. TC_ENV as of
- * batches. Not of what is measured elsewhere. */
+/* Builds candidates, and runs none: out[i] becomes what came of inputs[i], in `arena`. Those that a stop left are INTERRUPTED.
+ * TC_ENV as of batches. Not of what is measured elsewhere. */
 TC_NODISCARD tc_status tc_meas_build(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_arena *arena, tc_meas_made *out,
                                      tc_error *err);
 
 /* Who builds in place of this machine's processes, which then only run what comes. It is believed as little as they are. */
 typedef struct tc_meas_supplier {
-    /* Has n inputs built for the target and the threads of the options: out[i], in `a`, becomes what came of in[i]. A stop leaves some INTERRUPTED.
-     * An error: nothing can be had now, and nothing is recorded. */
+    /* Has n inputs built for the target and the threads of the options: out[i], in `a`, becomes what came of in[i]. A stop leaves
+     * some INTERRUPTED. An error: nothing can be had now, and nothing is recorded. */
     tc_status (*supply)(void *user, const tc_meas_options *o, const tc_meas_input *const *in, size_t n, tc_arena *a,
                         tc_meas_made *out, tc_error *err);
 } tc_meas_supplier;
@@ -141,10 +144,11 @@ typedef struct tc_meas_guest {
 TC_NODISCARD tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *inputs, size_t n, const tc_meas_guest *guest,
                                           int rounds, tc_arena *arena, tc_record *out, double *seconds, int *done, tc_error *err);
 
-/* Programs of one workload with symbols at several sizes. Each is built once, then run in turns with the others at one size after the
- * other, `rounds` times; one that is clearly slower there than the best, as in a batch, is out after two. out[i * npoint + p] becomes the record of
- * programs[i] at sizes[p], its times being the medians of its runs there. A program that is not built, or goes wrong or hangs at some
- * size, fails at all that follow: it will not be used. `progress`, with the record's index, after each. */
+/* Programs of one workload with symbols at several sizes. Each is built once, then run in turns with the others at one size after
+ * the other, `rounds` times; one that is clearly slower there than the best, as in a batch, is out after two. out[i * npoint + p]
+ * becomes the record of programs[i] at sizes[p], its times being the medians of its runs there. A program that is not built, or
+ * goes wrong or hangs at some size, fails at all that follow: it will not be used. `progress`, with the record's index, after
+ * each. */
 TC_NODISCARD tc_status tc_meas_over_sizes(tc_meas *m, const tc_meas_input *programs, size_t n, const char *const *sizes,
                                           size_t npoint, int rounds, tc_arena *arena, tc_record *out, tc_meas_progress *progress,
                                           void *user, tc_error *err);

@@ -1,5 +1,5 @@
-/* The carrier of this machine's processes: its state, its runner (processes.c), its builders (builders.c), and whether both may work at
- * once (overlap.c). */
+/* The carrier of this machine's processes: its state, its runner (processes.c), its builders (builders.c), and whether both may
+ * work at once (overlap.c). */
 #ifndef TC_MEASURE_PROCESSES_INT_H
 #define TC_MEASURE_PROCESSES_INT_H
 
@@ -69,15 +69,16 @@ tc_status tc_meas_feed_builders(tc_meas_processes_state *x, tc_error *err);
 tc_status tc_meas_finish_builds(tc_meas_processes_state *x, tc_error *err);
 /* Whether all builders that may work are at it, none having an answer already. */
 bool tc_meas_builders_work(const tc_meas_processes_state *x);
-/* Waits for the next answer of any process, the runner among them if it is busy. A builder's is taken in, and it is given its next job. *runner:
- * the answer was the runner's, as `ev` says. False: nothing is busy, or a stop was raised. */
+/* Waits for the next answer of any process, the runner among them if it is busy. A builder's is taken in, and it is given its
+ * next job. *runner: the answer was the runner's, as `ev` says. False: nothing is busy, or a stop was raised. */
 bool tc_meas_next_answer(tc_meas_processes_state *x, bool *runner, tc_meas_event *ev);
 
 /* ---- overlap.c ---- */
 
 /* Measures whether building disturbs what is timed, unless that is known or cannot be now: builds some of the jobs meanwhile. */
 tc_status tc_meas_try_overlap(tc_meas_processes_state *x, tc_error *err);
-/* How many of n jobs to build before the first of them runs, so that those beside build the others in time: while all of them run. */
+/* How many of n jobs to build before the first of them runs, so that those beside build the others in time: while all of them
+ * run. */
 size_t tc_meas_build_first(const tc_meas_paces *pace, size_t n, int beside);
 
 #endif

@@ -49,8 +49,8 @@ int64_t tc_space_shared_bytes(const analysis *an, const anchor_plan *p);
 /* Layouts of constants and packed copies of others, at root or in the loop `task`. */
 void tc_space_emit_operands(emitter *e, const anchor_plan *p, loop_ref task);
 
-/* A copy at root of the first operand of tiles: blocks of `height` along dimension dr, then of `depth` along the last one; in a block
- * row after row. */
+/* A copy at root of the first operand of tiles: blocks of `height` along dimension dr, then of `depth` along the last one; in a
+ * block row after row. */
 void tc_space_emit_packed_rows(emitter *e, const anchor_plan *p, const tc_expr *read, int dr, factor height, factor depth);
 
 /* ---- anchor_tile.c ---- */
@@ -64,8 +64,8 @@ void tc_space_emit_steps(emitter *e, const anchor_plan *p, int id);
 bool tc_space_emit_tiles(emitter *e, anchor_plan *p);
 
 /* ---- anchor_inner.c ---- */
-/* The loops of an anchor that scales and adds up the sums of stage `inner`, and those of that stage. Returns the unit of dot products that
- * takes these sums; NULL: none does. */
+/* The loops of an anchor that scales and adds up the sums of stage `inner`, and those of that stage. Returns the unit of dot
+ * products that takes these sums; NULL: none does. */
 const tc_intrinsic *tc_space_emit_inner(emitter *e, const anchor_plan *p, int inner, int id);
 /* How far the constants that got a layout since there were `from` of them are prefetched ahead. */
 void tc_space_emit_streams(emitter *e, const tc_intrinsic *unit, int id, size_t from);

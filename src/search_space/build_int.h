@@ -33,8 +33,8 @@ typedef struct decision {
     int64_t last;     /* TILE_COLUMNS: the last one */
     int64_t pitch;    /* TILE_COLUMNS: bytes from one row of the first operand to the next */
     double row_bytes; /* VEC: what a row of results reads of the operands that all columns read */
-    /* TILE_COLUMNS: that has the tiles, `batch` and `depth` as of VEC; VEC: of dot products, or NULL; AHEAD: that adds up the sums of
-     * blocks, or NULL */
+    /* TILE_COLUMNS: that has the tiles, `batch` and `depth` as of VEC; VEC: of dot products, or NULL; AHEAD: that adds up the
+     * sums of blocks, or NULL */
     const tc_intrinsic *unit;
     struct {
         double pass;    /* VEC: what storing the values of all producers takes, per multiply-add */
@@ -43,8 +43,8 @@ typedef struct decision {
         double numbers,
             unpacking; /* VEC: numbers of constants that are unpacked (unpack.c), and operations on them, per multiply-add */
     } produced;
-    int64_t
-        inner; /* VEC: instructions for a sum of a block, whose scaled values are added to accumulators of their own; 0: none */
+    /* VEC: instructions for a sum of a block, whose scaled values are added to accumulators of their own; 0: none */
+    int64_t inner;
     int64_t sums;  /* VEC: with inner, sums of a block that are added to one accumulator, all in registers */
     bool lanewise; /* VEC: every operand runs along the vector axis (depthwise): nothing is broadcast */
 } decision;

@@ -149,8 +149,8 @@ void tc_space_emit_unpacked(emitter *e, const cluster *c);
 /* What op unpacks gets a layout by panels along its dimension `dim`. */
 void tc_space_lay_sources(emitter *e, const tc_compute *op, int dim, factor panel);
 void tc_space_note_unpacked(const analysis *an, const cluster *c, decision *d);
-/* A sum of products of narrow values for which the machine has an instruction that takes neighbours along the reduction from memory,
- * and `producer` makes one of its operands. */
+/* A sum of products of narrow values for which the machine has an instruction that takes neighbours along the reduction from
+ * memory, and `producer` makes one of its operands. */
 bool tc_space_feeds_unit(const tc_machine *m, const tc_compute *producer, const tc_compute *sum);
 /* A map whose body is a choice of sums by the value of short axes: a constant matrix times a few values (Winograd). */
 bool tc_space_is_transform(const tc_compute *op);

@@ -36,8 +36,8 @@ typedef struct tc_error {
 bool tc_error_unsupported(const tc_error *err);
 bool tc_error_wants_constant(const tc_error *err);
 
-/* Sets err (if not NULL) to status and the formatted message, with code PLAIN; returns status, so `return tc_fail(err, TC_ENV, ...)`
- * reads well. */
+/* Sets err (if not NULL) to status and the formatted message, with code PLAIN; returns status, so `return tc_fail(err, TC_ENV,
+ * ...)` reads well. */
 tc_status tc_fail(tc_error *err, tc_status status, const char *fmt, ...) TC_PRINTF(3, 4);
 tc_status tc_vfail(tc_error *err, tc_status status, const char *fmt, va_list ap);
 /* The same with TC_BAD_INPUT and a code. */
@@ -47,8 +47,8 @@ tc_status tc_vrefuse(tc_error *err, tc_error_code code, const char *fmt, va_list
 /* Puts a formatted prefix before the message already in err ("bert.onnx: node 'x': " + ...). Keeps status and code. */
 void tc_error_prefix(tc_error *err, const char *fmt, ...) TC_PRINTF(2, 3);
 
-/* Returns early from a function that itself returns tc_status. Where memory ran out, `call` is not made: this is as if it had failed
- * before it did anything, but for the message, which is written when the call of the library ends (tc_memory_end). */
+/* Returns early from a function that itself returns tc_status. Where memory ran out, `call` is not made: this is as if it had
+ * failed before it did anything, but for the message, which is written when the call of the library ends (tc_memory_end). */
 #define TC_TRY(call)                                                                                                             \
     do {                                                                                                                         \
         if (tc_ran_out())                                                                                                        \

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* DTYPE(id, text, bytes, bits, class): bytes of an element in memory, bits of its range; class b bool, i signed, u unsigned, f float.
- * Order is part of the record format. What is narrower than a byte has one to itself; only files pack two. */
+/* DTYPE(id, text, bytes, bits, class): bytes of an element in memory, bits of its range; class b bool, i signed, u unsigned, f
+ * float. Order is part of the record format. What is narrower than a byte has one to itself; only files pack two. */
 #define TC_DTYPES(DTYPE)                                                                                                         \
     DTYPE(BOOL, "bool", 1, 1, 'b')                                                                                               \
     DTYPE(I8, "i8", 1, 8, 'i')                                                                                                   \
@@ -31,11 +31,11 @@
     DTYPE(F4E2M1, "f4e2m1", 1, 4, 'f')                                                                                           \
     DTYPE(F8E8M0, "f8e8m0", 1, 8, 'f')
 
-/* FLOAT8(id, sign, mantissa, bias, largest, over, nan): the floats of a byte and of less. The bit of the sign; bits of the mantissa; what
- * is added to the exponent; and below the sign the code of the largest number, of numbers beyond it (infinity where there is one) and of
- * NaN. In the formats "UZ" zero has no sign: its other code, 0x80, is the only NaN. F4E2M1 has neither infinities nor NaN: NaN
- * becomes its largest number. F8E8M0 is an exponent alone: all its numbers are powers of two, and a float becomes the one at or below
- * its magnitude. */
+/* FLOAT8(id, sign, mantissa, bias, largest, over, nan): the floats of a byte and of less. The bit of the sign; bits of the
+ * mantissa; what is added to the exponent; and below the sign the code of the largest number, of numbers beyond it (infinity
+ * where there is one) and of NaN. In the formats "UZ" zero has no sign: its other code, 0x80, is the only NaN. F4E2M1 has neither
+ * infinities nor NaN: NaN becomes its largest number. F8E8M0 is an exponent alone: all its numbers are powers of two, and a float
+ * becomes the one at or below its magnitude. */
 #define TC_FLOAT8S(FLOAT8)                                                                                                       \
     FLOAT8(F8E4M3FN, 0x80, 3, 7, 0x7e, 0x7f, 0x7f)                                                                               \
     FLOAT8(F8E4M3FNUZ, 0x80, 3, 8, 0x7f, 0x80, 0x80)                                                                             \

@@ -73,10 +73,10 @@ typedef struct tc_buffer tc_buffer; /* tir_lower/tir.h; opaque here */
 
 typedef struct tc_expr tc_expr;
 
-/* A symbol is a variable whose value is given when the program runs, and the same throughout: a size. What is known of its range is
- * known wherever it stands. One that is defined by others is a name for its definition: no expression holds it, tc_varx gives what it is
- * made of, and so what is computed with sizes is seen. Only those that are not defined are arguments of a program, which computes the
- * others itself. */
+/* A symbol is a variable whose value is given when the program runs, and the same throughout: a size. What is known of its range
+ * is known wherever it stands. One that is defined by others is a name for its definition: no expression holds it, tc_varx gives
+ * what it is made of, and so what is computed with sizes is seen. Only those that are not defined are arguments of a program,
+ * which computes the others itself. */
 typedef struct tc_var {
     const char *name;
     uint32_t id; /* unique within a context and its parents */
@@ -85,12 +85,12 @@ typedef struct tc_var {
     const tc_expr *value; /* of a symbol that others define: sums, products and quotients of them; else NULL */
 } tc_var;
 
-/* How large expressions may get. Constructors make any, none of them recurs; where one becomes part of a workload, of a schedule or of
- * a program (tc_te_workload, the parsers, inlining, loops that are split and fused), what exceeds a limit is refused there.
+/* How large expressions may get. Constructors make any, none of them recurs; where one becomes part of a workload, of a schedule
+ * or of a program (tc_te_workload, the parsers, inlining, loops that are split and fused), what exceeds a limit is refused there.
  *
- * TC_MAX_DEPTH bounds every recursion over expressions, and so the stack: at most 4 KB a level (tests/te/test_limits.c; measured: 2.9 KB,
- * by the check of accesses), 2 MB in all. Lowering puts indices in the place of axes, which may make half as much again. Nodes as a tree
- * are what text, hashes and estimates take, however much is shared in memory. */
+ * TC_MAX_DEPTH bounds every recursion over expressions, and so the stack: at most 4 KB a level (tests/te/test_limits.c; measured:
+ * 2.9 KB, by the check of accesses), 2 MB in all. Lowering puts indices in the place of axes, which may make half as much again.
+ * Nodes as a tree are what text, hashes and estimates take, however much is shared in memory. */
 enum { TC_MAX_DEPTH = 500, TC_MAX_TREE = 1 << 20, TC_MAX_LANES = 4096 };
 enum { TC_MAX_SIZE = INT32_MAX }; /* of a symbol: products of two of them do not wrap */
 

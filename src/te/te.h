@@ -22,11 +22,11 @@ struct tc_tensor {
     tc_dtype dtype;
     int ndim; /* 0 for a scalar: one element */
     int64_t shape[TC_MAX_DIMS];
-    const tc_var
-        *symbol[TC_MAX_DIMS]; /* of a dimension that varies: its size when the program runs, of which shape is the most */
-    const tc_compute *op;     /* the compute that produces it; NULL for a placeholder */
-    int out;                  /* which output of op */
-    bool is_const; /* placeholder whose content is known at build time (weights): its layout may be transformed for free */
+    /* Of a dimension that varies: its size when the program runs, of which shape is the most */
+    const tc_var *symbol[TC_MAX_DIMS];
+    const tc_compute *op; /* the compute that produces it; NULL for a placeholder */
+    int out;              /* which output of op */
+    bool is_const;        /* placeholder whose content is known at build time (weights): its layout may be transformed for free */
 };
 
 typedef struct tc_axis {
@@ -97,23 +97,23 @@ TC_NODISCARD tc_status tc_te_workload(tc_ctx *c, int nin, const tc_tensor *const
 /* The same workload in context `c` under canonical names: placeholders p0.., computes t0.., axes i0.., reduction axes k0.. per
  * compute. Two workloads that differ in names only have equal canonical text. Traces in records refer to canonical names. */
 const tc_workload *tc_te_canonical(tc_ctx *c, const tc_workload *w);
-/* The workload for given sizes, sizes[i] of symbol i, in context c: all its extents are fixed, and nothing else differs. TC_BAD_INPUT
- * for a size that is out of its symbol's range. With a size of 0 the result is for the interpreter alone: schedules have no such
- * extents. */
+/* The workload for given sizes, sizes[i] of symbol i, in context c: all its extents are fixed, and nothing else differs.
+ * TC_BAD_INPUT for a size that is out of its symbol's range. With a size of 0 the result is for the interpreter alone: schedules
+ * have no such extents. */
 TC_NODISCARD tc_status tc_te_at(tc_ctx *c, const tc_workload *w, const int64_t *sizes, const tc_workload **out, tc_error *err);
-/* Of a tensor, of which only what lies below size[d] in dimension d is read; all of it where that is NULL, and only what is at 0 where it
- * is &tc_te_first, which goes with every size that cannot be 0. */
+/* Of a tensor, of which only what lies below size[d] in dimension d is read; all of it where that is NULL, and only what is at 0
+ * where it is &tc_te_first, which goes with every size that cannot be 0. */
 typedef struct tc_te_part {
     const tc_var *size[TC_MAX_DIMS];
 } tc_te_part;
 extern const tc_var tc_te_first;
 /* Where a dimension ends of which one reader reads as far as x, and another as far as y. */
 const tc_var *tc_te_common_end(const tc_var *x, const tc_var *y);
-/* w, which was made for the largest sizes, for any: asked[o] is what is read of output o, and afterwards what there is of it, by sizes. Its
- * axes end where nothing past them is read, and its reduction axes where masks say that nothing comes after: select(k < size, x, what is
- * neutral), written in this way. Any other select chooses between elements. read[i] (room for w->nin): what of input i is read then;
- * have[i], no less than that: where it ends itself. size[]: those at which anything may end, beside those of bodies. out NULL: only
- * read[] is wanted. */
+/* w, which was made for the largest sizes, for any: asked[o] is what is read of output o, and afterwards what there is of it, by
+ * sizes. Its axes end where nothing past them is read, and its reduction axes where masks say that nothing comes after: select(k
+ * < size, x, what is neutral), written in this way. Any other select chooses between elements. read[i] (room for w->nin): what of
+ * input i is read then; have[i], no less than that: where it ends itself. size[]: those at which anything may end, beside those
+ * of bodies. out NULL: only read[] is wanted. */
 TC_NODISCARD tc_status tc_te_limit(tc_ctx *c, const tc_workload *w, int nsize, const tc_var *const *size, tc_te_part *asked,
                                    const tc_te_part *have, const tc_workload **out, tc_te_part *read, tc_error *err);
 /* Hash of the canonical text with the format version: the key of records. */
@@ -134,8 +134,9 @@ double tc_te_constant_bytes_read(const tc_workload *w);
 /* Bytes that one evaluation must move: of the inputs what it reads, and the outputs, once. */
 double tc_te_bytes_moved(const tc_workload *w);
 
-/* Reference interpreter: a dull loop nest over the unscheduled workload, which has no symbols (tc_te_at). Sums in f32 and narrower accumulate in double, so the
- * result is better than any schedule's. in[i], out[i]: dense row-major arrays. TC_BAD_INPUT for an out-of-range dynamic index. */
+/* Reference interpreter: a dull loop nest over the unscheduled workload, which has no symbols (tc_te_at). Sums in f32 and
+ * narrower accumulate in double, so the result is better than any schedule's. in[i], out[i]: dense row-major arrays. TC_BAD_INPUT
+ * for an out-of-range dynamic index. */
 TC_NODISCARD tc_status tc_te_interp(const tc_workload *w, const void *const *in, void *const *out, tc_error *err);
 /* Evaluates only n points of output `o`: coords[n][ndim]; results as double (integers exact up to 2^53). Intermediate computes
  * are memoised per element. *cost (may be NULL) gets the number of scalar evaluations; stops with TC_ENV past max_cost (0: no
@@ -145,7 +146,8 @@ TC_NODISCARD tc_status tc_te_interp_points(const tc_workload *w, const void *con
 /* Fills an input with seeded values of sane scale: floats uniform in [-1, 1), integers in a small range (for tensors used as
  * indices: within the bounds they index), bool random. `index_limit` <= 0 means a default small range. */
 void tc_te_random_fill(tc_dtype t, void *data, int64_t n, tc_rng *r, int64_t index_limit);
-/* The same in two steps: whole numbers in [low, high); where that is empty, as it is for floats by themselves, floats in [-1, 1). */
+/* The same in two steps: whole numbers in [low, high); where that is empty, as it is for floats by themselves, floats in [-1,
+ * 1). */
 typedef struct tc_te_range {
     int64_t low, high;
 } tc_te_range;

@@ -128,8 +128,8 @@ typedef enum te_takes {
     TE_A_FLOAT
 } te_takes;
 te_takes te_takes_of(tc_op op);
-/* Why the node e cannot have these operands ("the operands must be floats"); NULL if it can. Of e the kind, the number of operands and
- * the payload are looked at, of RAMP and BCAST the lanes. Constructors assert it, the parser reports it. */
+/* Why the node e cannot have these operands ("the operands must be floats"); NULL if it can. Of e the kind, the number of
+ * operands and the payload are looked at, of RAMP and BCAST the lanes. Constructors assert it, the parser reports it. */
 const char *te_problem(const tc_expr *e, const tc_expr *const *args);
 /* The same of two operands of arithmetic, or of the arms of a SELECT; b is NULL for unary ops. */
 const char *te_op_problem(tc_op op, const tc_expr *a, const tc_expr *b);

@@ -9,8 +9,8 @@
  *     compute P[i:10] = select(i > 0 && i < 9, X[i - 1], 0.0)
  *     output Y
  *
- * Sizes that are known when the kernel runs are symbols, with the range that they have, from 0 or more. They stand where an extent stands, and in
- * expressions for their value:
+ * Sizes that are known when the kernel runs are symbols, with the range that they have, from 0 or more. They stand where an
+ * extent stands, and in expressions for their value:
  *
  *     symbol N 1..512
  *     tensor X[N, 768] f32
@@ -25,7 +25,8 @@
  *     tensor B[S, 64] f32
  *     compute Y[i:T, j:64] = select(i < P, A[i, j], B[i - P, j])
  *
- * A literal takes the dtype of the other operand; `f16(0.5)`, `i32(x)`, `f32(x)` cast. An axis or a symbol used as a value is i64. */
+ * A literal takes the dtype of the other operand; `f16(0.5)`, `i32(x)`, `f32(x)` cast. An axis or a symbol used as a value is
+ * i64. */
 #ifndef TC_TE_TEXT_H
 #define TC_TE_TEXT_H
 

@@ -120,7 +120,8 @@ typedef struct tc_param {
 } tc_param;
 
 /* Arguments in the order: workload inputs (each as IN or PACKED), then outputs; where there are symbols, then an array of their
- * values, i64: of those that no others define. Arrays of which a dimension varies are dense: their strides follow from the sizes. */
+ * values, i64: of those that no others define. Arrays of which a dimension varies are dense: their strides follow from the
+ * sizes. */
 typedef struct tc_func {
     const char *name;
     const tc_workload *workload;

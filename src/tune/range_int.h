@@ -40,7 +40,8 @@ typedef struct range_contest {
     tc_tune_range_report *out;
 } range_contest;
 
-/* Fills x->entrant with what the database has for x->r: the default program, those of the last contest, and the best of each size. */
+/* Fills x->entrant with what the database has for x->r: the default program, those of the last contest, and the best of each
+ * size. */
 tc_status tc_range_gather(range_contest *x, tc_error *err);
 
 #endif

@@ -59,9 +59,9 @@ typedef struct tc_cg_context {
     void *impl;
 } tc_cg_context;
 
-/* A model's steps in order: `int32_t NAME(const void *const *inputs, void *const *outputs, uint8_t *arena, const uint8_t *constants,
- * const tc_rt *rt, const tc_cg_context *context)`. It runs them, but where they say otherwise, with workspace at arena +
- * workspace_at, and returns the first non-zero status. */
+/* A model's steps in order: `int32_t NAME(const void *const *inputs, void *const *outputs, uint8_t *arena, const uint8_t
+ * *constants, const tc_rt *rt, const tc_cg_context *context)`. It runs them, but where they say otherwise, with workspace at
+ * arena + workspace_at, and returns the first non-zero status. */
 typedef struct tc_cg_driver {
     const char *name;
     int nsteps;
@@ -80,14 +80,14 @@ TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver 
  *   int32_t NAME_context_run(NAME_context *, const void *const *inputs, void *const *outputs)
  *   int32_t NAME_run(const void *const *inputs, void *const *outputs)
  *
- * A context is all that runs change; it runs the driver with a runtime of at most `nthreads` threads. Arrays need no alignment. Runs
- * return the driver's status, or with nothing written -2 when sizes are not what they must be, and -3 when an input and an output that must be
- * one array are not, or it is not aligned to TC_RT_ALIGN; NAME_run, which has a context of its
- * own for one thread at a time and makes new ones for others, also -1 when there is no memory. The object also defines
- * `int32_t NAME_threads`, which contexts take over when they are made. */
+ * A context is all that runs change; it runs the driver with a runtime of at most `nthreads` threads. Arrays need no alignment.
+ * Runs return the driver's status, or with nothing written -2 when sizes are not what they must be, and -3 when an input and an
+ * output that must be one array are not, or it is not aligned to TC_RT_ALIGN; NAME_run, which has a context of its own for one
+ * thread at a time and makes new ones for others, also -1 when there is no memory. The object also defines `int32_t
+ * NAME_threads`, which contexts take over when they are made. */
 
-/* An array of a run: `each` bytes times the sizes that the i64 scalars size[] of the same list are, at most `most`. One that is an input and
- * an output is used where it lies. */
+/* An array of a run: `each` bytes times the sizes that the i64 scalars size[] of the same list are, at most `most`. One that is
+ * an input and an output is used where it lies. */
 typedef struct tc_cg_array {
     int64_t most, each;
     int shared; /* one past the number in the other list of the array that is the same; 0: none is */
@@ -146,8 +146,8 @@ tc_status tc_cg_not_a_library(const char *path, const char *why, tc_error *err);
 
 /* Whether so many bytes of constants lie apart from what code reaches, which then finds them through a table. */
 bool tc_cg_blob_is_far(const tc_target *t, int64_t bytes);
-/* `bytes` bytes, all written to a stream by `fill`, as read-only data under `symbol`, aligned to a page; symbol_size (u64) is their number.
- * Nothing is held in memory. */
+/* `bytes` bytes, all written to a stream by `fill`, as read-only data under `symbol`, aligned to a page; symbol_size (u64) is
+ * their number. Nothing is held in memory. */
 typedef tc_status tc_cg_fill(void *user, FILE *f, tc_error *err);
 typedef struct tc_cg_blob {
     const tc_target *target;
@@ -161,11 +161,11 @@ typedef struct tc_cg_blob {
 TC_NODISCARD tc_status tc_cg_write_blob(const tc_cg_blob *c, const char *out, tc_error *err);
 /* Writes an object with a place for them that has no bytes in its file. */
 TC_NODISCARD tc_status tc_cg_write_blob_place(const tc_cg_blob *c, const char *out, tc_error *err);
-/* Whether a file may be as large as they are, by the limits of the process and the file system: linkers say it in words of their own. Nothing
- * is left of the file. */
+/* Whether a file may be as large as they are, by the limits of the process and the file system: linkers say it in words of their
+ * own. Nothing is left of the file. */
 TC_NODISCARD tc_status tc_cg_check_blob_fits(const tc_cg_blob *c, const char *library, tc_error *err);
-/* Writes them to a library that was linked with that object; *filled is false, and nothing is written, where its linker gave the place no
- * bytes in the file either. */
+/* Writes them to a library that was linked with that object; *filled is false, and nothing is written, where its linker gave the
+ * place no bytes in the file either. */
 TC_NODISCARD tc_status tc_cg_fill_blob_place(const tc_cg_blob *c, const char *library, bool *filled, tc_error *err);
 
 #endif

@@ -36,7 +36,8 @@ void tc_cg_fn_attrs(LLVMContextRef ctx, const tc_target *t, tc_val fn);         
 
 /* ---- modules to machine code (emit.c) ---- */
 
-/* Checks, optimises and compiles the module; *obj is malloc'ed. *stack: bytes that its functions take, where all call each other. */
+/* Checks, optimises and compiles the module; *obj is malloc'ed. *stack: bytes that its functions take, where all call each
+ * other. */
 TC_NODISCARD tc_status tc_cg_object_of(const tc_target *t, LLVMModuleRef mod, void **obj, size_t *size, int64_t *stack,
                                        tc_error *err);
 

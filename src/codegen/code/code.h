@@ -32,8 +32,8 @@ typedef struct tc_cg_text {
 typedef struct tc_cg_options {
     bool fast;   /* compile faster, run slower: for kernels of no weight, and for tests */
     bool verify; /* run LLVM's verifier on the module (always on in builds with TCTUNE_VERIFY) */
-    int64_t
-        *stack; /* gets the bytes of stack that a call takes, spilled registers and bodies of parallel loops included; or NULL */
+    /* Gets the bytes of stack that a call takes, spilled registers and bodies of parallel loops included; or NULL */
+    int64_t *stack;
     const tc_cg_text *text; /* by function; NULL: code says nothing of lines. It is the same code either way */
 } tc_cg_options;
 
@@ -51,8 +51,8 @@ int64_t tc_cg_workspace_bytes(const tc_func *f, int nthreads);
 
 /* Compiles n functions, each lowered (tc_tir_lower), into one relocatable object; the symbol of funcs[i] is names[i], or
  * funcs[i]->name when names is NULL. *obj is malloc'ed. opts may be NULL. TC_ILLEGAL for TIR that is not in lowered form or
- * exceeds a limit, of the stack too. The object needs libm only when a kernel uses pow, sin, cos, ... (the rare functions); exp, log, tanh, erf,
- * sigmoid, rsqrt, sqrt are inlined for f32. Every function can be unwound. */
+ * exceeds a limit, of the stack too. The object needs libm only when a kernel uses pow, sin, cos, ... (the rare functions); exp,
+ * log, tanh, erf, sigmoid, rsqrt, sqrt are inlined for f32. Every function can be unwound. */
 TC_NODISCARD tc_status tc_cg_emit_object(const tc_target *t, const tc_func *const *funcs, const char *const *names, int n,
                                          const tc_cg_options *opts, void **obj, size_t *size, tc_error *err);
 /* The same functions as text, appended to b. */

@@ -20,8 +20,8 @@ void tc_cg_ask_for_frame(LLVMContextRef ctx, tc_val fn);
 /* From now on what LLVM tells goes to *frames, which must live as long as modules of ctx are compiled. */
 void tc_cg_listen_to_frames(LLVMContextRef ctx, tc_cg_frames *frames);
 void tc_cg_frames_free(tc_cg_frames *frames);
-/* Bytes of stack that a call of the module's functions takes at most, on the thread that calls as well as on those that run parts of
- * a parallel loop; without what functions of other modules take. */
+/* Bytes of stack that a call of the module's functions takes at most, on the thread that calls as well as on those that run parts
+ * of a parallel loop; without what functions of other modules take. */
 int64_t tc_cg_stack_of(const tc_cg_frames *frames, LLVMModuleRef mod);
 
 #endif

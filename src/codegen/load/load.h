@@ -18,9 +18,10 @@
 
 typedef struct tc_load_image tc_load_image;
 
-/* Loads an object of this machine; its bytes are not needed afterwards. From any thread. TC_BAD_INPUT: it is damaged, or of another
- * machine, or calls what is not there; with the code UNSUPPORTED where it may be in order and only wants more than is done here (another
- * kind of section or relocation, an architecture without a table of them). TC_ENV: the system refused memory, or to make it executable. */
+/* Loads an object of this machine; its bytes are not needed afterwards. From any thread. TC_BAD_INPUT: it is damaged, or of
+ * another machine, or calls what is not there; with the code UNSUPPORTED where it may be in order and only wants more than is
+ * done here (another kind of section or relocation, an architecture without a table of them). TC_ENV: the system refused memory,
+ * or to make it executable. */
 TC_NODISCARD tc_status tc_load_object(const void *object, size_t size, tc_load_image **out, tc_error *err);
 /* Where an exported symbol is, until the image is freed; NULL: the object defines none of that name. */
 void *tc_load_find(const tc_load_image *m, const char *name);

@@ -1,5 +1,5 @@
-/* Inside the loader: an object as it was read and checked (object.c), where its parts go (image.c), and what its relocations put there
- * (relocate.c). */
+/* Inside the loader: an object as it was read and checked (object.c), where its parts go (image.c), and what its relocations put
+ * there (relocate.c). */
 #ifndef TC_CODEGEN_LOAD_LOAD_INT_H
 #define TC_CODEGEN_LOAD_LOAD_INT_H
 
@@ -38,7 +38,8 @@ typedef struct tc_load_file {
 
 /* ---- object.c ---- */
 
-/* The object's sections and symbols, all of whose offsets, sizes, names and links are within the object. To be closed also on failure. */
+/* The object's sections and symbols, all of whose offsets, sizes, names and links are within the object. To be closed also on
+ * failure. */
 TC_NODISCARD tc_status tc_load_open(tc_load_file *f, const void *object, size_t size, unsigned machine, tc_error *err);
 void tc_load_close(tc_load_file *f);
 /* For messages. */

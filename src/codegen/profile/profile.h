@@ -20,8 +20,8 @@ typedef struct tc_cg_profile {
     const int32_t *row_of; /* by step of the driver */
 } tc_cg_profile;
 
-/* The compiled file, an object for this architecture. Symbols: `int32_t tc_profile_wanted`, and `int32_t tc_profile_run(table, context,
- * inputs, outputs, run)`, where a table is the structs above with int32_t for int. */
+/* The compiled file, an object for this architecture. Symbols: `int32_t tc_profile_wanted`, and `int32_t tc_profile_run(table,
+ * context, inputs, outputs, run)`, where a table is the structs above with int32_t for int. */
 void tc_cg_profile_object(const void **bytes, size_t *size);
 
 /* Bytes of stack that it takes around a run: reports are written when the run is over. */

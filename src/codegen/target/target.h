@@ -19,12 +19,12 @@ typedef struct tc_target {
     tc_machine machine;
 } tc_target;
 
-/* Reads a target, without LLVM where it is of Linux on one of our instruction sets: "native" (this machine, detected now), "llvm -mtriple=T [-mcpu=C] [-mattr=+a,-b] [-vector-bytes=N] [-cores=N]",
- * or the short name of a known CPU ("skylake-avx512", "znver4", "neoverse-n1", "rv64gcv", ...: tc_target_names). TC_BAD_INPUT for
- * what is none of them, for a feature that is not known, and for vectors wider than the target's, says how to name one. AArch64's
- * vectors are NEON's unless -vector-bytes names the width of SVE registers; RISC-V's come from +v and +zvl256b. `text` of a
- * parsed target parses to an equal target, except that caches and cores are not part of it: for a target that is not native they
- * are typical values. */
+/* Reads a target, without LLVM where it is of Linux on one of our instruction sets: "native" (this machine, detected now), "llvm
+ * -mtriple=T [-mcpu=C] [-mattr=+a,-b] [-vector-bytes=N] [-cores=N]", or the short name of a known CPU ("skylake-avx512",
+ * "znver4", "neoverse-n1", "rv64gcv", ...: tc_target_names). TC_BAD_INPUT for what is none of them, for a feature that is not
+ * known, and for vectors wider than the target's, says how to name one. AArch64's vectors are NEON's unless -vector-bytes names
+ * the width of SVE registers; RISC-V's come from +v and +zvl256b. `text` of a parsed target parses to an equal target, except
+ * that caches and cores are not part of it: for a target that is not native they are typical values. */
 TC_NODISCARD tc_status tc_target_parse(const char *text, tc_target **out, tc_error *err);
 void tc_target_free(tc_target *t); /* NULL is fine */
 /* Asks the machine what targets need to know of it, which a process that closes its sandbox could not ask later. */

@@ -15,14 +15,14 @@ typedef struct tc_cg_host {
     int64_t l1, l2, l3, line;
 } tc_cg_host;
 const tc_cg_host *tc_cg_this_host(void);
-/* What LLVM calls its processor, and the features of that as they become part of the target: by cpuid.def and midr.def, and by LLVM what is not there.
- * TC_ENV: there is no LLVM, and it would be needed. */
+/* What LLVM calls its processor, and the features of that as they become part of the target: by cpuid.def and midr.def, and by
+ * LLVM what is not there. TC_ENV: there is no LLVM, and it would be needed. */
 TC_NODISCARD tc_status tc_cg_name_host(const char **cpu, const char **features, tc_error *err);
 
 /* ---- cpuid.c ---- */
 
-/* This machine's processor, where it is one of x86, without LLVM and in its words: all features that -mattr may name, "+a,-b", appended; its
- * name, NULL where only LLVM can tell. */
+/* This machine's processor, where it is one of x86, without LLVM and in its words: all features that -mattr may name, "+a,-b",
+ * appended; its name, NULL where only LLVM can tell. */
 void tc_cg_cpuid_features(tc_strbuf *b);
 const char *tc_cg_cpuid_name(void);
 

@@ -9,9 +9,9 @@
 #include "fleet/build.h"
 #include "fleet/bus_build.h"
 
-/* Puts what a candidate came to, its object and all that is said of it, under `id`. A chunk that is there already is not sent; again: it is,
- * since somebody did not find it, or found it damaged. TC_BAD_INPUT: the server lets this user put nothing there, or it takes
- * messages that are too small for such an object. */
+/* Puts what a candidate came to, its object and all that is said of it, under `id`. A chunk that is there already is not sent;
+ * again: it is, since somebody did not find it, or found it damaged. TC_BAD_INPUT: the server lets this user put nothing there,
+ * or it takes messages that are too small for such an object. */
 TC_NODISCARD tc_status tc_fleet_object_put(tc_fleet_bus *b, const tc_fleet_self *builder, const char *id,
                                            const tc_meas_made *made, bool again, tc_error *err);
 
@@ -21,8 +21,8 @@ typedef struct tc_fleet_taken {
     const char *wrong; /* else: what its builder does not do right; NULL: it is not there any more, or not yet */
 } tc_fleet_taken;
 
-/* Takes what a builder says of the id, `mail`, and the object. *out, in `a`, has both where *taken says that it is there. An error: nothing can be
- * read from the server now. */
+/* Takes what a builder says of the id, `mail`, and the object. *out, in `a`, has both where *taken says that it is there. An
+ * error: nothing can be read from the server now. */
 TC_NODISCARD tc_status tc_fleet_object_take(tc_fleet_bus *b, const char *key, const char *id, const tc_fleet_built_mail *mail,
                                             tc_arena *a, tc_meas_made *out, tc_fleet_taken *taken, tc_error *err);
 

@@ -32,10 +32,10 @@ typedef struct tc_fleet_follow_options {
     void *user;
 } tc_fleet_follow_options;
 
-/* Nothing of what is read is trusted: a record is taken in as one of a file of JSON lines is, each job's once, and admits no program. A
- * record of a job that is there already changes it only for the worse (not verified, failed), or by better times, and only where it is the same
- * measurement. How far it came is kept in the database: who is killed takes in the last ones again, which are known then. A server that goes
- * away later on is waited for. *out: what became of all, also where it fails. */
+/* Nothing of what is read is trusted: a record is taken in as one of a file of JSON lines is, each job's once, and admits no
+ * program. A record of a job that is there already changes it only for the worse (not verified, failed), or by better times, and
+ * only where it is the same measurement. How far it came is kept in the database: who is killed takes in the last ones again,
+ * which are known then. A server that goes away later on is waited for. *out: what became of all, also where it fails. */
 TC_NODISCARD tc_status tc_fleet_follow(const tc_fleet_follow_options *o, tc_fleet_followed *out, tc_error *err);
 
 #endif

@@ -25,8 +25,8 @@ typedef struct tc_fleet_serve_options {
     double gbytes;              /* a second: reading memory; 0: not known */
     int64_t last_cache;         /* bytes that it was measured to get; 0: what the target says */
     double lease;               /* seconds after which a worker that says nothing has lost its job; 0: 30 */
-    double
-        reference; /* seconds from one timing of the reference kernel to the next at least; 0: 5, and fifty times what it takes */
+    /* Seconds from one timing of the reference kernel to the next at least; 0: 5, and fifty times what it takes */
+    double reference;
     const volatile sig_atomic_t *stop;
     bool emulated; /* its processor is: it serves a key that says so, and measures for tuners that know it alone */
     /* Who carries jobs here; NULL: processes of this machine, or computed times, as jobs say. */
@@ -36,13 +36,14 @@ typedef struct tc_fleet_serve_options {
     void *user;
 } tc_fleet_serve_options;
 
-/* The reference kernel: a small product of matrices, which each worker builds and times as it does jobs, before its first one and then now
- * and again, for a fiftieth of its time at most. Alike everywhere, so that what it takes says how fast a machine is (scale.h). */
+/* The reference kernel: a small product of matrices, which each worker builds and times as it does jobs, before its first one and
+ * then now and again, for a fiftieth of its time at most. Alike everywhere, so that what it takes says how fast a machine is
+ * (scale.h). */
 extern const char tc_fleet_reference_workload[], tc_fleet_reference_trace[];
 
-/* Serves until the stop flag is up or an order says so (crowd.h), and leaves: a job under way goes back into the queue, unless the order
- * was to end it first. While the server is away it waits, also when it starts. TC_ENV also
- * where nothing can be measured here, three jobs in a row: the jobs go back to others. */
+/* Serves until the stop flag is up or an order says so (crowd.h), and leaves: a job under way goes back into the queue, unless
+ * the order was to end it first. While the server is away it waits, also when it starts. TC_ENV also where nothing can be
+ * measured here, three jobs in a row: the jobs go back to others. */
 TC_NODISCARD tc_status tc_fleet_serve(const tc_fleet_serve_options *o, tc_error *err);
 
 #endif

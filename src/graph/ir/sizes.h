@@ -49,8 +49,8 @@ typedef struct tc_graph_sizes {
 } tc_graph_sizes;
 
 tc_graph_sizes *tc_graph_sizes_of(tc_graph *g); /* made when first asked for */
-/* Takes them from a graph that is given up, with what is known of symbols, which sizes are the same, or multiples, and nothing else.
- * NULL: it has none. */
+/* Takes them from a graph that is given up, with what is known of symbols, which sizes are the same, or multiples, and nothing
+ * else. NULL: it has none. */
 tc_graph_sizes *tc_graph_sizes_take(tc_graph *g);
 void tc_graph_sizes_free(tc_graph_sizes *s); /* NULL is fine */
 
@@ -72,8 +72,8 @@ const tc_expr *tc_graph_sizes_number(const tc_graph_sizes *s, const tc_graph_val
 void tc_graph_sizes_set_number(tc_graph_sizes *s, const tc_graph_value *v, int64_t i, const tc_expr *x);
 /* A number of which only the range is known. */
 const tc_expr *tc_graph_sizes_unknown(tc_graph_sizes *s, const char *name, tc_ival range);
-/* A node needs x, which is called `what`, to be from `least` to `most`, and a multiple. Not checked is
- * what depends on data, what no run can break, and a range of what runs cannot compute (tc_formula_of). False: no run keeps to it. */
+/* A node needs x, which is called `what`, to be from `least` to `most`, and a multiple. Not checked is what depends on data, what
+ * no run can break, and a range of what runs cannot compute (tc_formula_of). False: no run keeps to it. */
 bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least, int64_t most, int64_t multiple);
 /* The same of a multiple of `by`, a size that varies, which is above 0 then. Neither depends on data. */
 bool tc_graph_sizes_require_multiple(tc_graph_sizes *s, const char *what, const tc_expr *x, const tc_expr *by);
@@ -93,8 +93,8 @@ tc_graph_value *tc_graph_sizes_value(const tc_graph_sizes *s, const tc_expr *x);
 void tc_graph_sizes_set_value(tc_graph_sizes *s, const tc_expr *x, tc_graph_value *v);
 
 const tc_expr *tc_graph_sizes_simplify(tc_graph_sizes *s, const tc_expr *x);
-/* The largest that it is likely to be, for a size that must have one, and that it can be, for what is left out. Never negative; TC_INF:
- * that is not known. */
+/* The largest that it is likely to be, for a size that must have one, and that it can be, for what is left out. Never negative;
+ * TC_INF: that is not known. */
 int64_t tc_graph_sizes_most(const tc_graph_sizes *s, const tc_expr *x);
 int64_t tc_graph_sizes_limit_of(const tc_graph_sizes *s, const tc_expr *x);
 
@@ -164,20 +164,19 @@ void tc_graph_size_rules_of(const tc_graph *g, tc_arena *a, tc_graph_size_rules 
 bool tc_graph_size_value_is_sound(const tc_graph_size_rules *r, const tc_graph_size_value *x);
 /* From now on the graph may go. TC_BAD_INPUT where a rule is no formula, or one whose numbers may be too large. */
 TC_NODISCARD tc_status tc_graph_size_rules_settle(tc_graph_size_rules *r, tc_error *err);
-/* size[k]: of the inputs in[], one per input. TC_BAD_INPUT where one is out of its range, where two inputs disagree, or where a size is
- * not what it must be. Types, what is fixed and the number of dimensions are the caller's to check; where the last is wrong, size[k] may
- * be -1. */
+/* size[k]: of the inputs in[], one per input. TC_BAD_INPUT where one is out of its range, where two inputs disagree, or where a
+ * size is not what it must be. Types, what is fixed and the number of dimensions are the caller's to check; where the last is
+ * wrong, size[k] may be -1. */
 TC_NODISCARD tc_status tc_graph_size_rules_bind(const tc_graph_size_rules *r, const tc_graph_tensor *in, int64_t *size,
                                                 tc_error *err);
-/* Without inputs: size[k] is given, or -1 and becomes what others make it, else the least that is not 0, or where sizes only fit together
- * one of the least that do. TC_BAD_INPUT as above, with
- * what is wrong in size[]. The rules are settled. */
+/* Without inputs: size[k] is given, or -1 and becomes what others make it, else the least that is not 0, or where sizes only fit
+ * together one of the least that do. TC_BAD_INPUT as above, with what is wrong in size[]. The rules are settled. */
 TC_NODISCARD tc_status tc_graph_size_rules_complete(const tc_graph_size_rules *r, int64_t *size, tc_error *err);
 /* What is left of size k where it alone breaks no bound: multiples of this, from this on. */
 int64_t tc_graph_size_rules_step(const tc_graph_size_rules *r, int k);
 int64_t tc_graph_size_rules_first(const tc_graph_size_rules *r, int k);
-/* The largest that size k can be with those that are given, size[k] or -1, and the others as above, if smaller ones can be too; else
- * -1. */
+/* The largest that size k can be with those that are given, size[k] or -1, and the others as above, if smaller ones can be too;
+ * else -1. */
 int64_t tc_graph_size_rules_most(const tc_graph_size_rules *r, const int64_t *size, int k);
 /* The largest of all, or where a bound does not allow that each as large as those before it leave it. TC_BAD_INPUT where none were
  * found. */

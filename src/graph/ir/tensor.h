@@ -44,7 +44,8 @@ typedef struct tc_graph_bundle {
 /* ---- shapes ---- */
 int64_t tc_graph_shape_count(const tc_graph_shape *s); /* product; shapes that overflow are never built (see _check) */
 bool tc_graph_shape_equal(const tc_graph_shape *a, const tc_graph_shape *b);
-/* TC_BAD_INPUT unless all dims are >= 0 and their elements, of whatever type, fit in half of the address space; empty dims count as 1. */
+/* TC_BAD_INPUT unless all dims are >= 0 and their elements, of whatever type, fit in half of the address space; empty dims count
+ * as 1. */
 TC_NODISCARD tc_status tc_graph_shape_check(const tc_graph_shape *s, tc_error *err);
 /* NumPy broadcasting of a and b; false when they do not match. */
 bool tc_graph_shape_broadcast(const tc_graph_shape *a, const tc_graph_shape *b, tc_graph_shape *out);
@@ -62,7 +63,8 @@ tc_graph_tensor tc_graph_tensor_view(tc_dtype dtype, const tc_graph_shape *shape
 void tc_graph_tensor_free(tc_graph_tensor *t);
 /* Cuts t down to the first elements of each dimension, in place: what is left is dense. `to` is not larger than t's shape. */
 void tc_graph_tensor_trim(tc_graph_tensor *t, const tc_graph_shape *to);
-/* The other way: *out (OWNED) is of shape `to`, not smaller than t's, with t's elements the first of each dimension and zeros behind. */
+/* The other way: *out (OWNED) is of shape `to`, not smaller than t's, with t's elements the first of each dimension and zeros
+ * behind. */
 TC_NODISCARD tc_status tc_graph_tensor_widen(const tc_graph_tensor *t, const tc_graph_shape *to, tc_graph_tensor *out,
                                              tc_error *err);
 /* t's elements as the first of each dimension of the array `to`, whose shape is not smaller; no others are written. */
@@ -72,8 +74,8 @@ size_t tc_graph_tensor_bytes(const tc_graph_tensor *t);
 bool tc_graph_tensor_equal(const tc_graph_tensor *a, const tc_graph_tensor *b); /* type, shape and every byte */
 /* The first element of a float tensor that is no number or infinite; -1: there is none, as in tensors of other types. */
 int64_t tc_graph_tensor_nonfinite(const tc_graph_tensor *t);
-/* Are t's bytes elements of `dtype`? Those of a type that other programs' arrays lack may come in one of the same bytes: bf16 in u16,
- * the codes of floats of a byte or less in u8, i4 in i8 and u4 in u8, within their range. */
+/* Are t's bytes elements of `dtype`? Those of a type that other programs' arrays lack may come in one of the same bytes: bf16 in
+ * u16, the codes of floats of a byte or less in u8, i4 in i8 and u4 in u8, within their range. */
 bool tc_graph_tensor_holds(const tc_graph_tensor *t, tc_dtype dtype);
 /* Whole tensors widened to one kind (integers wrap, floats round to nearest even on the way back; single elements: tc_load_f
  * and its like in te/dtype.h). The buffers hold count elements. */

@@ -17,8 +17,8 @@ typedef struct tc_graph_library_kernel {
 } tc_graph_library_kernel;
 
 enum { TC_GRAPH_MAX_PARAMS = 32 };
-/* Bytes of stack that a kernel takes at most. None is recursive; the frames of all functions together take less (a few have arrays of
- * 2 KiB, and a larger frame is an error of the build). */
+/* Bytes of stack that a kernel takes at most. None is recursive; the frames of all functions together take less (a few have
+ * arrays of 2 KiB, and a larger frame is an error of the build). */
 enum { TC_GRAPH_LIBRARY_STACK = 16 << 10 };
 
 /* NULL: the operator is lowered to tensor expressions. */

@@ -82,18 +82,19 @@ TC_LIB_API int64_t tc_lib_nms_workspace(const int64_t *params, int32_t nthreads)
 
 /* ---- grow.c ---- */
 
-/* New rows, dense in the sizes of the run, in a cache, which is written where it lies: from the start on, whatever it is, and never past
- * as many rows as there are of both; what else there is from the start, or the end of the cache's rows, up to there becomes zero. Parameters:
- * bytes of an element, number of dimensions, which of them are rows, whether there is a start for each element of the first dimension (1) or
- * one for all (0), for each dimension how many elements the cache has, and whether that many there are in a run (0), or what the next of the
- * sizes says (1). args: params, cache, new, starts i64, rows of the cache i64, rows of new i64, sizes i64..., the cache again. */
+/* New rows, dense in the sizes of the run, in a cache, which is written where it lies: from the start on, whatever it is, and
+ * never past as many rows as there are of both; what else there is from the start, or the end of the cache's rows, up to there
+ * becomes zero. Parameters: bytes of an element, number of dimensions, which of them are rows, whether there is a start for each
+ * element of the first dimension (1) or one for all (0), for each dimension how many elements the cache has, and whether that
+ * many there are in a run (0), or what the next of the sizes says (1). args: params, cache, new, starts i64, rows of the cache
+ * i64, rows of new i64, sizes i64..., the cache again. */
 TC_LIB_API tc_kernel tc_lib_grow;
 TC_LIB_API int64_t tc_lib_grow_workspace(const int64_t *params, int32_t nthreads);
 
 /* ---- row.c ---- */
 
-/* Row number `number` of rows that lie densely behind each other. Parameters: bytes of a row but for its sizes that vary, how many of these
- * there are, by which it is multiplied. args: params, row, number i64, sizes i64..., rows. */
+/* Row number `number` of rows that lie densely behind each other. Parameters: bytes of a row but for its sizes that vary, how
+ * many of these there are, by which it is multiplied. args: params, row, number i64, sizes i64..., rows. */
 TC_LIB_API tc_kernel tc_lib_row;
 TC_LIB_API int64_t tc_lib_row_workspace(const int64_t *params, int32_t nthreads);
 

@@ -24,8 +24,9 @@ typedef struct tc_graph_admission {
  * even when an error is returned. Needs a target that runs here. Results are in `a`. */
 TC_NODISCARD tc_status tc_graph_admit(const tc_graph_program *p, const tc_graph_build_options *o, int k, tc_arena *a,
                                       tc_graph_admission *out, tc_error *err);
-/* The same of schedules that stand in no database: given[task].records, of kernels whose sizes do not vary, of which only workload_hash (one of the
- * task's forms) and trace are looked at. All of them are checked, and nothing is noted, said or remembered. */
+/* The same of schedules that stand in no database: given[task].records, of kernels whose sizes do not vary, of which only
+ * workload_hash (one of the task's forms) and trace are looked at. All of them are checked, and nothing is noted, said or
+ * remembered. */
 TC_NODISCARD tc_status tc_graph_admit_given(const tc_graph_program *p, const tc_graph_build_options *o,
                                             const tc_graph_choice *given, tc_arena *a, tc_graph_admission *out, tc_error *err);
 

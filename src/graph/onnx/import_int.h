@@ -170,8 +170,8 @@ typedef struct tc_graph_import_inside {
 tc_graph_value *tc_graph_import_here(tc_graph_importer *im, tc_graph_value *v);
 /* The value of the graph around the body that its input v is; NULL: it is none. Until the body is closed. */
 tc_graph_value *tc_graph_import_outside(const tc_graph_import_inside *x, const tc_graph_value *v);
-/* A new graph, of a body of node p, to which import adds until it leaves. It is closed or dropped in the end. is_branch: not all runs
- * compute it. */
+/* A new graph, of a body of node p, to which import adds until it leaves. It is closed or dropped in the end. is_branch: not all
+ * runs compute it. */
 void tc_graph_import_open_frame(tc_graph_importer *im, tc_graph_import_inside *x, const Onnx__NodeProto *p, bool is_branch,
                                 tc_error *err);
 void tc_graph_import_leave_frame(tc_graph_importer *im, const tc_graph_import_inside *x);

@@ -1,5 +1,5 @@
-/* Bytes that a message is taken from: in memory, or of a file. A file is read piece by piece and never mapped: others may write to it
- * meanwhile, and what has been looked at must stay as it was. */
+/* Bytes that a message is taken from: in memory, or of a file. A file is read piece by piece and never mapped: others may write
+ * to it meanwhile, and what has been looked at must stay as it was. */
 #ifndef TC_GRAPH_ONNX_SOURCE_H
 #define TC_GRAPH_ONNX_SOURCE_H
 
@@ -27,7 +27,8 @@ TC_NODISCARD tc_status tc_onnx_source_of_file(int fd, const char *path, tc_onnx_
 const uint8_t *tc_onnx_source_look(tc_onnx_source *s, size_t at, size_t n);
 /* The same, to `to`. */
 bool tc_onnx_source_copy(tc_onnx_source *s, size_t at, void *to, size_t n);
-/* Closes the file. `st` and what it says, unless others wrote to the file since it was opened, or it could not be read: then that. */
+/* Closes the file. `st` and what it says, unless others wrote to the file since it was opened, or it could not be read: then
+ * that. */
 TC_NODISCARD tc_status tc_onnx_source_end(tc_onnx_source *s, tc_status st, tc_error *err);
 
 #endif

@@ -32,8 +32,8 @@ void tc_graph_writer_float(tc_graph_writer *w, const char *name, float v);
 void tc_graph_writer_str(tc_graph_writer *w, const char *name, const char *v);
 void tc_graph_writer_ints(tc_graph_writer *w, const char *name, const char *list); /* "0,2,1,3" */
 void tc_graph_writer_tensor(tc_graph_writer *w, const char *name, tc_graph_tensor t);
-/* A graph (of If, Loop, Scan) as another writer has it, which is w's from now on; of that, the name, inputs, nodes, initializers and outputs
- * count. What it does not define it reads of the graphs around it. */
+/* A graph (of If, Loop, Scan) as another writer has it, which is w's from now on; of that, the name, inputs, nodes, initializers
+ * and outputs count. What it does not define it reads of the graphs around it. */
 void tc_graph_writer_body(tc_graph_writer *w, const char *name, tc_graph_writer *body);
 
 TC_NODISCARD tc_status tc_graph_writer_save(tc_graph_writer *w, const char *path, tc_error *err);

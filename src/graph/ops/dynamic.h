@@ -71,8 +71,8 @@ TC_NODISCARD tc_status tc_graph_trace(tc_graph_emitter *e, tc_graph_value *v, tc
 bool tc_graph_never_negative(const tc_graph_emitter *e, const tc_graph_number *v);
 /* Are all of them constants, or have a largest value? */
 bool tc_graph_has_bounds(const tc_graph_number *v, int64_t n);
-/* What the bool v of one element, of *g, compares of such numbers; NULL: it is something else. *g becomes the graph that computes it, where
- * that is around a body that import adds to. */
+/* What the bool v of one element, of *g, compares of such numbers; NULL: it is something else. *g becomes the graph that computes
+ * it, where that is around a body that import adds to. */
 const tc_expr *tc_graph_condition_of(tc_graph **g, const tc_graph_value *v);
 
 /* ---- meet.c ---- */
@@ -87,19 +87,20 @@ typedef struct tc_graph_sizes_outside {
 } tc_graph_sizes_outside;
 /* Of a graph that is no body, the same. False: one depends on data, or on what a trip of a loop carries. */
 bool tc_graph_find_outside(tc_graph *g, const tc_expr *x, const tc_expr *y, tc_graph_sizes_outside *out);
-/* In a branch, which runs may do without, runs check no sizes: they must be known to be equal. Fails where they are not. *learns: they
- * are to be equal from now on, as a node around the branches needs it, or already are. */
+/* In a branch, which runs may do without, runs check no sizes: they must be known to be equal. Fails where they are not. *learns:
+ * they are to be equal from now on, as a node around the branches needs it, or already are. */
 TC_NODISCARD tc_status tc_graph_meet_certainly(tc_graph_emitter *e, const char *a, const char *b,
                                                const tc_graph_sizes_outside *both, bool *learns);
-/* Dimension d of a and dimension m of b are one size, whatever a run's sizes are; one that is 1 stands for any where they broadcast. Fails
- * where there are runs in which they are not, and also where import has to begin again with what is learnt of them. */
+/* Dimension d of a and dimension m of b are one size, whatever a run's sizes are; one that is 1 stands for any where they
+ * broadcast. Fails where there are runs in which they are not, and also where import has to begin again with what is learnt of
+ * them. */
 TC_NODISCARD tc_status tc_graph_meet(tc_graph_emitter *e, const tc_graph_value *a, int d, const tc_graph_value *b, int m,
                                      bool broadcasts);
 /* The same of sizes, with what they are called in messages. */
 TC_NODISCARD tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a, const tc_expr *x, const char *b,
                                              const tc_expr *y);
-/* The node needs x, which is called `what`, to be from `least` to `most`, and a multiple: runs in which it is not are refused. Fails where
- * none would be left, and in a branch, which runs may do without, where it is not known to be. */
+/* The node needs x, which is called `what`, to be from `least` to `most`, and a multiple: runs in which it is not are refused.
+ * Fails where none would be left, and in a branch, which runs may do without, where it is not known to be. */
 TC_NODISCARD tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,
                                         int64_t multiple);
 /* The same of o->x, which is of the graph around all bodies. */
@@ -119,8 +120,8 @@ const tc_expr *tc_graph_size_number(tc_graph_emitter *e, const tc_graph_value *v
 TC_NODISCARD tc_status tc_graph_meet_broadcast(tc_graph_emitter *e, tc_graph_value *a, tc_graph_value *b, int but);
 
 /* ---- what the operator table's functions are, and what they share ---- */
-/* Of the node e->c->n. Before inference, it says which sizes of operands meet (meet.c), and may rewrite the node; after it, it fills
- * in e->c->extent, and may change operands. */
+/* Of the node e->c->n. Before inference, it says which sizes of operands meet (meet.c), and may rewrite the node; after it, it
+ * fills in e->c->extent, and may change operands. */
 typedef tc_status tc_graph_dynamic_fn(tc_graph_emitter *e);
 /* Before inference of c->n, any of whose operands may be of such a size. */
 TC_NODISCARD tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c);

@@ -15,8 +15,8 @@ typedef tc_status tc_graph_eval_fn(tc_graph_eval_ctx *c);
 /* Element i of the indices, which are input 1, into a dimension of `dim`: negative ones count from its end. */
 tc_status tc_graph_eval_index(const tc_graph_eval_ctx *c, int64_t i, int64_t dim, int64_t *out);
 
-/* Whether so many arrays of widened elements can be had; where not, memory ran out (tc_ran_out). Evaluators need not ask: whoever calls
- * them did. */
+/* Whether so many arrays of widened elements can be had; where not, memory ran out (tc_ran_out). Evaluators need not ask: whoever
+ * calls them did. */
 bool tc_graph_can_widen(int64_t elements, int arrays);
 /* A tensor's elements widened; malloc'ed. */
 double *tc_graph_wide_f64(const tc_graph_tensor *t);

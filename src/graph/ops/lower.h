@@ -32,8 +32,8 @@ typedef struct tc_graph_lowered {
 } tc_graph_lowered;
 
 /* TC_BAD_INPUT names the node whose operator has no tensor expression. `outs`: those of the head's outputs that are wanted.
- * `stored` (NULL: none), by value id: views that lie in memory of their own. `sized` (NULL: all sizes are the largest): what is read
- * of values; until it is settled the group's inputs are asked for in it, and there is no workload. */
+ * `stored` (NULL: none), by value id: views that lie in memory of their own. `sized` (NULL: all sizes are the largest): what is
+ * read of values; until it is settled the group's inputs are asked for in it, and there is no workload. */
 TC_NODISCARD tc_status tc_graph_lower_group(tc_ctx *c, const tc_graph *g, const bool *stored, tc_graph_sized *sized,
                                             const tc_graph_group *group, int nout, tc_graph_value *const *outs,
                                             tc_graph_lowered *out, tc_error *err);

@@ -23,8 +23,8 @@ TC_NODISCARD tc_status tc_graph_read_window(tc_graph_infer_ctx *c, const tc_grap
 /* The kernel, which is what the weights say; the attribute may repeat it. */
 TC_NODISCARD tc_status tc_graph_read_window_of(tc_graph_infer_ctx *c, const tc_graph_value *weights, tc_graph_window *w);
 
-/* Padding behind a dimension with which windows of whole steps are those that ceil_mode has where `end` is padded: one more where something
- * is left, if it begins before the padding. */
+/* Padding behind a dimension with which windows of whole steps are those that ceil_mode has where `end` is padded: one more where
+ * something is left, if it begins before the padding. */
 static inline int64_t tc_graph_ceil_end(int64_t extent, int64_t stride, int64_t end) {
     int64_t inside = extent - end;
     return inside >= stride ? end + stride - 1 : inside >= 1 ? extent - 1 : end - 1;

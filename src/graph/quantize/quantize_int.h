@@ -65,8 +65,8 @@ TC_NODISCARD tc_status quant_weights_s8(const tc_graph_tensor *w, int axis, tc_g
  * f32 [n * blocks], zero point 8. */
 TC_NODISCARD tc_status quant_weights_4bit(const tc_graph_tensor *w, bool transposed, int block, tc_graph_tensor *q,
                                           tc_graph_tensor *scales, tc_error *err);
-/* A bias of one dimension as s32 in units of x_scale * scales[c]: fills q (s32, of b's shape) and bias_scales (of scales' shape). False
- * where it does not fit. */
+/* A bias of one dimension as s32 in units of x_scale * scales[c]: fills q (s32, of b's shape) and bias_scales (of scales' shape).
+ * False where it does not fit. */
 bool quant_bias(const tc_graph_tensor *b, double x_scale, const tc_graph_tensor *scales, tc_graph_tensor *q,
                 tc_graph_tensor *bias_scales);
 

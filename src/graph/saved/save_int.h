@@ -10,8 +10,8 @@
 /* Of a library's metadata; load.c takes no other. */
 enum { TC_GRAPH_LIBRARY_FORMAT = 3 };
 
-/* load.c: what a library's file says of itself, into m, of which nothing but the arena is there; *name (the prefix of its symbols) and
- * *target are in that arena. Nothing of the file is run. */
+/* load.c: what a library's file says of itself, into m, of which nothing but the arena is there; *name (the prefix of its
+ * symbols) and *target are in that arena. Nothing of the file is run. */
 TC_NODISCARD tc_status tc_graph_read_library(tc_graph_model *m, const char *path, const char **name, const char **target,
                                              tc_error *err);
 

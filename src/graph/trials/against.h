@@ -1,5 +1,5 @@
-/* A network against what it was some time before (base.h): the base's schedules are built on this machine now, and the two run in turns, so that
- * neither the machine nor the moment decides. What the base says of times is not looked at.
+/* A network against what it was some time before (base.h): the base's schedules are built on this machine now, and the two run in
+ * turns, so that neither the machine nor the moment decides. What the base says of times is not looked at.
  *
  *   tc_graph_base_read -> tc_graph_against_run */
 #ifndef TC_GRAPH_TRIALS_AGAINST_H
@@ -23,8 +23,8 @@ typedef struct tc_graph_against_kernel {
     tc_graph_standing standing;
     const tc_graph_kernel *now;       /* NULL: REMOVED */
     const tc_graph_base_kernel *base; /* NULL: ADDED */
-    /* a is the base, b is now, in seconds of all launches of a run; rounds 0: it was not timed, as its code is the same, or there are not
-     * two. A difference is named only where the sign test is as sure as TC_TUNE_SURE. */
+    /* a is the base, b is now, in seconds of all launches of a run; rounds 0: it was not timed, as its code is the same, or there
+     * are not two. A difference is named only where the sign test is as sure as TC_TUNE_SURE. */
     tc_tune_verdict verdict;
     const tc_tune_changed *changed; /* what its schedule does otherwise than the base's */
     int nchanged;
@@ -34,8 +34,8 @@ typedef struct tc_graph_against_kernel {
 typedef struct tc_graph_against {
     tc_graph_against_kernel *kernels; /* those of the network in their order, then those that only the base has */
     int nkernel;
-    tc_graph_standing
-        network; /* with the base's schedules where it has the kernel, and they run here; UNCHANGED, SAME_CODE, ... SLOWER */
+    /* With the base's schedules where it has the kernel, and they run here; UNCHANGED, SAME_CODE, ... SLOWER */
+    tc_graph_standing network;
     tc_tune_verdict verdict; /* of it, in seconds of a run */
     int nslower, nfailed;    /* kernels */
 } tc_graph_against;
@@ -47,9 +47,9 @@ typedef struct tc_graph_against_options {
     const volatile sig_atomic_t *stop; /* may be NULL */
 } tc_graph_against_options;
 
-/* m: a model that was built here, whose sizes do not vary, and whose program can be built again (use_up_constants); while it lasts the base's is
- * a second one in memory. The result is in `a`, and refers to m and base. TC_BAD_INPUT where they cannot be compared (another target, number
- * of threads, accuracy, no kernel in common), TC_ENV when it was stopped. */
+/* m: a model that was built here, whose sizes do not vary, and whose program can be built again (use_up_constants); while it
+ * lasts the base's is a second one in memory. The result is in `a`, and refers to m and base. TC_BAD_INPUT where they cannot be
+ * compared (another target, number of threads, accuracy, no kernel in common), TC_ENV when it was stopped. */
 TC_NODISCARD tc_status tc_graph_against_run(tc_graph_model *m, const tc_graph_base *base, const tc_graph_tensor *in,
                                             const tc_graph_against_options *o, tc_arena *a, tc_graph_against *out, tc_error *err);
 

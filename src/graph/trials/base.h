@@ -1,5 +1,6 @@
-/* What a network or kernel was some time before, as `tctune bench --json` printed it (docs/json.md): which schedules its kernels had. Anybody may have
- * written it: its times are only repeated, and its schedules run where they were checked (tc_graph_admit_given). */
+/* What a network or kernel was some time before, as `tctune bench --json` printed it (docs/json.md): which schedules its kernels
+ * had. Anybody may have written it: its times are only repeated, and its schedules run where they were checked
+ * (tc_graph_admit_given). */
 #ifndef TC_GRAPH_TRIALS_BASE_H
 #define TC_GRAPH_TRIALS_BASE_H
 

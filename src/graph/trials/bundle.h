@@ -20,8 +20,8 @@ TC_NODISCARD tc_status tc_graph_tensor_within(const tc_graph_tensor *got, const 
 
 /* ---- of a model ---- */
 
-/* Its inputs: of a file by name, of a folder in the ports' order, whatever it calls them; path NULL: seeded random ones, of these sizes
- * (NULL: the largest). */
+/* Its inputs: of a file by name, of a folder in the ports' order, whatever it calls them; path NULL: seeded random ones, of these
+ * sizes (NULL: the largest). */
 TC_NODISCARD tc_status tc_graph_inputs_load(const tc_graph_model *m, const char *path, const int64_t *sizes, uint64_t seed,
                                             tc_graph_bundle *out, tc_error *err);
 

@@ -24,8 +24,9 @@ typedef struct tc_graph_precision {
     tc_accuracy *accuracy; /* by task, for tc_graph_build_options.accuracies */
 } tc_graph_precision;
 
-/* o->accuracy allows TC_ACCURACY_BF16; o's database or the file `db` has the records. data: sets of inputs by name; with ndata 0 drawn ones are used. What
- * is returned lives in `a`. TC_BAD_INPUT where inputs do not fit the network, or where its outputs in f32 are not finite. */
+/* o->accuracy allows TC_ACCURACY_BF16; o's database or the file `db` has the records. data: sets of inputs by name; with ndata 0
+ * drawn ones are used. What is returned lives in `a`. TC_BAD_INPUT where inputs do not fit the network, or where its outputs in
+ * f32 are not finite. */
 TC_NODISCARD tc_status tc_graph_precision_choose(const tc_graph_program *p, const tc_graph_build_options *o, const char *db,
                                                  const tc_graph_bundle *data, size_t ndata, double budget, tc_arena *a,
                                                  tc_graph_precision *out, tc_error *err);

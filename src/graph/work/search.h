@@ -1,5 +1,5 @@
-/* A search over what is worked on: the kernels of a network, or one. Those whose sizes vary are searched at a few of them, and what was
- * found is compared over all (tune/range.h).
+/* A search over what is worked on: the kernels of a network, or one. Those whose sizes vary are searched at a few of them, and
+ * what was found is compared over all (tune/range.h).
  *
  *   tc_graph_search_new -> tc_graph_search_run, as often as wanted */
 #ifndef TC_GRAPH_WORK_SEARCH_H
@@ -14,8 +14,8 @@ typedef struct tc_graph_search tc_graph_search;
 /* Told what goes on, from the thread that searches, beside what the options' progress is told; any may be NULL. */
 typedef struct tc_graph_search_listener {
     void *user;
-    /* The search has ended, also where it failed; r lives until this returns. What comes after it are contests, of kernels whose sizes
-     * vary. */
+    /* The search has ended, also where it failed; r lives until this returns. What comes after it are contests, of kernels whose
+     * sizes vary. */
     void (*searched)(void *user, const tc_tune_report *r);
     /* A contest begins, of so many programs at so many places. */
     void (*contest)(void *user, const tc_tune_range *r, int programs, int places);
@@ -26,8 +26,8 @@ typedef struct tc_graph_search_listener {
 TC_NODISCARD tc_status tc_graph_search_new(const tc_graph_work *w, tc_graph_search **out, tc_error *err);
 void tc_graph_search_free(tc_graph_search *s); /* NULL is fine */
 
-/* Searches as o says, and keeps what it measures in db. o->threads and o->target->machine.cores are the same. As tc_tune_run it is TC_OK
- * where it was stopped, and goes on from there when it is called again. l may be NULL. */
+/* Searches as o says, and keeps what it measures in db. o->threads and o->target->machine.cores are the same. As tc_tune_run it
+ * is TC_OK where it was stopped, and goes on from there when it is called again. l may be NULL. */
 TC_NODISCARD tc_status tc_graph_search_run(tc_graph_search *s, const tc_tune_options *o, tc_meas_db *db,
                                            const tc_graph_search_listener *l, tc_error *err);
 

@@ -88,7 +88,8 @@ void tc_doctor_judge_measured(tc_doctor *d, const tc_doctor_measured *m);
 
 /* ---- all of it (examine.c) ---- */
 
-/* Of this machine, which t is, in about four seconds; quick: only what files and the process tell, which measures nothing (threads 0). */
+/* Of this machine, which t is, in about four seconds; quick: only what files and the process tell, which measures nothing
+ * (threads 0). */
 tc_doctor_measured tc_doctor_examine(tc_doctor *d, const tc_target *t, bool quick);
 
 #endif

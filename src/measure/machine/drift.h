@@ -24,8 +24,8 @@ typedef struct tc_meas_calm {
     bool disturbed;  /* too much of either */
 } tc_meas_calm;
 
-/* Runs the reference in this process, on so many threads, until half of the window is of now: some 50 ms. For an opinion while no candidate
- * runs; apart from those of candidates, whose references begin with threads that sleep. */
+/* Runs the reference in this process, on so many threads, until half of the window is of now: some 50 ms. For an opinion while no
+ * candidate runs; apart from those of candidates, whose references begin with threads that sleep. */
 void tc_meas_drift_look(tc_meas_drift *d, int threads);
 
 /* Of the window: medians, so that one bad candidate means nothing. Calm until half a window is full. */

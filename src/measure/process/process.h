@@ -16,17 +16,17 @@
 typedef struct tc_meas_proc_options {
     const char *exe; /* NULL: what tc_meas_worker_use says */
     const char *arg; /* its argument that makes it a worker; NULL: "worker" */
-    const char *const
-        *env;           /* NULL-terminated "NAME=value" that are put over what it gets (tc_sandbox_environment); may be NULL */
+    /* NULL-terminated "NAME=value" that are put over what it gets (tc_sandbox_environment); may be NULL */
+    const char *const *env;
     const char *folder; /* of compiled objects that it may use; it runs no kernels then. NULL: it gets no files at all */
-    uint64_t
-        memory_limit;   /* bytes of heap, anonymous mappings and stacks; 0: none. Ignored in sanitized builds (shadow memory) */
+    /* Bytes of heap, anonymous mappings and stacks; 0: none. Ignored in sanitized builds (shadow memory) */
+    uint64_t memory_limit;
     double start_limit; /* seconds from exec to READY; 0: 30 */
     int threads;        /* that it has a use for; one that starts many more is killed. 0: one per core */
 } tc_meas_proc_options;
 
-/* Names the executable that is started where options name none, for all of this process from now on: NULL, as at first, its own; "":
- * there is none. Not while anything is measured. Keeps the text. */
+/* Names the executable that is started where options name none, for all of this process from now on: NULL, as at first, its own;
+ * "": there is none. Not while anything is measured. Keeps the text. */
 void tc_meas_worker_use(const char *exe);
 bool tc_meas_worker_there(void); /* false: "" was said */
 
@@ -75,9 +75,10 @@ void tc_meas_proc_close(tc_meas_proc *p);
 void tc_meas_proc_kill(tc_meas_proc *p);
 /* Starts it and waits for READY, unless it runs. TC_ENV says why it cannot be started. */
 TC_NODISCARD tc_status tc_meas_proc_start(tc_meas_proc *p, tc_error *err);
-/* Sends a request, starting the process first when needed; the answer must come within `limit` seconds: of those in which this process
- * was not suspended, and up to three times as many where the other one had the processors for less than half of them, because it was
- * stopped itself or others were in its place. A process that dies while it is sent to reports that in the next wait. */
+/* Sends a request, starting the process first when needed; the answer must come within `limit` seconds: of those in which this
+ * process was not suspended, and up to three times as many where the other one had the processors for less than half of them,
+ * because it was stopped itself or others were in its place. A process that dies while it is sent to reports that in the next
+ * wait. */
 TC_NODISCARD tc_status tc_meas_proc_send(tc_meas_proc *p, tc_meas_msg type, const void *payload, size_t n, double limit,
                                          tc_error *err);
 /* Waits until one of the busy processes has an answer, is dead or is late; returns its index, or -1 with TC_MEAS_EV_NONE when

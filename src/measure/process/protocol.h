@@ -22,7 +22,8 @@ enum {
 /* The name of a candidate's code in its object. */
 #define TC_MEAS_SYMBOL "tctune_kernel"
 
-/* In the environment of a worker, with the value 1: it opens counters (measure/machine/counters.h), before its sandbox is closed. */
+/* In the environment of a worker, with the value 1: it opens counters (measure/machine/counters.h), before its sandbox is
+ * closed. */
 #define TC_MEAS_WORKER_COUNTERS "TCTUNE_WORKER_COUNTERS"
 /* And of one that only runs what others compiled, so that it opens no compiler. */
 #define TC_MEAS_WORKER_RUNS "TCTUNE_WORKER_RUNS"
@@ -98,9 +99,9 @@ void tc_meas_put_counts(tc_strbuf *b, const tc_meas_counted *c);
 
 /* ---- answers (the tuner's side) ----
  *
- * A kernel shares its process with the worker that answers, so an answer may say anything. These are what can be believed of one: kinds
- * of errors that there are, messages that can be shown and stored, times and other numbers that something can have. False: it is
- * malformed. Texts are in `a`, bytes in the payload. */
+ * A kernel shares its process with the worker that answers, so an answer may say anything. These are what can be believed of one:
+ * kinds of errors that there are, messages that can be shown and stored, times and other numbers that something can have. False:
+ * it is malformed. Texts are in `a`, bytes in the payload. */
 
 typedef struct tc_meas_built {
     tc_meas_error error;

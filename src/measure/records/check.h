@@ -8,8 +8,8 @@
 #include "support/status.h"
 #include "te/te.h"
 
-/* The numbers of r. r->median is what was stored (INFINITY: nothing); on success it is what the times say. TC_BAD_INPUT says what does
- * not fit. */
+/* The numbers of r. r->median is what was stored (INFINITY: nothing); on success it is what the times say. TC_BAD_INPUT says what
+ * does not fit. */
 TC_NODISCARD tc_status tc_meas_check_numbers(tc_record *r, tc_error *err);
 /* Whether its target and trace are what they are stored under. */
 TC_NODISCARD tc_status tc_meas_check_texts(const tc_record *r, tc_error *err);

@@ -59,8 +59,8 @@ static inline const char *tc_meas_db_search_columns(const tc_meas_db *db) {
     return db->schema >= 5 ? "r.job, r.phase, r.predicted" : "NULL, '', NULL";
 }
 
-/* The programs that must not be used (TC_MEAS_UNRELIABLE, but for those that were merely slow on an emulated processor), as a query of
- * workload, target, threads and program: "SELECT .. WHERE ..", to which " AND .." may be added. */
+/* The programs that must not be used (TC_MEAS_UNRELIABLE, but for those that were merely slow on an emulated processor), as a
+ * query of workload, target, threads and program: "SELECT .. WHERE ..", to which " AND .." may be added. */
 void tc_meas_db_unreliable(const tc_meas_db *db, tc_strbuf *sql);
 
 /* The status and message for what SQLite last said; `doing` completes "while ...". */
@@ -84,12 +84,12 @@ typedef struct tc_meas_inserts {
     sqlite3_stmt *workload, *target, *record, *same_job;
 } tc_meas_inserts;
 tc_status tc_meas_db_inserts_new(tc_meas_db *db, tc_meas_inserts *q, tc_error *err);
-/* Of a job that is there already nothing is stored, and *id is that record's; but a failure is news of one that did not fail, and is
- * stored without its job. */
+/* Of a job that is there already nothing is stored, and *id is that record's; but a failure is news of one that did not fail, and
+ * is stored without its job. */
 tc_status tc_meas_db_insert_one(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *r, int64_t *id, tc_error *err);
 void tc_meas_db_inserts_free(tc_meas_inserts *q);
-/* admission.c: a measured record's program is admitted, if it was right; `program`, and whatever record `id` says that its own is, are
- * not any more. In a write transaction or out of one. */
+/* admission.c: a measured record's program is admitted, if it was right; `program`, and whatever record `id` says that its own
+ * is, are not any more. In a write transaction or out of one. */
 tc_status tc_meas_admit_record(tc_meas_db *db, const tc_record *r, tc_error *err);
 tc_status tc_meas_db_expel(tc_meas_db *db, int64_t id, uint64_t program, tc_error *err);
 /* What says that this machine made a model; false: no machine can be told. */

@@ -19,7 +19,8 @@ TC_NODISCARD tc_status tc_meas_take_in(tc_meas_db *db, const char *path, size_t 
 /* `file` was taken in: how many of its records were new, and, of another database, how many were there already. */
 typedef void tc_meas_taken(void *user, const char *file, size_t added, size_t known);
 /* Adds n files, JSON lines or other databases, to the database file `db` one after the other, up to the first that fails
- * (tc_meas_take_in). The database is made where there is none, but not where one of the files is missing or the first is refused. */
+ * (tc_meas_take_in). The database is made where there is none, but not where one of the files is missing or the first is
+ * refused. */
 TC_NODISCARD tc_status tc_meas_take_files(const char *db, const char *const *files, size_t n, tc_meas_taken *fn, void *user,
                                           tc_error *err);
 

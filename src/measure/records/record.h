@@ -46,13 +46,13 @@ typedef enum tc_meas_mode {
 
 const char *tc_meas_mode_text(tc_meas_mode m); /* "hot": the stored name */
 bool tc_meas_mode_parse(const char *text, tc_meas_mode *out);
-/* All of a search is measured in such a mode, or nothing of it: its times are no machine's, rank only among themselves, teach nothing of
- * others, and nothing is built from them. */
+/* All of a search is measured in such a mode, or nothing of it: its times are no machine's, rank only among themselves, teach
+ * nothing of others, and nothing is built from them. */
 bool tc_meas_mode_is_apart(tc_meas_mode m);
 
 /* What becomes of the time of all threads together during a call, as shares of it that sum up to 1: in bodies of parallel loops,
- * from a loop's start until a thread's body begins, from its end until the last thread's ends (all of the loop for a thread that has nothing
- * to do), and outside of parallel loops, where one thread runs and the others have nothing to do. All 0: not known. */
+ * from a loop's start until a thread's body begins, from its end until the last thread's ends (all of the loop for a thread that
+ * has nothing to do), and outside of parallel loops, where one thread runs and the others have nothing to do. All 0: not known. */
 typedef struct tc_meas_shares {
     double work, fork, wait, alone;
     double loops; /* parallel loops of a call */
@@ -105,15 +105,15 @@ typedef struct tc_record {
     int rounds; /* in turns with its rivals; 0: timed once, by itself, and the fastest of many such times owes some to luck */
     int64_t when_ms; /* Unix time, milliseconds */
     const char *tctune_version, *llvm_version, *host;
-    /* Of a workload with symbols: their values when it was timed, in the workload's order, as "17,3" (tc_meas_sizes_text); "": it has
-     * none. */
+    /* Of a workload with symbols: their values when it was timed, in the workload's order, as "17,3" (tc_meas_sizes_text); "": it
+     * has none. */
     const char *sizes;
     const char *job;   /* of a fleet that it was measured as: a database has one record of each; "": of none */
     const char *phase; /* of the search that proposed it, as tune/phases.def names them; "": not known */
     double predicted;  /* what the cost model made of it before it was measured, more being better; NAN: it was not asked */
-    bool
-        elsewhere; /* measured by another machine just now: says nothing of what may run in this one's processes; stored nowhere */
-    double scale;  /* of a fleet: times of its worker are this often those on the fleet's common scale; 0: as 1. Stored nowhere */
+    /* Measured by another machine just now: says nothing of what may run in this one's processes; stored nowhere */
+    bool elsewhere;
+    double scale; /* of a fleet: times of its worker are this often those on the fleet's common scale; 0: as 1. Stored nowhere */
     double reading;  /* seconds that a call takes in a network at least (tc_meas_key); stored nowhere, 0 elsewhere */
     bool experiment; /* not of the program and the data as they are (tc_meas_input.without, .denormal): no database takes it */
     tc_meas_shares shares;  /* where the input asked for them, else all 0; stored nowhere */

@@ -23,9 +23,9 @@
 char **tc_sandbox_environment(const char *const *own);
 /* Whether this process's environment asks that OpenMP binds threads to processors. */
 bool tc_sandbox_binds_threads(void);
-/* Between fork and exec, with system calls alone: limits (`memory`: bytes of heap, anonymous mappings and stacks; 0: none, and none in
- * sanitized builds, whose shadow is larger than any), no new privileges, and the kernel's attention when memory runs out. Bounded by
- * what is here already, it never fails. */
+/* Between fork and exec, with system calls alone: limits (`memory`: bytes of heap, anonymous mappings and stacks; 0: none, and
+ * none in sanitized builds, whose shadow is larger than any), no new privileges, and the kernel's attention when memory runs out.
+ * Bounded by what is here already, it never fails. */
 void tc_sandbox_limit(uint64_t memory);
 
 /* ---- by the worker ---- */

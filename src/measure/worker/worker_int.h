@@ -11,7 +11,8 @@
 #include "tctune/runtime.h"
 #include "tir_lower/tir.h"
 
-/* Answers requests until there are no more, in this process as it is: no sandbox, no cache. For tests. TC_ENV: a request was none. */
+/* Answers requests until there are no more, in this process as it is: no sandbox, no cache. For tests. TC_ENV: a request was
+ * none. */
 TC_NODISCARD tc_status tc_meas_worker_answer(int fd_in, int fd_out, tc_error *err);
 
 /* Memory that ends at a page which cannot be touched: a kernel that reads or writes past its end dies at once instead of spoiling

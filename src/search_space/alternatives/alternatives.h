@@ -39,8 +39,8 @@ typedef struct tc_space_prologue {
 typedef struct tc_space_alternative {
     const char *name; /* "winograd-f4", for reports */
     tc_accuracy needs;
-    /* Names of alternatives, its own or others'. Those of equal `constants` have equal prologues, and may be variants of one kernel where
-     * they pack what these make alike. A schedule of one size of `stages` is one of this too. */
+    /* Names of alternatives, its own or others'. Those of equal `constants` have equal prologues, and may be variants of one
+     * kernel where they pack what these make alike. A schedule of one size of `stages` is one of this too. */
     const char *constants, *stages;
     int products; /* of a unit's, in place of one multiply-add; 0: nothing but a search says whether it is faster */
     const tc_workload *workload;
@@ -55,12 +55,12 @@ typedef struct tc_space_alternative_list {
 } tc_space_alternative_list;
 
 /* The alternatives of w, none of which is w itself; they are made in `c`, the context of w or a child of it, and their order does
- * not change. Outputs are those of w in shape and type, in the same order, and so are its symbols: what cuts extents into parts of fixed
- * sizes takes none that vary. */
+ * not change. Outputs are those of w in shape and type, in the same order, and so are its symbols: what cuts extents into parts
+ * of fixed sizes takes none that vary. */
 tc_space_alternative_list tc_space_alternatives(tc_ctx *c, const tc_workload *w, tc_accuracy accuracy);
 
-/* Of the alternatives l of w the one that is used where nothing was tuned: by the cost of a unit of `set` that takes its products it is
- * faster than w and the others. NULL: w itself is. */
+/* Of the alternatives l of w the one that is used where nothing was tuned: by the cost of a unit of `set` that takes its products
+ * it is faster than w and the others. NULL: w itself is. */
 const tc_space_alternative *tc_space_untuned(const tc_workload *w, tc_space_alternative_list l, tc_intrinsic_set set);
 
 #endif

@@ -7,8 +7,8 @@
 
 #include "support/status.h"
 
-/* Seconds of the smallest step that tc_now was seen to make; INFINITY: it stands still. Takes microseconds, or some steps of a coarse
- * clock. */
+/* Seconds of the smallest step that tc_now was seen to make; INFINITY: it stands still. Takes microseconds, or some steps of a
+ * coarse clock. */
 double tc_clock_step(void);
 /* A span of so many steps is known to 1 %. */
 enum { TC_CLOCK_STEPS = 100 };

@@ -10,11 +10,11 @@
 
 /* Of the program or library that this code is linked into, by its linker's build id; false when it has none. */
 bool tc_build_identity(tc_digest *out);
-/* The name that files give this user's machine; tells nothing else of either. Another user's is another one, and where there is no secret that
- * lasts (secret.h) so is each process's. false when it cannot be told from others. */
+/* The name that files give this user's machine; tells nothing else of either. Another user's is another one, and where there is
+ * no secret that lasts (secret.h) so is each process's. false when it cannot be told from others. */
 bool tc_host_identity(tc_seal *out);
-/* The seal of n bytes that this user on this machine alone can make: its key is the user's secret and the machine's name, and is in no file
- * that leaves either. false as above. */
+/* The seal of n bytes that this user on this machine alone can make: its key is the user's secret and the machine's name, and is
+ * in no file that leaves either. false as above. */
 bool tc_host_seal(const void *p, size_t n, tc_seal *out);
 
 #endif

@@ -96,8 +96,8 @@ typedef struct tc_affine {
     tc_term term[TC_MAX_TERMS]; /* ordered by atom id: equal forms compare equal term by term */
 } tc_affine;
 
-/* a += coef * atom, and a += scale * b; false when there is no room, or a coefficient would be INT64_MIN, which has no magnitude (a is then
- * unusable). Coefficients wrap as i64 does. */
+/* a += coef * atom, and a += scale * b; false when there is no room, or a coefficient would be INT64_MIN, which has no magnitude
+ * (a is then unusable). Coefficients wrap as i64 does. */
 bool tc_affine_term(tc_affine *a, const tc_expr *atom, int64_t coef);
 bool tc_affine_add(tc_affine *a, const tc_affine *b, int64_t scale);
 /* a += scale * e, splitting the i64 scalar e at + - and * by constants; all else are atoms, as they are. */

@@ -12,8 +12,8 @@ TC_NODISCARD tc_status tc_tir_interp(const tc_func *f, void *const *args, tc_err
 /* The same with the iterations of parallel loops in an order drawn from `shuffle_seed` (0: in order). Both forms report two
  * iterations of a parallel loop that touch the same element of a shared buffer, one of them writing. */
 TC_NODISCARD tc_status tc_tir_interp_shuffled(const tc_func *f, void *const *args, uint64_t shuffle_seed, tc_error *err);
-/* The same, shuffled, of a program of which a part was left out (program/ablate.h): what was never written reads as 0 or as what was
- * there before, and outputs need not be written. All else is checked. */
+/* The same, shuffled, of a program of which a part was left out (program/ablate.h): what was never written reads as 0 or as what
+ * was there before, and outputs need not be written. All else is checked. */
 TC_NODISCARD tc_status tc_tir_interp_in_part(const tc_func *f, void *const *args, uint64_t shuffle_seed, tc_error *err);
 
 #endif

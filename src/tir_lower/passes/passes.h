@@ -9,7 +9,8 @@
 
 #include "tir_lower/tir.h"
 
-/* Rows that are left of a register tile where a size that varies ends it: up to so many there is a body for each number of them. Chosen. */
+/* Rows that are left of a register tile where a size that varies ends it: up to so many there is a body for each number of them.
+ * Chosen. */
 enum { TC_TIR_ROWS_LEFT = 6 };
 
 /* Sets of these are unsigned: 1 << property. */

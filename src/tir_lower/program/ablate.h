@@ -1,8 +1,8 @@
-/* Programs with a part left out, to see by the clock what the part costs: what a whole program takes longer is the part's, as far as
- * it is not hidden behind others. Their results are wrong by design, but they are programs: the verifier takes each, no access
- * leaves its buffer, and no index and no condition becomes another by what is left out (data that decide about addresses, and all that
- * these are computed from, stay as they are). They are run for the clock alone: nobody stores their times as a record's, and nothing
- * is built of them.
+/* Programs with a part left out, to see by the clock what the part costs: what a whole program takes longer is the part's, as far
+ * as it is not hidden behind others. Their results are wrong by design, but they are programs: the verifier takes each, no access
+ * leaves its buffer, and no index and no condition becomes another by what is left out (data that decide about addresses, and all
+ * that these are computed from, stay as they are). They are run for the clock alone: nobody stores their times as a record's, and
+ * nothing is built of them.
  *
  *     tails      if io*16 + ii < 100 {S}   =>   if io*16 + 15 < 100 {S}
  *     loads      acc += A[i, ko*4 + ki] * B[ko*4 + ki, j]   =>   acc += A[i, 0] * B[0, j]
@@ -33,10 +33,10 @@ const char *tc_tir_part_text(tc_tir_part p);                /* "tails" */
 const char *tc_tir_part_left(tc_tir_part p);                /* what is left without it: a phrase */
 bool tc_tir_part_parse(const char *text, tc_tir_part *out); /* false: there is no such part */
 
-/* A program without the parts `without` of its stage; bits of the other stage say nothing here. The result is in context c, shares
- * what did not change with the program that it is made of, and is verified. TC_ILLEGAL, with the part's name in *err, where the program has
- * nothing of one of them, and why; also where sizes vary and the verifier cannot prove what is left (it cannot prove some whole programs
- * either). `machine` (its first cache, its cores) is the one that it is lowered for. */
+/* A program without the parts `without` of its stage; bits of the other stage say nothing here. The result is in context c,
+ * shares what did not change with the program that it is made of, and is verified. TC_ILLEGAL, with the part's name in *err,
+ * where the program has nothing of one of them, and why; also where sizes vary and the verifier cannot prove what is left (it
+ * cannot prove some whole programs either). `machine` (its first cache, its cores) is the one that it is lowered for. */
 TC_NODISCARD tc_status tc_tir_ablate_nest(tc_ctx *c, const tc_machine *machine, const tc_func *nest, unsigned without,
                                           tc_func **out, tc_error *err);
 TC_NODISCARD tc_status tc_tir_ablate(tc_ctx *c, const tc_machine *machine, const tc_func *lowered, unsigned without,

@@ -52,9 +52,10 @@ bool tc_tir_may_overwrite(const tc_func *f, int out, int in);
 tc_func *tc_tir_overwriting(tc_ctx *c, const tc_func *f, int out, int in);
 
 /* ---- programs by size (variants.c) ---- */
-/* n lowered programs of one workload with symbols, or of workloads with the same parameters and symbols, as one, in context c: a run whose product of the symbols is at most upto[i], and more
- * than upto[i - 1], is the i-th's; upto rises to INT64_MAX. A program may be there several times, and then stands in the result once.
- * TC_ILLEGAL where they read constants in different layouts. */
+/* n lowered programs of one workload with symbols, or of workloads with the same parameters and symbols, as one, in context c: a
+ * run whose product of the symbols is at most upto[i], and more than upto[i - 1], is the i-th's; upto rises to INT64_MAX. A
+ * program may be there several times, and then stands in the result once. TC_ILLEGAL where they read constants in different
+ * layouts. */
 TC_NODISCARD tc_status tc_tir_variants(tc_ctx *c, int n, const tc_func *const *funcs, const int64_t *upto, tc_func **out,
                                        tc_error *err);
 

@@ -110,8 +110,8 @@ typedef struct tc_tune_explanation {
 /* What saves less of the time than this is not called a cause. */
 #define TC_TUNE_WORTH 0.03
 
-/* Explains s, a schedule in canonical names. TC_ILLEGAL or TC_BAD_INPUT where it does not replay or build, TC_ENV where it could not be measured or
- * was stopped. Texts are in `a`. */
+/* Explains s, a schedule in canonical names. TC_ILLEGAL or TC_BAD_INPUT where it does not replay or build, TC_ENV where it could
+ * not be measured or was stopped. Texts are in `a`. */
 TC_NODISCARD tc_status tc_tune_explain(const tc_tune_schedule *s, const tc_tune_explain_options *o, tc_arena *a,
                                        tc_tune_explanation *out, tc_error *err);
 

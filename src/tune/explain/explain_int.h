@@ -4,7 +4,8 @@
 
 #include "tune/explain/explain.h"
 
-/* What is read off a nest and its features, for one program and those that it is compared with. All for the store that does most. */
+/* What is read off a nest and its features, for one program and those that it is compared with. All for the store that does
+ * most. */
 typedef struct traits {
     uint64_t program;
     double lanes;        /* of its vectorised loop; 1: none */
@@ -80,8 +81,8 @@ typedef struct tune_machine {
     void *user;
 } tune_machine;
 
-/* Looks at the machine, and again while it is disturbed, for so many seconds at most; *calm: the last look. Returns the seconds that it
- * waited (calm.c). */
+/* Looks at the machine, and again while it is disturbed, for so many seconds at most; *calm: the last look. Returns the seconds
+ * that it waited (calm.c). */
 double tune_await_calm(const tune_machine *m, double most, const volatile sig_atomic_t *stop, tc_meas_calm *calm);
 /* A round was run on a machine that was seen so. */
 void tune_note_round(tune_calm *c, const tc_meas_calm *seen);
@@ -89,8 +90,8 @@ bool tune_is_disturbed(const tune_calm *c);
 /* By how much, as a share, a time may be wrong because of it, which neither rounds nor repeats show; 0 on a quiet machine. */
 double tune_unrest(const tune_calm *c);
 
-/* Of seconds[0..done) of the schedule, and of entrant i from seconds[(i + 1) * stride] on: what each takes against the schedule (judge.c).
- * Intervals are as much wider as the machine was disturbed. */
+/* Of seconds[0..done) of the schedule, and of entrant i from seconds[(i + 1) * stride] on: what each takes against the schedule
+ * (judge.c). Intervals are as much wider as the machine was disturbed. */
 void tune_judge(field *f, const double *seconds, int stride, int done, entrant *const *in, int n);
 
 /* What a cause costs by what is read off the program, as a share of the time: 0, not suspected. *why: what was seen (causes.c). */
@@ -98,8 +99,8 @@ double tune_suspect(const field *f, tc_tune_cause c, const char **why);
 /* The entrant has clearly less of the cause than the schedule has, and was made by changing a decision. */
 bool tune_has_less(const field *f, const entrant *e, tc_tune_cause c);
 
-/* What counters saw of the finding's cause, in the schedule and in the trial that tells of it; NULL: nothing, or nothing that could be
- * trusted (counted.c). */
+/* What counters saw of the finding's cause, in the schedule and in the trial that tells of it; NULL: nothing, or nothing that
+ * could be trusted (counted.c). */
 const char *tune_counted(const field *f, const tc_tune_finding *x);
 /* Whether any cause could be told of by what was counted. */
 bool tune_can_tell(const tc_meas_counted *x);

@@ -51,7 +51,8 @@ typedef struct tc_tune_roof {
     bool memory_bound;
     double seconds; /* of a call at the roof */
 } tc_tune_roof;
-/* Of a machine that is elsewhere: by what it told of itself. What it did not is 0, and bounds nothing; where nothing is known seconds are NAN. */
+/* Of a machine that is elsewhere: by what it told of itself. What it did not is 0, and bounds nothing; where nothing is known
+ * seconds are NAN. */
 tc_tune_roof tc_tune_roof_by(const tc_workload *w, const tc_target *t, tc_meas_mode mode, const tc_meas_rates *told);
 /* Measures peak and bandwidth on the cores of t, which is this machine, in about a second: the peak of the unit that the sums of w
  * can take (te/unit_gain.h), else that of f32. The machine drifts: `earlier` (may be NULL) is the roofline
@@ -100,8 +101,8 @@ typedef struct tc_tune_duel {
     tc_tune_verdict verdict; /* names a faster one only where the sign test is as sure as TC_TUNE_SURE */
 } tc_tune_duel;
 
-/* Runs two rivals, at most one of which is a library, in turns in the isolated process, or as the carrier does. TC_ENV when it was stopped
- * too early for a verdict, or nobody could measure it. Texts of what it says are in `arena`. */
+/* Runs two rivals, at most one of which is a library, in turns in the isolated process, or as the carrier does. TC_ENV when it
+ * was stopped too early for a verdict, or nobody could measure it. Texts of what it says are in `arena`. */
 TC_NODISCARD tc_status tc_tune_duel_run(const tc_tune_duellist rival[2], const tc_tune_duel_options *o, tc_arena *arena,
                                         tc_tune_duel *out, tc_error *err);
 

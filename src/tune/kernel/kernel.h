@@ -30,8 +30,9 @@ typedef struct tc_tune_kernel_bench {
     double constants;         /* bytes that came from memory in each call, timed cold */
 } tc_tune_kernel_bench;
 
-/* Times the schedule s of w, which is at s->sizes where it has some, in the isolated process that tuning uses. Where the mode is left open, as tuning times the kernel, or
- * as the record that s is of was timed if that was cold. An error: it could not be tried, or was stopped. Results are in `a`. */
+/* Times the schedule s of w, which is at s->sizes where it has some, in the isolated process that tuning uses. Where the mode is
+ * left open, as tuning times the kernel, or as the record that s is of was timed if that was cold. An error: it could not be
+ * tried, or was stopped. Results are in `a`. */
 TC_NODISCARD tc_status tc_tune_kernel_measure(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o,
                                               tc_arena *a, tc_tune_kernel_bench *out, tc_error *err);
 
@@ -41,8 +42,8 @@ typedef struct tc_tune_timed {
     const tc_tune_schedule *schedule;
 } tc_tune_timed;
 
-/* The same of n of them, by the carrier, which may have several machines. What each machine can do is not measured: out[i].peak and the rates
- * of out[i].stream stay 0. An error: nobody could try, or it was stopped before all were. */
+/* The same of n of them, by the carrier, which may have several machines. What each machine can do is not measured: out[i].peak
+ * and the rates of out[i].stream stay 0. An error: nobody could try, or it was stopped before all were. */
 TC_NODISCARD tc_status tc_tune_kernels_measure(const tc_tune_timed *k, size_t n, const tc_tune_kernel_options *o, tc_arena *a,
                                                tc_tune_kernel_bench *out, tc_error *err);
 
@@ -50,8 +51,8 @@ TC_NODISCARD tc_status tc_tune_kernels_measure(const tc_tune_timed *k, size_t n,
 TC_NODISCARD tc_status tc_tune_kernel_time(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o,
                                            tc_arena *a, tc_record *out, tc_error *err);
 
-/* Times the schedule s of w, which is of a file and in canonical names, and stores it in db as tuning does with what it finds. An error, and
- * nothing stored, unless its result was right. *best: seconds of the best record there was before; INFINITY: none. */
+/* Times the schedule s of w, which is of a file and in canonical names, and stores it in db as tuning does with what it finds. An
+ * error, and nothing stored, unless its result was right. *best: seconds of the best record there was before; INFINITY: none. */
 TC_NODISCARD tc_status tc_tune_kernel_record(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o,
                                              tc_meas_db *db, tc_arena *a, tc_record *out, double *best, tc_error *err);
 

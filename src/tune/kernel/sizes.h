@@ -30,7 +30,8 @@ typedef struct tc_tune_places {
 
 /* At most TC_TUNE_TUNED: in the middle of parts that count as much as each other. */
 tc_tune_places tc_tune_tuned_sizes(tc_arena *a, const tc_workload *w, const tc_tune_weights *weights);
-/* At most TC_TUNE_GRID, by their product: the least sizes but 0, the largest, and what lies between, of several symbols a sample. */
+/* At most TC_TUNE_GRID, by their product: the least sizes but 0, the largest, and what lies between, of several symbols a
+ * sample. */
 tc_tune_places tc_tune_grid(tc_arena *a, const tc_workload *w, const tc_tune_weights *weights);
 /* How much each of n places, by their product, counts: > 0. In `a`. */
 const double *tc_tune_place_weights(tc_arena *a, const tc_workload *w, const tc_tune_weights *weights, int n,
@@ -39,8 +40,8 @@ const double *tc_tune_place_weights(tc_arena *a, const tc_workload *w, const tc_
 /* "layer N=17", in `a`: w, which is called `name`, at these sizes. */
 const char *tc_tune_name_at(tc_arena *a, const char *name, const tc_workload *w, const int64_t *sizes);
 
-/* Where a run stands in the range: the product of its n sizes, INT64_MAX where it would be more. A size of 0 counts as 1: where it is that of a
- * part of something, the other parts are there all the same. */
+/* Where a run stands in the range: the product of its n sizes, INT64_MAX where it would be more. A size of 0 counts as 1: where
+ * it is that of a part of something, the other parts are there all the same. */
 int64_t tc_tune_product(const int64_t *sizes, int n);
 
 #endif

@@ -22,8 +22,8 @@ TC_NODISCARD tc_status tc_tune_weights_line(const tc_tune_weights_file *f, int i
 /* s; unless TC_OK, err gets file and line in front. */
 TC_NODISCARD tc_status tc_tune_weights_refuse(const tc_tune_weights_file *f, int i, tc_status s, tc_error *err);
 
-/* What the file says of w, by the names that its symbols have. TC_BAD_INPUT for a line that leaves one of them open, names anything else, or
- * has a size out of its range. In `a`. */
+/* What the file says of w, by the names that its symbols have. TC_BAD_INPUT for a line that leaves one of them open, names
+ * anything else, or has a size out of its range. In `a`. */
 TC_NODISCARD tc_status tc_tune_weights_of(tc_arena *a, const tc_tune_weights_file *f, const tc_workload *w,
                                           const tc_tune_weights **out, tc_error *err);
 

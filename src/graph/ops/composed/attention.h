@@ -36,12 +36,12 @@ tc_graph_value *tc_graph_em_causal(tc_graph_emitter *e, int64_t rows, int64_t co
 /* Both must hold; either may be NULL. */
 tc_graph_value *tc_graph_em_both(tc_graph_emitter *e, tc_graph_value *a, tc_graph_value *b);
 
-/* Makes the node the attention of `qkv`, rows of queries, keys and values, by the attributes of com.microsoft's Attention; the inputs
- * that are its mask, past and bias of the scores, the last two -1 where there are none. */
+/* Makes the node the attention of `qkv`, rows of queries, keys and values, by the attributes of com.microsoft's Attention; the
+ * inputs that are its mask, past and bias of the scores, the last two -1 where there are none. */
 TC_NODISCARD tc_status tc_graph_em_self_attention(tc_graph_emitter *e, tc_graph_value *qkv, int mask, int past, int bias);
 
-/* x [batch, heads, rows, width], a width that is even, whose first 2 * half elements are turned, in pairs that lie `half` apart or, interleaved, side by
- * side; cos and sin broadcast to [batch, rows, half]. */
+/* x [batch, heads, rows, width], a width that is even, whose first 2 * half elements are turned, in pairs that lie `half` apart
+ * or, interleaved, side by side; cos and sin broadcast to [batch, rows, half]. */
 tc_graph_value *tc_graph_em_rotary(tc_graph_emitter *e, tc_graph_value *x, tc_graph_value *cos, tc_graph_value *sin,
                                    bool interleaved);
 

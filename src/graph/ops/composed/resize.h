@@ -1,4 +1,5 @@
-/* What the two files of Resize share: resize.c, where places and weights are known at import, and resize_run.c, where a run computes them. */
+/* What the two files of Resize share: resize.c, where places and weights are known at import, and resize_run.c, where a run
+ * computes them. */
 #ifndef TC_GRAPH_OPS_RESIZE_H
 #define TC_GRAPH_OPS_RESIZE_H
 
