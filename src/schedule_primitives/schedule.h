@@ -29,7 +29,7 @@ typedef struct tc_for_info {
     tc_prim made_by;  /* TC_NPRIMS: no primitive */
     const char *is;   /* in messages: "vectorised" */
     const char *text; /* in the text of loop nests: "vectorized" */
-    unsigned inside;  /* 1 << kind of each that may stand inside */
+    unsigned inside;  /* bits 1 << kind of the loops that may stand inside */
 } tc_for_info;
 
 typedef enum tc_attach { TC_ATTACH_ROOT, TC_ATTACH_AT, TC_ATTACH_INLINE } tc_attach;
@@ -41,7 +41,7 @@ typedef struct tc_loop_info {
     bool reduce;    /* fuse and split never mix reduction and spatial loops */
     int64_t extent; /* static extent (see above) */
     tc_for_kind kind;
-    const struct tc_intrinsic *unit; /* whose outermost loop it is; NULL: none */
+    const struct tc_intrinsic *unit; /* the instruction whose outermost loop this is; NULL: none */
 } tc_loop_info;
 
 /* SPLIT: whole -> parts[0..n) with factor[0] inferred: whole = ((p0 * f1 + p1) * f2 + p2)...
@@ -119,7 +119,7 @@ TC_NODISCARD tc_status tc_sch_apply(tc_sched *s, const tc_instr *step, tc_rng *r
 TC_NODISCARD tc_status tc_sch_replay(tc_ctx *ctx, const tc_workload *w, const tc_trace *t, tc_rng *rng, tc_sched **out,
                                      tc_error *err);
 
-/* What each stage computes, where, and in which loops; for people and golden tests. The trace is the form that round-trips. */
+/* Prints what each stage computes, where, and in which loops, for people and golden tests. Only the trace can be read back. */
 void tc_sch_print(tc_strbuf *b, const tc_sched *s);
 
 const tc_for_info *tc_for_info_of(tc_for_kind kind);
@@ -130,11 +130,11 @@ tc_loop tc_sch_find_loop(const tc_sched *s, const char *qualified); /* "Y.io"; -
 int tc_sch_stage_of(const tc_sched *s, const tc_tensor *t);         /* stage that produces t; -1: an input */
 /* Consumers of stage `st` (not inlined stages). Writes up to cap indices, returns how many there are. */
 int tc_sch_consumers(const tc_sched *s, int st, int *out, int cap);
-/* Different reads of t, in the order in which op's bodies have them: their numbers in cache_part. Writes at most cap, returns how
- * many it wrote. */
+/* The different reads of t in op's bodies, in their order; cache_part names a read by its position here. Writes at most cap reads,
+ * and returns how many it wrote. */
 int tc_sch_reads_of(const tc_compute *op, const tc_tensor *t, const tc_expr **out, int cap);
 bool tc_sch_reads_part(const tc_compute *op, const tc_expr *read); /* op does not reach all of its tensor by that read */
-/* The pragma that there is: unroll from the innermost loop outwards, up to so many steps. */
+/* The only pragma: unroll from the innermost loop outwards, up to so many steps. */
 #define TC_SCH_AUTO_UNROLL "auto_unroll_max"
 int64_t tc_sch_pragma(const tc_stage *st, const char *key, int64_t otherwise);
 

@@ -1,5 +1,5 @@
 /* Bump allocator. Everything reachable from a context lives in one arena and is released together; nothing is freed singly.
- * Small blocks are never NULL (alloc.h). Of texts that are larger than the reserve has, and refused, nothing is kept. */
+ * Small blocks are never NULL (alloc.h). A text that is refused, and is larger than the reserve's largest block, is lost. */
 #ifndef TC_SUPPORT_ARENA_H
 #define TC_SUPPORT_ARENA_H
 

@@ -2,7 +2,7 @@
 #ifndef TC_SUPPORT_MEANWHILE_H
 #define TC_SUPPORT_MEANWHILE_H
 
-/* All zero: nothing. It is called by the thread that was given it, between parallel parts, and changes nothing that is computed. */
+/* All zero: no function. The thread that got the struct calls it, between parallel loops. It does not change the computation. */
 typedef struct tc_meanwhile {
     void (*call)(void *user);
     void *user;

@@ -18,7 +18,7 @@ typedef enum tc_status {
     TC_ENV        /* disk, process, compiler, clock, memory limit */
 } tc_status;
 
-/* What is decided by an error goes by its code, never by words of its message. */
+/* Why a call failed, for code that reacts to it. Code never looks at the words of a message. */
 typedef enum tc_error_code {
 #define CODE(id, unsupported, wants_constant) TC_ERROR_##id,
 #include "support/error_codes.def"
@@ -32,7 +32,7 @@ typedef struct tc_error {
     char msg[1536];
 } tc_error;
 
-/* The columns of error_codes.def, of an error. */
+/* What error_codes.def says of the error's code. */
 bool tc_error_unsupported(const tc_error *err);
 bool tc_error_wants_constant(const tc_error *err);
 
@@ -47,8 +47,8 @@ tc_status tc_vrefuse(tc_error *err, tc_error_code code, const char *fmt, va_list
 /* Puts a formatted prefix before the message already in err ("bert.onnx: node 'x': " + ...). Keeps status and code. */
 void tc_error_prefix(tc_error *err, const char *fmt, ...) TC_PRINTF(2, 3);
 
-/* Returns early from a function that itself returns tc_status. Where memory ran out, `call` is not made: this is as if it had
- * failed before it did anything, but for the message, which is written when the call of the library ends (tc_memory_end). */
+/* Returns early from a function that itself returns tc_status. After memory ran out, `call` is not made: the function returns as if
+ * `call` had failed before it did anything. The message is written when the call of the library ends (tc_memory_end). */
 #define TC_TRY(call)                                                                                                             \
     do {                                                                                                                         \
         if (tc_ran_out())                                                                                                        \

@@ -38,7 +38,7 @@ struct tc_buffer {
     const char *name; /* unique within the function */
     uint32_t id;
     tc_dtype dtype;
-    int64_t size; /* elements; of an argument whose size varies, the most */
+    int64_t size; /* number of elements; the largest if the size of an argument varies */
     tc_buf_scope scope;
     int align;               /* bytes */
     int param;               /* PARAM: argument index, else -1 */
@@ -54,11 +54,11 @@ typedef enum tc_stmt_kind {
     TC_NSTMTS
 } tc_stmt_kind;
 
-/* What is done with tiles in registers. A tile is a buffer of scope TILE with rows of reg_lanes elements. */
+/* Operations on tiles in registers. A tile is a buffer of scope TILE with rows of reg_lanes elements. */
 typedef enum tc_tile_op {
     TC_TILE_ZERO,    /* tile[0] = 0 */
     TC_TILE_LOAD,    /* tile[0] = memory: row i from element index + i * stride on */
-    TC_TILE_STORE,   /* the other way */
+    TC_TILE_STORE,   /* memory = tile[0], in the same way */
     TC_TILE_MULTIPLY /* tile[0] += tile[1] * tile[2], as the unit does it */
 } tc_tile_op;
 typedef struct tc_tile_stmt {
@@ -114,14 +114,14 @@ typedef struct tc_param {
     const tc_buffer *buffer;
     enum { TC_PARAM_IN, TC_PARAM_PACKED, TC_PARAM_OUT } kind;
     int index;               /* position in workload->in or ->out */
-    bool overlaps;           /* may be the memory of another such argument: tc_tir_overwriting */
+    bool overlaps;           /* may share memory with another argument that overlaps: tc_tir_overwriting */
     const tc_layout *layout; /* PACKED */
     int64_t ahead;           /* PACKED: bytes that loops through it prefetch ahead; 0: none */
 } tc_param;
 
-/* Arguments in the order: workload inputs (each as IN or PACKED), then outputs; where there are symbols, then an array of their
- * values, i64: of those that no others define. Arrays of which a dimension varies are dense: their strides follow from the
- * sizes. */
+/* A function. Its arguments are the workload's inputs (each as IN or PACKED), then the outputs. If the workload has symbols, an i64
+ * array of the values of the symbols without a definition comes last. An array with a dimension that varies is dense: its strides
+ * follow from the sizes. */
 typedef struct tc_func {
     const char *name;
     const tc_workload *workload;
@@ -147,22 +147,22 @@ typedef struct tc_machine {
     bool masks;       /* masked loads and stores are cheap */
     bool fma;
     bool load_store;             /* arithmetic takes its operands from registers only, as on AArch64 and RISC-V */
-    tc_intrinsic_set intrinsics; /* what it has of intrinsics.def */
+    tc_intrinsic_set intrinsics; /* the instructions of intrinsics.def that it has */
     int cores;                   /* threads a kernel may use */
     int64_t l1, l2, l3;          /* bytes: data caches; l3 is the share one process can count on */
     int line;                    /* bytes */
 } tc_machine;
 
 /* ---- sizes ---- */
-/* Whether b is an argument of which a dimension varies. */
+/* Whether b is an argument with a dimension that varies. */
 bool tc_tir_varies(const tc_buffer *b);
-/* Its elements, as an expression of the symbols; and, given their values, as a number. */
+/* The number of b's elements as an expression of the symbols, and as a number for given values of the symbols. */
 const tc_expr *tc_tir_size(tc_ctx *c, const tc_buffer *b);
 int64_t tc_tir_size_at(const tc_func *f, const tc_buffer *b, const int64_t *sizes);
-int64_t tc_tir_least_size(const tc_buffer *b); /* whatever the sizes are */
-/* A symbol's value: the variable, or the only one that it has. */
+int64_t tc_tir_least_size(const tc_buffer *b); /* the number of elements at the smallest sizes */
+/* A symbol's value: the variable, or a number if the symbol has only one value. */
 const tc_expr *tir_symbol(tc_ctx *c, const tc_var *v);
-/* x * scale, as indices write it: symbols in `scale`, and an atom of another form before it. NULL as scale: x. */
+/* x * scale in the form of indices: the symbols are in `scale`, and any other factor stands before it. scale NULL: x. */
 const tc_expr *tir_scaled(tc_ctx *c, const tc_expr *x, const tc_expr *scale);
 
 /* ---- building ---- */
@@ -199,7 +199,8 @@ static inline const tc_stmt *tc_tir_child(const tc_stmt *s, int i) {
     }
     return NULL;
 }
-/* The expressions that s itself holds, not those of the statements in it, as they are evaluated. Returns how many. */
+/* Lists the expressions of s itself, in the order in which they are evaluated, without those of the statements in s. Returns how
+ * many. */
 enum { TC_TIR_MAX_EXPRS = 3 };
 int tc_tir_exprs(const tc_stmt *s, const tc_expr *out[TC_TIR_MAX_EXPRS]);
 /* Visits s, then the statements in it, in order of execution. NULL: a program that does nothing. */

@@ -9,9 +9,9 @@
 
 #include "support/status.h"
 
-/* After this, functions of LLVM may be called; before, they end the process. It stays until the process ends. From any thread.
- * What failed, for want of memory perhaps, is tried again by the next call. TC_ENV where the library cannot be opened, or is
- * another than the one of the build; the message says what to do. */
+/* Loads LLVM, which then stays until the process ends. A call of an LLVM function before this ends the process. Any thread may call
+ * it. After a failure the next call tries again. TC_ENV: the library cannot be opened, or is not the version of the build; the
+ * message says what to do. */
 TC_NODISCARD tc_status tc_llvm_load(tc_error *err);
 bool tc_llvm_is_loaded(void);
 

@@ -6,9 +6,9 @@
 #include "support/map.h"
 
 enum {
-    MOST_ASKED = 16, /* times that a job is asked for */
-    GROUP =
-        8 /* candidates of a job at most: a worker builds them on all its cores, and more would be measured anew where it is lost */
+    MOST_ASKED = 16, /* how many times a job is requested */
+    /* The most candidates of a job. A worker builds them on all its cores; if the worker is lost, all are measured again. */
+    GROUP = 8
 };
 
 /* An answer that would be the best of its workload, and what others say of its program. */

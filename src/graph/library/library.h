@@ -17,17 +17,17 @@ typedef struct tc_graph_library_kernel {
 } tc_graph_library_kernel;
 
 enum { TC_GRAPH_MAX_PARAMS = 32 };
-/* Bytes of stack that a kernel takes at most. None is recursive; the frames of all functions together take less (a few have
- * arrays of 2 KiB, and a larger frame is an error of the build). */
+/* The most stack that a kernel takes, in bytes. No kernel is recursive. The frames of all functions together are smaller: a few
+ * functions have arrays of 2 KiB, and the build refuses larger frames. */
 enum { TC_GRAPH_LIBRARY_STACK = 16 << 10 };
 
 /* NULL: the operator is lowered to tensor expressions. */
 const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op);
-/* What puts a row among those of a Loop (tc_lib_row), with parameters and arguments of its own. */
+/* The kernel that appends a row to the result of a Loop (tc_lib_row). It has parameters and arguments of its own. */
 const tc_graph_library_kernel *tc_graph_library_row(void);
-/* C source of all kernels that needs libc only; with TC_LIB_STATIC defined, nothing of it is visible outside. */
+/* C source of all kernels. It needs libc only. With TC_LIB_STATIC defined, all its functions are static. */
 void tc_graph_library_text(const char **text, size_t *size);
-/* The object that defines all kernels, position-independent code of this machine's architecture that needs libc only. */
+/* An object file with all kernels: position-independent code for this machine's architecture. It needs libc only. */
 void tc_graph_library_object(const void **bytes, size_t *size);
 
 #endif

@@ -11,16 +11,16 @@
 /* ---- appending ---- */
 /* Gives the node `nout` fresh outputs called names[i] (NULL: unused), infers their types, canonicalises it by the newest
  * opset's rules, and appends it to g->nodes, or folds it when its inputs are constants. It may become several nodes: find the
- * results by name. The only way in for nodes that did not come from a file. */
+ * results by name. All nodes that do not come from a file are added by this function. */
 TC_NODISCARD tc_status tc_graph_append(tc_graph *g, tc_graph_node *n, const char *const *names, int nout, tc_error *err);
 
 /* ---- reference evaluator: dull loops, float work in double; the oracle of lowering and the engine of folding ---- */
-/* Evaluates one canonical node. in[i] is NULL where the node's input is; out[i] is allocated here (OWNED), typed as the node's
- * outputs; outputs that are NULL in the node are skipped. */
+/* Evaluates one canonical node. in[i] is NULL if the node's input i is NULL. out[i] is allocated here (OWNED) with the type of the
+ * node's output i; outputs that are NULL in the node are skipped. */
 TC_NODISCARD tc_status tc_graph_eval_node(const tc_graph_node *n, const tc_graph_tensor *const *in, tc_graph_tensor *out,
                                           tc_error *err);
-/* Whole graph: in[] matches g->inputs without the symbols, which are the shapes', and out[] g->outputs without the sizes, which are
- * too (allocated here, OWNED). */
+/* Evaluates a graph. in[] matches g->inputs without the symbols, whose values follow from the shapes of in[]. out[] (allocated
+ * here, OWNED) matches g->outputs without the sizes, which are the shapes of out[]. */
 TC_NODISCARD tc_status tc_graph_eval(const tc_graph *g, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err);
 
 #endif

@@ -25,8 +25,8 @@ struct tc_meas_db {
 
 enum {
     TC_MEAS_DB_BUSY_MS = 30000, /* a writer's transaction lasts milliseconds; only a stopped process holds the lock so long */
-    TC_MEAS_DB_LONGEST =
-        64 * 1024 * 1024 /* bytes of a text, a blob or a row: the longest that are written, cost models, have 0.1 MB */
+    /* The most bytes of a text, a blob or a row. The longest that tctune writes, cost models, have 0.1 MB. */
+    TC_MEAS_DB_LONGEST = 64 * 1024 * 1024
 };
 
 /* Keeps a file that anybody may have made from doing more than being read; after opening it, before its first statement. */

@@ -13,19 +13,20 @@
 #include "te/intrinsic.h"
 #include "te/te.h"
 
-/* What may be given up for speed: a set. Alternatives differ from the original by rounding; some of them by more than a reordered
- * sum does. */
+/* How much accuracy may be given up for speed: a set. Alternatives round differently from the original; some differ by more than a
+ * reordered sum. */
 typedef enum tc_accuracy {
-    TC_ACCURACY_STRICT = 0, /* nothing: only forms whose error is that of the original, up to the order of sums */
-    TC_ACCURACY_FAST =
-        1, /* Winograd's and Strassen's forms and products by digits too; their bounds are stated in the file of each */
-    TC_ACCURACY_BF16 = 2, /* operands of matmuls and convolutions may be rounded to bf16; the bound is stated in bf16.c */
+    TC_ACCURACY_STRICT = 0, /* none: only forms with the error of the original, up to the order of sums */
+    /* Also Winograd's and Strassen's forms and products by digits; the file of each states its error bound. */
+    TC_ACCURACY_FAST = 1,
+    TC_ACCURACY_BF16 = 2, /* operands of matmuls and convolutions may be rounded to bf16; bf16.c states the error bound */
     TC_ACCURACY_ALL = TC_ACCURACY_FAST | TC_ACCURACY_BF16
 } tc_accuracy;
-/* Puts what "strict" or "fast", and "f32", "bf16" or "auto", say into the set. TC_BAD_INPUT: it is none of these. */
+/* Changes the set as a word says: "strict" or "fast"; for the second function "f32", "bf16" or "auto". TC_BAD_INPUT: another
+ * word. */
 TC_NODISCARD tc_status tc_accuracy_parse(const char *name, tc_accuracy *set, tc_error *err);
 TC_NODISCARD tc_status tc_accuracy_parse_precision(const char *name, tc_accuracy *set, tc_error *err);
-/* What they would read: "strict" or "fast", "f32" or "bf16". */
+/* The words for a set: "strict" or "fast"; "f32" or "bf16". */
 const char *tc_accuracy_text(tc_accuracy set);
 const char *tc_accuracy_precision_text(tc_accuracy set);
 
@@ -33,18 +34,19 @@ const char *tc_accuracy_precision_text(tc_accuracy set);
 typedef struct tc_space_prologue {
     const tc_workload *workload; /* one output: the constant */
     int nfrom;
-    const int *from; /* by input of that workload: the input of the original */
+    const int *from; /* from[i]: the original's input that is input i of `workload` */
 } tc_space_prologue;
 
 typedef struct tc_space_alternative {
     const char *name; /* "winograd-f4", for reports */
     tc_accuracy needs;
-    /* Names of alternatives, its own or others'. Those of equal `constants` have equal prologues, and may be variants of one
-     * kernel where they pack what these make alike. A schedule of one size of `stages` is one of this too. */
+    /* Names of alternatives: this one's own, or another's. Alternatives with equal `constants` have equal prologues. They may be
+     * variants of one kernel if they pack the constants alike. `stages`: the alternative with the same stages; its schedule for one
+     * size fits this alternative, too. */
     const char *constants, *stages;
-    int products; /* of a unit's, in place of one multiply-add; 0: nothing but a search says whether it is faster */
+    int products; /* how many products of a unit replace one multiply-add; 0: only a search tells whether it is faster */
     const tc_workload *workload;
-    const int *source; /* by input of `workload`: the same input of the original, or -1 - k: what prologue k makes */
+    const int *source; /* source[i]: the original's input that is input i, or -1 - k: the constant of prologue k */
     int nprologue;
     const tc_space_prologue *prologue;
 } tc_space_alternative;
@@ -54,13 +56,13 @@ typedef struct tc_space_alternative_list {
     const tc_space_alternative *data;
 } tc_space_alternative_list;
 
-/* The alternatives of w, none of which is w itself; they are made in `c`, the context of w or a child of it, and their order does
- * not change. Outputs are those of w in shape and type, in the same order, and so are its symbols: what cuts extents into parts
- * of fixed sizes takes none that vary. */
+/* Makes the alternatives of w, without w itself, in `c`, the context of w or a child of it. Their order never changes. Each has the
+ * outputs of w, in the same order with the same shapes and types, and the symbols of w. Alternatives that cut an extent into parts
+ * of fixed size exist only if that extent does not vary. */
 tc_space_alternative_list tc_space_alternatives(tc_ctx *c, const tc_workload *w, tc_accuracy accuracy);
 
-/* Of the alternatives l of w the one that is used where nothing was tuned: by the cost of a unit of `set` that takes its products
- * it is faster than w and the others. NULL: w itself is. */
+/* Chooses among w and its alternatives l where nothing was tuned: the fastest by the cost of its products on the units of `set`.
+ * NULL: w itself. */
 const tc_space_alternative *tc_space_untuned(const tc_workload *w, tc_space_alternative_list l, tc_intrinsic_set set);
 
 #endif

@@ -7,31 +7,31 @@
 
 #include "support/status.h"
 
-/* Seconds of the smallest step that tc_now was seen to make; INFINITY: it stands still. Takes microseconds, or some steps of a
- * coarse clock. */
+/* The smallest step of tc_now, in seconds; INFINITY: the clock stands still. The call takes microseconds, or some steps of a coarse
+ * clock. */
 double tc_clock_step(void);
-/* A span of so many steps is known to 1 %. */
+/* A span of this many steps is known to 1 %. */
 enum { TC_CLOCK_STEPS = 100 };
 /* Seconds of the shortest span that is known to 1 %, and no less than `least`. */
 double tc_clock_span(double least);
 
-/* Steps that will do for samples that last as long as they must, and for what is timed call by call. */
+/* The coarsest usable step, in seconds: for samples, whose length can be chosen, and for single calls. */
 #define TC_CLOCK_SAMPLES 5e-3
 #define TC_CLOCK_CALLS 1e-5
-/* TC_ENV unless the clock goes, in steps of at most so many seconds. */
+/* TC_ENV: the clock stands still, or its steps are longer than `finest` seconds. */
 TC_NODISCARD tc_status tc_clock_check(double finest, tc_error *err);
 
 typedef struct tc_stopwatch {
-    double since, ran; /* by the clock, and by what the process had of the processors until then */
+    double since, ran; /* at the start: the clock, and the processor time of this process */
 } tc_stopwatch;
 tc_stopwatch tc_stopwatch_start(void);
 
 typedef struct tc_span {
     double seconds;
-    double ran; /* seconds that its threads had of the processors, all together */
-    bool whole; /* they ran for nearly all of it: the process was not stopped meanwhile, nor had others its place */
+    double ran; /* processor time of all threads together, in seconds */
+    bool whole; /* the process ran for nearly all of the span: it was not stopped, and no other process took its processor */
 } tc_span;
-/* Since it was started. */
+/* The span since the start. */
 tc_span tc_stopwatch_read(const tc_stopwatch *w);
 
 #endif

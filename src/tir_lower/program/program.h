@@ -9,13 +9,14 @@
 
 #include "tir_lower/tir.h"
 
-/* What is wanted beside the schedule; what nobody wants is not computed. */
+/* What the caller wants beside the schedule; nothing else is computed. */
 enum tc_tir_want {
-    TC_TIR_NEST = 1,    /* the annotated nest; either of the others needs it and so brings it */
-    TC_TIR_HASH = 2,    /* of the nest */
-    TC_TIR_LOWERED = 4, /* after all passes */
-    TC_TIR_VERIFIED =
-        8 /* and past the verifier (tc_tir_verify), in builds too that do not verify every pass: of traces from elsewhere */
+    TC_TIR_NEST = 1,    /* the annotated nest; each of the others includes it */
+    TC_TIR_HASH = 2,    /* the hash of the nest */
+    TC_TIR_LOWERED = 4, /* the program after all passes */
+    /* The program after all passes, checked by the verifier (tc_tir_verify) even if this build does not verify each pass. For
+     * traces from elsewhere. */
+    TC_TIR_VERIFIED = 8
 };
 
 /* Where a program comes from. */
