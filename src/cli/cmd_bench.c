@@ -35,10 +35,11 @@ static const tc_cli_option options[] = {
     TC_CLI_KERNEL_OPTION(bench_args, kernel),
     TC_CLI_SCHED_OPTION(bench_args, sched),
     TC_CLI_INPUTS_OPTION(bench_args, inputs),
-    TC_CLI_TEXT(bench_args, plot, "plot", "FILE.svg",
-                "also draw the latency over the range of each size, or where the time of a run goes, as SVG"),
-    TC_CLI_TEXT(bench_args, against, "against", "BASE.json",
-                "compare with what --json printed before, in turns with its schedules: status 3 where something is slower"),
+    TC_CLI_OUTPUT(bench_args, plot, RESULT, "plot", "FILE.svg",
+                  "also draw, as SVG, the latency over the range of each size, or which kernels take the time of a run"),
+    TC_CLI_TEXT(bench_args, against, WHAT, "against", "BASE.json",
+                "compare with a result that --json printed earlier: run its schedules and today's in turns. Status 3 if "
+                "something is slower"),
     TC_CLI_PASS_OPTIONS(bench_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(bench_args),
     TC_CLI_PROGRESS_OPTIONS(bench_args, model.progress),
@@ -446,21 +447,24 @@ static int run(const void *args, tc_error *err) {
 const tc_cli_command tc_cli_bench = {
     .name = "bench",
     .summary = "measure the latency of a network and of its kernels, or of one kernel",
-    .details =
-        "Kernels without a record in the database run with the default schedule. The peak that shares refer to is "
-        "measured before and after. A kernel of --te or --kernel runs in a process of its own and its result is checked: a "
-        "record "
-        "that fails is marked in the database, and no longer used. "
-        "With --fleet a worker times the kernel of --te, or workers share those of a network, each timed by itself; the network "
-        "as a "
-        "whole is not timed there. "
-        "A network whose sizes vary is timed at the sizes of --at or of --inputs, sizes that --at does not tell being the "
-        "least above 0; without both, over the range of each size in turn, the others at their least above 0, which "
-        "--plot draws. "
-        "--against builds the schedules that a document of --json (BASE.json) has, beside those of today, and runs the two in "
-        "turns, each kernel and the network: what the document says of times is not believed. A kernel of --te is then "
-        "built and runs as in a network. Something that is slower beyond doubt ends the command with status 3, and the "
-        "message names it.",
+    .source = "MODEL.onnx|LIBRARY.so|KERNEL.te",
+    .synopsis = "[--threads N] [--repeats N] [--json] [--against BASE.json]",
+    .details = "Kernels without a record in the database run with their default schedule. The peak of the machine, which "
+               "percentages refer to, is "
+               "measured before and after. A single kernel (a .te file, or --kernel) runs in a process of its own, and its "
+               "result is checked. A record "
+               "that fails this check is marked in the database and no longer used. "
+               "With --fleet a worker times the single kernel, or the workers share the kernels of the network; the network as a "
+               "whole is not timed. "
+               "A network whose sizes vary is timed at the sizes of --at or of --inputs. Without both it is timed over the range "
+               "of each size in turn, while "
+               "the other sizes have their smallest positive value; --plot draws this. "
+               "--against builds the schedules that BASE.json names and those of today, and runs the two in turns. It does not "
+               "use the times in BASE.json. "
+               "If a kernel or the network is slower beyond doubt, the command ends with status 3 and names it.",
+    .examples = {{"Time a built library on 2 threads:", "tctune bench mlp.so --threads 2"},
+                 {"Keep a result, to find out later with --against base.json whether something became slower:",
+                  "tctune bench mlp.onnx --json >base.json"}},
     TC_CLI_ARGS(bench_args, options),
     .defaults = &(const bench_args){.model = TC_CLI_MODEL_DEFAULTS},
     .run = run,

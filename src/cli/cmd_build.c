@@ -25,17 +25,19 @@ static const tc_cli_option options[] = {
     TC_CLI_BUDGET_OPTION(build_args, budget),
     TC_CLI_THREADS_OPTION(build_args, model.target.threads),
     TC_CLI_SEED_OPTION(build_args, model.seed),
-    TC_CLI_OUT_OPTION(build_args, out),
+    TC_CLI_LIBRARY_OPTION(build_args, out,
+                          "the file to write: M.so, a shared library with the header M.h beside it; M.o, an object; or M.c, C "
+                          "source with an entry point that allocates no memory"),
     TC_CLI_NAME_OPTION(build_args, name),
     TC_CLI_COMPLETE_OPTION(build_args, model.require_complete),
-    TC_CLI_COUNT(
-        build_args, top_k, "top-k-in-graph", "K",
-        "run the network with the K best records of each kernel in turns, and use whichever is fastest there beyond doubt. "
-        "Each is first run in a process of its own and its result checked; what fails is left out"),
-    TC_CLI_FLAG(build_args, debug, "debug-info",
-                "for debuggers and profilers: write the programs that kernels were lowered to beside the library, as M.tir, and "
-                "say in the library which of its lines code is from. The code is the same"),
-    TC_CLI_FLAG(build_args, print_plan, "print-memory-plan", "print where every intermediate lies and how long it lives"),
+    TC_CLI_COUNT(build_args, top_k, EXPERT, "top-k-in-graph", "K",
+                 "run the network with the K best records of each kernel in turns, and use the one that is fastest there. "
+                 "Each record first runs in a process of its own, where its result is checked; records that fail are left out"),
+    TC_CLI_FLAG(build_args, debug, RESULT, "debug-info",
+                "for debuggers and profilers: also write the lowered programs to M.tir beside the library, and name their lines "
+                "in the library. The code stays the same"),
+    TC_CLI_FLAG(build_args, print_plan, RESULT, "print-memory-plan",
+                "print where each intermediate value lies in memory, and how long it is needed"),
     TC_CLI_INPUTS_OPTION(build_args, inputs),
     TC_CLI_PASS_OPTIONS(build_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(build_args),
@@ -169,11 +171,14 @@ static int run(const void *args, tc_error *err) {
 const tc_cli_command tc_cli_build = {
     .name = "build",
     .summary = "build a shared library, with a C header, from a network and the best records of a database",
-    .details = "Says for every kernel which record it uses; for one without a record, the nearest record and what differs. Only "
-               "verified "
-               "records are used. The library needs the C library and OpenMP's runtime only. "
-               "-o M.o writes one relocatable object instead, -o M.c C source with a static-memory entry point. "
-               "With --te, the file of --inputs gives the values of the kernel's constants by name; without it they are random.",
+    .source = "MODEL.onnx|KERNEL.te",
+    .synopsis = "-o FILE [--db FILE.db] [--threads N]",
+    .details = "A table names the record that each kernel uses. For a kernel without a record it names the nearest record, and "
+               "how that differs. Only verified "
+               "records are used. The library needs only the C library and OpenMP's runtime. "
+               "For a single kernel, --inputs gives the values of its constants by name; without it they are random.",
+    .examples = {{"Build a library from the records of tctune.db:", "tctune build mlp.onnx -o mlp.so"},
+                 {"Write C source instead, for a program with 2 threads:", "tctune build mlp.onnx --threads 2 -o mlp.c"}},
     TC_CLI_ARGS(build_args, options),
     .defaults = &(const build_args){.model = TC_CLI_MODEL_DEFAULTS, .budget = -1},
     .required = "out",

@@ -83,25 +83,29 @@ static int run(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_compare = {
     .name = "compare",
-    .summary = "compare two schedules of a kernel, or one and another library",
+    .summary = "compare two schedules of a kernel, or a schedule and another library",
+    .source = "[MODEL.onnx|KERNEL.te]",
     .operands = "A B",
-    .details =
-        "A and B are each a record of any form of the kernel (12, or 12@FILE.db), a .sched file, default (the constructed "
-        "schedule), best (the best record "
-        "of --db), or, for a bare matmul, onednn or openblas through the benchmark program gemm_peers (TCTUNE_PEERS names "
-        "it). Shows schedules and loop nests side by side, the cost-model features that differ, what the hot loops consist "
-        "of, and the place on the roofline. Then both run in turns in the isolated process, --repeats rounds: the verdict is "
-        "the median of the rounds' ratios with its 95 % bootstrap interval, and one is called faster only if that excludes "
-        "equality and a sign test agrees with p < 0.001. A record that fails there is marked in its database, and no longer "
-        "used. The kernel is "
-        "that of --te or --model and --kernel, or of a record; --at gives the sizes of one that has symbols, where best is the "
-        "variant that "
-        "serves them. "
-        "With --fleet a worker runs the two, all rounds on the same one, which the verdict names, and the roofline is that "
-        "worker's; "
-        "libraries have none there. "
-        "Unless given, threads are those of the first record, and both are timed cold when a record was, or when tuning "
-        "would do so.",
+    .synopsis = "[--kernel NAME] [--threads N]",
+    .details = "A and B are each a record of the kernel in any form (12, or 12@FILE.db), a .sched file, default (the default "
+               "schedule), best (the best record "
+               "of --db), or, for a plain matmul, onednn or openblas, which the benchmark program gemm_peers runs (TCTUNE_PEERS "
+               "names it). "
+               "Both run in turns in the isolated process, in --repeats rounds. The verdict is the median of the rounds' ratios "
+               "with its 95 % bootstrap interval. "
+               "A side is called faster only if the interval excludes equality and a sign test agrees (p < 0.001). The command "
+               "also shows both schedules and loop nests "
+               "side by side, the features of the cost model that differ, the instructions of the hot loops, and the place on "
+               "the roofline. "
+               "A record that fails is marked in its database and no longer used. The kernel is a .te file, a kernel of a model "
+               "(--kernel), or the kernel of a record. "
+               "For a kernel with symbols --at gives the sizes, and best is the variant that serves them. "
+               "With --fleet one worker runs all rounds, and the verdict names it; the roofline is that of this worker, and "
+               "libraries cannot be compared. "
+               "Without --threads the number of threads is that of the first record. Without --mode both are timed cold if a "
+               "record was, or if tune would do so.",
+    .examples = {{"Compare a schedule that was written by hand with the best record:", "tctune compare gemm.te mine.sched best"},
+                 {"Compare the default schedule with the best record:", "tctune compare gemm.te default best"}},
     TC_CLI_ARGS(compare_args, options),
     .defaults = &(const compare_args){.source = TC_CLI_SOURCE_DEFAULTS},
     .run = run,

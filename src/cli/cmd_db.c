@@ -18,7 +18,7 @@ typedef struct export_args {
 
 static const tc_cli_option export_options[] = {
     TC_CLI_DB_OPTION(export_args, db.path),
-    TC_CLI_OUT_OPTION(export_args, out),
+    TC_CLI_OUT_OPTION(export_args, out, "FILE.json", "the file of JSON lines to write"),
 };
 
 static int open_database(const tc_cli_db_args *db, tctune_access access, tctune_database **out, tc_error *err) {
@@ -164,7 +164,8 @@ typedef struct stats_args {
 
 static const tc_cli_option stats_options[] = {
     TC_CLI_DB_OPTION(stats_args, db.path),
-    TC_CLI_TEXT(stats_args, plot, "plot", "FILE.svg", "also draw the records of each workload, and how many failed, as SVG"),
+    TC_CLI_OUTPUT(stats_args, plot, RESULT, "plot", "FILE.svg",
+                  "also draw, as SVG, how many records each workload has, and how many of them failed"),
     TC_CLI_JSON_OPTION(stats_args, json),
 };
 
@@ -196,8 +197,8 @@ typedef struct prune_args {
 
 static const tc_cli_option prune_options[] = {
     TC_CLI_DB_OPTION(prune_args, db.path),
-    TC_CLI_COUNT(prune_args, keep, "keep", "K", "keep the K fastest valid records of every workload and target"),
-    TC_CLI_FLAG(prune_args, drop_failures, "drop-failures", "remove the records of candidates that failed"),
+    TC_CLI_COUNT(prune_args, keep, RECORDS, "keep", "K", "keep only the K fastest valid records of each workload and target"),
+    TC_CLI_FLAG(prune_args, drop_failures, RECORDS, "drop-failures", "remove the records of candidates that failed"),
 };
 
 static int run_prune(const void *args, tc_error *err) {
@@ -274,7 +275,7 @@ typedef struct db_verify_args {
 
 static const tc_cli_option verify_options[] = {
     TC_CLI_DB_OPTION(db_verify_args, db.path),
-    TC_CLI_FLAG(db_verify_args, rerun, "rerun", "also measure the best record of every workload again"),
+    TC_CLI_FLAG(db_verify_args, rerun, RECORDS, "rerun", "also measure the best record of each workload again"),
 };
 
 static int run_verify(const void *args, tc_error *err) {
@@ -298,13 +299,21 @@ static int run_verify(const void *args, tc_error *err) {
 
 #define EXPORT(command, secret)                                                                                                  \
     {                                                                                                                            \
-        .name = command, .summary = "write a database's records to a file of JSON lines",                                        \
-        TC_CLI_ARGS(export_args, export_options), .required = "out", .run = run_export, .hidden = secret                         \
+        .name = command, .summary = "write the records of a database to a file of JSON lines",                                   \
+        .synopsis = "-o FILE.json [--db FILE.db]", TC_CLI_ARGS(export_args, export_options), .required = "out",                  \
+        .run = run_export, .hidden = secret, .examples = {                                                                       \
+            {"Write the records of tctune.db to a file:", "tctune db export -o records.json"},                                   \
+            {"Count them:", "tctune db export -o - | wc -l"}                                                                     \
+        }                                                                                                                        \
     }
 #define IMPORT(command, secret)                                                                                                  \
     {                                                                                                                            \
-        .name = command, .summary = "add records from files of JSON lines to a database", .operands = "FILE...",                 \
-        TC_CLI_ARGS(import_args, import_options), .run = run_import, .hidden = secret                                            \
+        .name = command, .summary = "add records from files of JSON lines to a database", .operands = "FILE.json...",            \
+        .synopsis = "[--db FILE.db]", TC_CLI_ARGS(import_args, import_options), .run = run_import, .hidden = secret,             \
+        .details = "The file `-` is standard input.", .examples = {                                                              \
+            {"Add the records of a file to tctune.db:", "tctune db import records.json"},                                        \
+            {"Add compressed records to another database:", "zcat records.json.gz | tctune db import - --db mine.db"}            \
+        }                                                                                                                        \
     }
 
 const tc_cli_command tc_cli_export = EXPORT("export", true), tc_cli_db_export = EXPORT("db export", false),
@@ -312,17 +321,22 @@ const tc_cli_command tc_cli_export = EXPORT("export", true), tc_cli_db_export = 
 
 const tc_cli_command tc_cli_db_stats = {
     .name = "db stats",
-    .summary = "say what a database holds: per workload and target, records, best times and failures",
+    .summary = "print what a database holds: records, best times and failures of each workload and target",
+    .synopsis = "[--db FILE.db] [--json]",
+    .examples = {{"Print what tctune.db holds:", "tctune db stats"}, {"Draw it:", "tctune db stats --plot records.svg"}},
     TC_CLI_ARGS(stats_args, stats_options),
     .run = run_stats,
 };
 
 const tc_cli_command tc_cli_db_merge = {
     .name = "db merge",
-    .summary = "add the records of other databases to one",
-    .details = "A record that is there already (same workload, target, trace and time of measuring) is not added again, so that "
+    .summary = "add the records of other databases to a database",
+    .details = "A record that the database already has (same workload, target, trace and time of measuring) is not added again: "
                "merging twice changes nothing. Each file is merged whole or not at all.",
     .operands = "FILE.db...",
+    .synopsis = "--db FILE.db",
+    .examples = {{"Add the records of two databases to all.db:", "tctune db merge mine.db theirs.db --db all.db"},
+                 {"Add the records of every database in a folder:", "tctune db merge tuned/*.db --db all.db"}},
     TC_CLI_ARGS(import_args, import_options),
     .required = "db",
     .run = run_merge,
@@ -330,19 +344,26 @@ const tc_cli_command tc_cli_db_merge = {
 
 const tc_cli_command tc_cli_db_prune = {
     .name = "db prune",
-    .summary = "remove records that are not needed and give their space back",
-    .details = "What is removed no longer counts as a trial and teaches the cost model nothing: tuning may measure it again. "
-               "The best record of every workload and target is always kept.",
+    .summary = "remove records that are not needed, and make the file smaller",
+    .details =
+        "A removed record no longer counts as a trial, and the cost model no longer learns from it: tuning may measure it again. "
+        "The best record of each workload and target is always kept.",
+    .synopsis = "(--keep K | --drop-failures) [--db FILE.db]",
+    .examples = {{"Keep the 10 fastest records of each workload:", "tctune db prune --keep 10"},
+                 {"Remove the records of candidates that failed:", "tctune db prune --drop-failures"}},
     TC_CLI_ARGS(prune_args, prune_options),
     .run = run_prune,
 };
 
 const tc_cli_command tc_cli_db_verify = {
     .name = "db verify",
-    .summary = "check a database: its structure, its hashes, and that every trace still makes a program",
-    .details = "Changes nothing. With --rerun the best record of every workload is also measured again where its target runs "
-               "here; one that now gives a wrong result, crashes or cannot be built is marked as not verified, so that nothing "
-               "is built from it.",
+    .summary = "check a database: its structure, its hashes, and that each trace still makes a program",
+    .details = "Nothing is changed. With --rerun the best record of each workload is also measured again, if its target runs "
+               "on this machine. A record that now gives a wrong result, crashes or cannot be built is marked as not verified, "
+               "and nothing "
+               "is built from it any more.",
+    .synopsis = "[--rerun] [--db FILE.db]",
+    .examples = {{"Check tctune.db:", "tctune db verify"}, {"Also measure its best records again:", "tctune db verify --rerun"}},
     TC_CLI_ARGS(db_verify_args, verify_options),
     .run = run_verify,
 };

@@ -151,11 +151,17 @@ static int run(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_measure = {
     .name = "measure",
-    .summary = "measure one schedule written by hand, verify it, and record it",
+    .summary = "measure a schedule that was written by hand, check its result, and store its record",
+    .source = "MODEL.onnx|KERNEL.te",
+    .synopsis = "--sched FILE.sched [--kernel NAME] [--db FILE.db]",
     .details =
-        "Takes a .sched file in the kernel's own names or in canonical ones, as `tctune show --print schedule` prints them. "
-        "It runs in the isolated process that tuning uses and is compared with the reference; a verified one becomes a "
-        "record like any other, so that build uses it if it is the fastest and tune goes on from it.",
+        "The schedule can use the kernel's own names or the canonical names, as `tctune show --print schedule` prints them. "
+        "It runs in an isolated process, as in tuning, and its result is compared with the reference. If the result is right, it "
+        "becomes a "
+        "record: build uses it if it is the fastest, and tune goes on from it.",
+    .examples = {{"Save the best schedule of a kernel to a file, to change it by hand:",
+                  "tctune show gemm.te --print schedule >mine.sched"},
+                 {"Measure the changed schedule:", "tctune measure gemm.te --sched mine.sched"}},
     TC_CLI_ARGS(measure_args, options),
     .defaults = &(const measure_args){.source = TC_CLI_SOURCE_DEFAULTS},
     .required = "sched",

@@ -14,26 +14,29 @@ typedef struct quantize_args {
 } quantize_args;
 
 static const tc_cli_option options[] = {
-    TC_CLI_OUT_OPTION(quantize_args, out),
-    TC_CLI_LIST(
-        quantize_args, calibrate, "calibrate", "FILE.npz|DIR",
-        "inputs that stand for those of later use: .npz by name (or in.NAME), or a folder of input_N.pb; more may follow, and "
-        "it may be repeated"),
-    TC_CLI_TEXT(
-        quantize_args, method, "method", "minmax|percentile|entropy",
-        "the range of an activation: all that was seen (default); the share of --percentile; what loses least information"),
-    TC_CLI_REAL(quantize_args, percentile, "percentile", "P", "share of the values that lies within the range; default 99.99"),
-    TC_CLI_TEXT(quantize_args, activations, "activations", "u8|s8", "u8 (default) with any zero point, or s8 around zero"),
-    TC_CLI_FLAG(quantize_args, per_tensor, "per-tensor", "one scale for a layer's weights, not one for each output channel"),
-    TC_CLI_FLAG(quantize_args, dynamic, "dynamic",
-                "matmuls and convolutions find the ranges of their inputs in each run; no calibration is needed"),
-    TC_CLI_COUNT(quantize_args, weights, "weights-only", "8|4",
-                 "only the weights have so many bits, arithmetic stays in f32; no calibration is needed"),
-    TC_CLI_COUNT(quantize_args, block, "block", "N", "rows that share a scale of 4-bit weights, a power of two; default 32"),
-    TC_CLI_REAL(
-        quantize_args, budget, "error-budget", "E",
-        "layers that lose most stay in f32 until max |quantised - f32| / max |f32| of every output is at most E on the data"),
-    TC_CLI_LIST(quantize_args, keep, "keep", "NODE", "this layer stays in f32; may be repeated"),
+    TC_CLI_OUT_OPTION(quantize_args, out, "FILE.onnx", "the quantised model to write"),
+    TC_CLI_LIST(quantize_args, calibrate, WHAT, "calibrate", "FILE.npz|DIR",
+                "typical inputs, from which the ranges of activations are taken: a .npz file with arrays called NAME or in.NAME, "
+                "or a folder of input_N.pb files. May be repeated; files after the model count too"),
+    TC_CLI_CHOICE(quantize_args, method, ACCURACY, "method", "minmax|percentile|entropy",
+                  "how the range of an activation is chosen. minmax: all values that were seen (default); percentile: the share "
+                  "of --percentile; entropy: the range that loses least information"),
+    TC_CLI_REAL(quantize_args, percentile, ACCURACY, "percentile", "P",
+                "with --method percentile: how many percent of the values lie within the range; default 99.99"),
+    TC_CLI_CHOICE(quantize_args, activations, ACCURACY, "activations", "u8|s8",
+                  "the type of quantised activations: u8 with any zero point (default), or s8 with the zero point 0"),
+    TC_CLI_FLAG(quantize_args, per_tensor, ACCURACY, "per-tensor",
+                "use one scale for all weights of a layer, instead of one for each output channel"),
+    TC_CLI_FLAG(quantize_args, dynamic, ACCURACY, "dynamic",
+                "matmuls and convolutions find the ranges of their inputs anew in each run; no calibration data are needed"),
+    TC_CLI_COUNT(quantize_args, weights, ACCURACY, "weights-only", "8|4",
+                 "quantise only the weights, to this many bits, and compute in f32; no calibration data are needed"),
+    TC_CLI_COUNT(quantize_args, block, ACCURACY, "block", "N",
+                 "with --weights-only 4: how many rows share a scale, a power of two; default 32"),
+    TC_CLI_REAL(quantize_args, budget, ACCURACY, "error-budget", "E",
+                "the largest error of an output on the data, max |quantised - f32| / max |f32|. Layers that lose most stay in "
+                "f32 until it is kept"),
+    TC_CLI_LIST(quantize_args, keep, ACCURACY, "keep", "NODE", "keep this layer in f32. May be repeated"),
     TC_CLI_SHAPE_OPTION(quantize_args, shape),
     TC_CLI_THREADS_OPTION(quantize_args, threads),
     TC_CLI_NO_CACHE_OPTION(quantize_args),
@@ -52,10 +55,6 @@ static int check(const quantize_args *a, tc_error *err) {
                                  "--weights-only need none)");
     if (a->weights && a->weights != 4 && a->weights != 8)
         return tc_cli_usage(err, "--weights-only is 8 or 4, not %d", a->weights);
-    if (strcmp(a->method, "minmax") != 0 && strcmp(a->method, "percentile") != 0 && strcmp(a->method, "entropy") != 0)
-        return tc_cli_usage(err, "--method is minmax, percentile or entropy, not '%s'", a->method);
-    if (strcmp(a->activations, "u8") != 0 && strcmp(a->activations, "s8") != 0)
-        return tc_cli_usage(err, "--activations is u8 or s8, not '%s'", a->activations);
     return TC_CLI_DONE;
 }
 
@@ -144,12 +143,17 @@ static int run(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_quantize = {
     .name = "quantize",
-    .summary = "write an f32 model in quantised form: static (with calibration data), dynamic, or its weights alone",
+    .summary = "write an f32 model in quantised form: static (with calibration data), dynamic, or only its weights",
     .operands = "MODEL.onnx",
-    .details = "The result is an ONNX file that other programs read as well. A table says of each layer (Conv, MatMul and Gemm "
-               "with constant "
-               "weights) the power of its result over that of what quantising it changes; then how far the model's outputs move. "
-               "Nothing is written where --error-budget cannot be kept.",
+    .synopsis = "(--calibrate FILE.npz | --dynamic | --weights-only 8|4) -o FILE.onnx",
+    .details = "The result is an ONNX file that other programs can read. A table lists the layers that can be quantised: Conv, "
+               "MatMul and Gemm "
+               "with constant weights. For each it shows the ratio of signal to noise (SNR): the power of the layer's result "
+               "over the power of its error. "
+               "Below it stands how far the outputs of the model move. If --error-budget cannot be kept, nothing is written.",
+    .examples = {{"Quantise with the ranges of typical inputs:",
+                  "tctune quantize mlp.onnx --calibrate batch.npz -o mlp-int8.onnx"},
+                 {"Quantise only the weights, to 8 bits:", "tctune quantize mlp.onnx --weights-only 8 -o mlp-w8.onnx"}},
     TC_CLI_ARGS(quantize_args, options),
     .defaults = &(const quantize_args){.method = "minmax", .activations = "u8", .percentile = 99.99, .budget = -1, .block = 32},
     .run = run,

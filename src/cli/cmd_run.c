@@ -23,9 +23,10 @@ static const tc_cli_option options[] = {
     TC_CLI_SEED_OPTION(run_args, model.seed),
     TC_CLI_COMPLETE_OPTION(run_args, model.require_complete),
     TC_CLI_INPUTS_OPTION(run_args, inputs),
-    TC_CLI_TEXT(run_args, outputs, "outputs", "FILE.npz", ".npz that the outputs are written to"),
-    TC_CLI_TEXT(run_args, check, "check", "FILE.npz|DIR",
-                ".npz with expected outputs by name (or out.NAME), or a folder of output_N.pb"),
+    TC_CLI_OUTPUT(run_args, outputs, RESULT, "outputs", "FILE.npz", "write the outputs to this .npz file"),
+    TC_CLI_TEXT(
+        run_args, check, WHAT, "check", "FILE.npz|DIR",
+        "compare the outputs with these: a .npz file with arrays called NAME or out.NAME, or a folder of output_N.pb files"),
     TC_CLI_TOLERANCE_OPTIONS(run_args, tolerance),
     TC_CLI_PASS_OPTIONS(run_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(run_args),
@@ -125,11 +126,15 @@ static int run(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_run = {
     .name = "run",
-    .summary = "run a network or a built library once; write its outputs and compare them with a reference",
-    .details = "The error of an output is the largest |ours - reference| over the largest |reference|. With --check, the command "
-               "fails when an "
-               "element differs by more than atol + rtol * |reference|. Where sizes vary, drawn inputs have the largest; with "
-               "--at those, and the least above 0 that it does not tell.",
+    .summary = "run a network or a built library once, write its outputs, and compare them with a reference",
+    .source = "MODEL.onnx|LIBRARY.so|KERNEL.te",
+    .synopsis = "[--inputs FILE.npz] [--outputs FILE.npz] [--check FILE.npz]",
+    .details = "The error of an output is max |ours - reference| / max |reference|. With --check the command "
+               "fails if an element differs by more than atol + rtol * |reference|. Where sizes vary, random inputs have the "
+               "largest sizes; with "
+               "--at they have the given ones.",
+    .examples = {{"Run a network on random inputs, and keep its outputs:", "tctune run mlp.onnx --outputs out.npz"},
+                 {"Compare a built library with these outputs:", "tctune run mlp.so --check out.npz"}},
     TC_CLI_ARGS(run_args, options),
     .defaults = &(const run_args){.model = TC_CLI_MODEL_DEFAULTS, .tolerance = TC_CLI_TOLERANCE_DEFAULTS},
     .run = run,

@@ -27,11 +27,12 @@ static const tc_cli_option options[] = {
     TC_CLI_AT_OPTION(show_args, at),
     TC_CLI_WEIGHTS_OPTION(show_args, source.weights),
     TC_CLI_SCHED_OPTION(show_args, sched),
-    TC_CLI_TEXT(show_args, print, "print", "PARTS",
-                "what to show, separated by commas: workload, schedule, stages, nest, tir, ir, raw-ir, asm, or all; default "
-                "schedule,nest"),
-    TC_CLI_TEXT(show_args, dump, "dump", "PASS",
-                "also print the program after this lowering pass, or after all of them (to standard error)"),
+    TC_CLI_TEXT(
+        show_args, print, RESULT, "print", "PARTS",
+        "which parts to print, separated by commas: workload, schedule, stages, nest, tir, ir, raw-ir, asm, or all; default "
+        "schedule,nest"),
+    TC_CLI_TEXT(show_args, dump, EXPERT, "dump", "PASS",
+                "also print the program after this lowering pass to standard error; `all`: after each pass"),
     TC_CLI_PASS_OPTIONS(show_args, source.passes),
     TC_CLI_JSON_OPTION(show_args, json),
 };
@@ -227,17 +228,19 @@ static int run(const void *args, tc_error *err) {
 const tc_cli_command tc_cli_show = {
     .name = "show",
     .summary = "show a kernel: its workload, best schedule, loop nest, LLVM IR and assembly",
-    .details =
-        "Of a built library (--model M.so) it says what it was built for and from, which is read from the file without loading "
-        "it. "
-        "A network with several kernels is listed unless --kernel chooses one. Of a kernel whose sizes vary and that has several "
-        "variants it says which serves which "
-        "sizes; --at N=17 shows the one that serves these. A single part (--print schedule) comes without a "
-        "heading: save it, change a line, and measure it with `tctune measure --te FILE --sched FILE`. On a terminal the text "
-        "goes through $PAGER (else less). In the assembly the hot "
-        "loop "
-        "has a bar in the margin, and what it consists of stands above; with --json the assembly is as LLVM wrote it, and "
-        "asm_facts tells the same in numbers.",
+    .source = "MODEL.onnx|LIBRARY.so|KERNEL.te",
+    .synopsis = "[--kernel NAME] [--print PARTS]",
+    .details = "For a network with several kernels it lists them, unless --kernel names one. For a built library it prints what "
+               "the library was built for and from; "
+               "the file is read, not loaded. For a kernel whose sizes vary it prints which variant serves which sizes; --at "
+               "N=17 shows the variant for this size. "
+               "A single part (--print schedule) has no heading: save it, change a line, and measure it with "
+               "`tctune measure KERNEL.te --sched FILE`. On a terminal the text goes through $PAGER (else less). In the assembly "
+               "a bar in the margin marks the hot loop, and a summary "
+               "of its instructions stands above. "
+               "With --json the assembly is as LLVM wrote it, and asm_facts has the summary in numbers.",
+    .examples = {{"List the kernels of a network:", "tctune show mlp.onnx"},
+                 {"Print the loop nest of a kernel:", "tctune show gemm.te --print nest"}},
     TC_CLI_ARGS(show_args, options),
     .defaults = &(const show_args){.source = TC_CLI_SOURCE_DEFAULTS},
     .run = run,

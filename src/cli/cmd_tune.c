@@ -27,40 +27,46 @@ typedef struct tune_args {
 static const tc_cli_option options[] = {
     TC_CLI_SOURCE_OPTIONS(tune_args, model.source),
     TC_CLI_WEIGHTS_OPTION(tune_args, model.source.weights),
-    TC_CLI_COUNT(tune_args, trials, "trials", "N", "candidates to measure in all; what the database holds already counts"),
-    TC_CLI_REAL(tune_args, minutes, "minutes", "M", "wall time of the search, alone or with --trials: the first reached ends it"),
-    TC_CLI_REAL(tune_args, stop_at_roof, "stop-at-roof", "SHARE",
-                "a kernel that reaches this share of the measured peak gets no more trials; default 0.97"),
-    TC_CLI_TEXT(tune_args, search, "search", "phases|random|ansor",
-                "phases (default), or for comparison random (samples), ansor (evolution alone, with Ansor's constants)"),
-    TC_CLI_TEXT(tune_args, phases, "phases", "LIST",
-                "only these, separated by commas: construct, transfer, descent, evolution; default all"),
-    TC_CLI_LIST(tune_args, start_from, "start-from", "FILE|none",
-                "records of similar kernels to start from: JSON lines or a database; may be repeated. Default what ships with "
+    TC_CLI_COUNT(tune_args, trials, BUDGET, "trials", "N",
+                 "how many candidates to measure in all; records that the database already holds count"),
+    TC_CLI_REAL(tune_args, minutes, BUDGET, "minutes", "M",
+                "how long the search may take; with --trials too, whatever is reached first ends it"),
+    TC_CLI_REAL(tune_args, stop_at_roof, BUDGET, "stop-at-roof", "SHARE",
+                "a kernel that reaches this share of the machine's measured peak gets no more trials; default 0.97"),
+    TC_CLI_CHOICE(tune_args, search, EXPERT, "search", "phases|random|ansor",
+                  "how candidates are found. phases (default); for comparison: random (random samples) or ansor (only evolution, "
+                  "with Ansor's constants)"),
+    TC_CLI_TEXT(tune_args, phases, EXPERT, "phases", "LIST",
+                "only these phases of the search, separated by commas: construct, transfer, descent, evolution; default all"),
+    TC_CLI_LIST(tune_args, start_from, RECORDS, "start-from", "FILE|none",
+                "records of similar kernels that the search starts from: JSON lines or a database; may be repeated. Default: the "
+                "records that come with "
                 "tctune"),
     TC_CLI_TIMING_OPTION(tune_args, timing),
-    TC_CLI_FLAG(
-        tune_args, deterministic, "deterministic-measure",
-        "compute times from the programs instead of taking them: one seed gives one search, step for step; nothing is built "
-        "from such records"),
+    TC_CLI_FLAG(tune_args, deterministic, EXPERT, "deterministic-measure",
+                "compute times from the programs instead of measuring them. The same seed then gives the same search, step by "
+                "step. No model is built "
+                "from computed times"),
     TC_CLI_FLEET_OPTIONS(tune_args, fleet),
     TC_CLI_DB_OPTION(tune_args, model.db.path),
     TC_CLI_TARGET_OPTION(tune_args, model.target.name),
     TC_CLI_ACCURACY_OPTIONS(tune_args, model.accuracy),
     TC_CLI_THREADS_OPTION(tune_args, model.target.threads),
     TC_CLI_SEED_OPTION(tune_args, model.seed),
-    TC_CLI_COUNT(tune_args, batch, "batch", "N", "candidates per round; default from trials and tasks"),
-    TC_CLI_COUNT(
-        tune_args, rounds_at_once, "rounds-at-once", "N",
-        "rounds under way: what is proposed does not know their results. Default 2 with --fleet, which measures one while the "
-        "next is proposed, or more where other tuners share it, else 1"),
-    TC_CLI_OUT_OPTION(tune_args, out),
+    TC_CLI_COUNT(tune_args, batch, EXPERT, "batch", "N",
+                 "how many candidates a round measures; default from the number of trials and of kernels"),
+    TC_CLI_COUNT(tune_args, rounds_at_once, EXPERT, "rounds-at-once", "N",
+                 "how many rounds are proposed before the results of the first one are known. Default 1; with --fleet 2, or more "
+                 "where several tuners share the fleet"),
+    TC_CLI_LIBRARY_OPTION(tune_args, out,
+                          "build the model from the best records when the search ends, and write it to this file: M.so, M.o or "
+                          "M.c, as `tctune build` does"),
     TC_CLI_BUDGET_OPTION(tune_args, budget),
-    TC_CLI_TEXT(tune_args, inputs, "inputs", "FILE.npz",
-                "inputs of the network on which --error-budget measures the error (.npz)"),
+    TC_CLI_TEXT(tune_args, inputs, WHAT, "inputs", "FILE.npz",
+                "the inputs that --error-budget is measured on; default random values"),
     TC_CLI_NAME_OPTION(tune_args, name),
-    TC_CLI_TEXT(tune_args, plot, "plot", "FILE.svg",
-                "also draw how the best times fell over trials and time, and what each task takes, as SVG"),
+    TC_CLI_OUTPUT(tune_args, plot, RESULT, "plot", "FILE.svg",
+                  "also draw, as SVG, how the best times fell over trials and time, and how long each kernel takes"),
     TC_CLI_PASS_OPTIONS(tune_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(tune_args),
     TC_CLI_PROGRESS_OPTIONS(tune_args, model.progress),
@@ -280,16 +286,19 @@ static int run(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_tune = {
     .name = "tune",
-    .summary = "search for fast schedules of a network's kernels, or of one kernel",
+    .summary = "search for fast schedules of the kernels of a network, or of one kernel",
+    .source = "MODEL.onnx|KERNEL.te",
+    .synopsis = "(--trials N | --minutes M) [-o FILE] [--db FILE.db] [--threads N]",
     .details =
-        "Measures candidates in processes of their own and commits each record to the database: after an interruption, or kill "
-        "-9, the same command goes on. Ctrl-C ends the round, saves, and prints the table. Kernels near the machine's peak, and "
-        "those that gained nothing for long, "
-        "leave their trials to others; a model that is tuned already is left alone. A kernel whose sizes vary is tuned at a few "
-        "of them, "
-        "and its best programs are compared over its whole range. With --out the network is then built, with "
-        "--error-budget "
-        "as `build` does.",
+        "Each candidate is measured in a process of its own, and its record is stored in the database at once. After an "
+        "interruption, even kill "
+        "-9, the same command goes on where it stopped. Ctrl-C ends the search, saves it, and prints the table. Kernels near the "
+        "machine's peak, and "
+        "kernels that no longer get faster, leave their trials to the others. A model that is already tuned is left as it is. "
+        "A kernel whose sizes vary is tuned at a few of its sizes; then its best programs are compared over the whole range.",
+    .examples = {{"Tune a network with 200 trials, and build a library from the best schedules:",
+                  "tctune tune mlp.onnx --trials 200 -o mlp.so"},
+                 {"Tune one kernel on 2 threads, for a minute:", "tctune tune gemm.te --minutes 1 --threads 2"}},
     TC_CLI_ARGS(tune_args, options),
     .defaults = &(const tune_args){.model = TC_CLI_MODEL_DEFAULTS, .minutes = -1, .stop_at_roof = -1, .budget = -1},
     .run = run,

@@ -24,8 +24,8 @@ static const tc_cli_option options[] = {
     TC_CLI_TOLERANCE_OPTIONS(verify_args, tolerance),
     TC_CLI_PASS_OPTIONS(verify_args, passes),
     TC_CLI_NO_CACHE_OPTION(verify_args),
-    TC_CLI_FLAG(verify_args, no_constants, "no-constants",
-                "never give a case's inputs as constants: a model that needs it fails, as it does in build"),
+    TC_CLI_FLAG(verify_args, no_constants, EXPERT, "no-constants",
+                "never use inputs of a case as constants. A model that needs constants then fails, as it does in build"),
     TC_CLI_JSON_OPTION(verify_args, json),
 };
 
@@ -106,12 +106,16 @@ static int run(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_verify = {
     .name = "verify",
-    .summary = "run ONNX test cases (folders of model.onnx with test_data_set_N) and compare their outputs",
+    .summary = "run ONNX test cases (folders with model.onnx and test_data_set_N) and compare their outputs",
     .operands = "DIR...",
     .details =
-        "Each DIR is a case or holds cases at any depth. A model with something that is not supported is skipped, with "
-        "the reason. One that asks for inputs when it is imported (axes, shapes) gets the data set's as constants, and that "
-        "is said: build, which has no data, refuses it. Symbolic sizes of which --shape says nothing are the data set's.",
+        "Each DIR is a test case, or holds test cases at any depth. A model that needs something unsupported is skipped, and the "
+        "table says why. "
+        "Some models ask for the values of inputs when they are imported (axes, shapes). They get the values of the data set as "
+        "constants, and the table says "
+        "so; build has no data, and refuses such a model. Symbolic sizes that --shape does not give are those of the data set.",
+    .examples = {{"Run all test cases in a folder:", "tctune verify node"},
+                 {"Run one case with tight tolerances:", "tctune verify node/test_softmax_axis_1 --rtol 1e-5 --atol 1e-6"}},
     TC_CLI_ARGS(verify_args, options),
     .defaults = &(const verify_args){.passes = TC_CLI_PASS_DEFAULTS, .tolerance = TC_CLI_TOLERANCE_DEFAULTS},
     .run = run,

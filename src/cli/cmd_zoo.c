@@ -8,7 +8,7 @@ typedef struct zoo_args {
     const char *out;
 } zoo_args;
 
-static const tc_cli_option options[] = {TC_CLI_OUT_OPTION(zoo_args, out)};
+static const tc_cli_option options[] = {TC_CLI_OUT_OPTION(zoo_args, out, "FILE.onnx", "the file to write; default NAME.onnx")};
 
 static bool is_there(const char *name) {
     const char *const *n = tctune_zoo_names();
@@ -67,7 +67,9 @@ const tc_cli_command tc_cli_zoo = {
     .name = "zoo",
     .summary = "write ready-made networks (BERT, ResNet-50, MobileNet-v2, an MLP) as ONNX files with random weights",
     .operands = "[NAME...]",
-    .details = "Without a name, lists them. The same name gives the same file on every machine.",
+    .synopsis = "[-o FILE.onnx]",
+    .details = "Without a name it lists the networks. The same name gives the same file on every machine.",
+    .examples = {{"List the networks:", "tctune zoo"}, {"Write mlp.onnx:", "tctune zoo mlp"}},
     TC_CLI_ARGS(zoo_args, options),
     .run = run,
 };

@@ -6,35 +6,140 @@
 
 #include "cli/commands.h"
 #include "cli/face/face.h"
+#include "support/guess.h"
 #include "support/log.h"
 #include "support/system/memory.h"
 #include "support/system/stop.h"
 
 static const tc_cli_command *const commands[] = {TC_CLI_COMMANDS(TC_CLI_LISTED)};
 
+/* Whether a command is of a family ("db stats" of "db"), whose name has so many letters. */
+static bool is_of(const tc_cli_command *c, const char *family, size_t len) {
+    return strncmp(c->name, family, len) == 0 && c->name[len] == ' ';
+}
+
+/* All of them, or those of a family. */
+static void print_commands(FILE *f, const char *family) {
+    size_t len = strlen(family);
+    for (size_t i = 0; i < TC_LEN(commands); i++)
+        if (!commands[i]->hidden && (!len || is_of(commands[i], family, len)))
+            tc_cli_list(f, commands[i]->name, commands[i]->summary);
+}
+
 static void print_overview(FILE *f) {
     fprintf(f,
             "usage: tctune COMMAND [options]\n"
-            "       tctune --model FILE.onnx --trials N [options]      the same as tctune tune\n\n"
+            "       tctune MODEL.onnx|KERNEL.te --trials N [options]   the same as tctune tune\n"
+            "       tctune help COMMAND\n"
+            "       tctune --version\n\n"
             "Finds fast schedules for tensor programs by measuring on this machine, and builds models from them.\n\ncommands:\n");
-    for (size_t i = 0; i < TC_LEN(commands); i++)
-        if (!commands[i]->hidden)
-            fprintf(f, "  %-16s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(f, "\n`tctune COMMAND --help` describes a command's options. Messages for diagnosis: TCTUNE_LOG=info or debug; error "
-               "for no warnings.\n");
+    print_commands(f, "");
+    fputs("\nexamples:\n"
+          "      tctune zoo mlp\n"
+          "      tctune tune mlp.onnx --trials 200 -o mlp.so\n"
+          "      tctune bench mlp.so\n"
+          "\n`tctune COMMAND --help` describes a command and its options. The beginning of a command or of an option is enough "
+          "where no "
+          "other one begins so. TCTUNE_LOG=info or debug prints more messages, TCTUNE_LOG=error fewer.\n",
+          f);
 }
 
-/* The command that the first words are the name of; *words: how many. */
-static const tc_cli_command *find_command(int argc, char **argv, int *words) {
-    char two[64];
-    snprintf(two, sizeof two, "%s %s", argv[0], argc > 1 ? argv[1] : "");
+/* ---- finding the command ---- */
+
+/* Words that may stand at one place of the command line. */
+typedef struct words {
+    char text[TC_LEN(commands)][32];
+    size_t n;
+} words;
+
+static void add_word(words *w, const char *text) {
+    size_t len = strcspn(text, " ");
+    for (size_t i = 0; i < w->n; i++)
+        if (strlen(w->text[i]) == len && memcmp(w->text[i], text, len) == 0)
+            return;
+    snprintf(w->text[w->n++], sizeof w->text[0], "%.*s", (int)len, text);
+}
+
+/* The first words of all names, or the second words of a family's. */
+static words words_of(const char *family) {
+    words w = {0};
+    size_t len = strlen(family);
     for (size_t i = 0; i < TC_LEN(commands); i++) {
-        *words = 1 + (strchr(commands[i]->name, ' ') != NULL);
-        if (strcmp(commands[i]->name, *words == 2 ? two : argv[0]) == 0)
-            return commands[i];
+        if (len && is_of(commands[i], family, len))
+            add_word(&w, commands[i]->name + len + 1);
+        else if (!len && !commands[i]->hidden)
+            add_word(&w, commands[i]->name);
     }
+    return w;
+}
+
+static int no_such_word(const words *w, const char *family, const char *typed, tc_error *err) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(typed, strlen(typed));
+    for (size_t i = 0; i < w->n; i++)
+        tc_guess_add(&g, w->text[i]);
+    return tc_cli_usage(err, "there is no command '%s%s%s'%s", family, *family ? " " : "", typed,
+                        tc_guess_say(&g, "", "`tctune --help` lists the commands", text));
+}
+
+/* The word that is meant: the one that is typed, or the only one that begins so. TC_CLI_DONE, or TC_CLI_USAGE. */
+static int find_word(const words *w, const char *family, const char *typed, const char **out, tc_error *err) {
+    const char *fits[TC_CLI_SHOWN];
+    size_t n = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        *out = w->text[i];
+        if (strcmp(*out, typed) == 0)
+            return TC_CLI_DONE;
+        if (strncmp(*out, typed, strlen(typed)) != 0)
+            continue;
+        if (n < TC_CLI_SHOWN)
+            fits[n] = *out;
+        n++;
+    }
+    if (n > 1)
+        return tc_cli_ambiguous(err, "", typed, strlen(typed), fits, n);
+    *out = n ? fits[0] : NULL;
+    return n ? TC_CLI_DONE : no_such_word(w, family, typed, err);
+}
+
+static const tc_cli_command *command_of(const char *name) {
+    for (size_t i = 0; i < TC_LEN(commands); i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
     return NULL;
 }
+
+/* What the first arguments name. */
+typedef struct found {
+    const tc_cli_command *command; /* NULL: a family without a second word, or with --help behind it */
+    char name[64];                 /* of the command, or of the family */
+    int words;                     /* how many arguments the name takes */
+} found;
+
+/* TC_CLI_DONE, or TC_CLI_USAGE. argc > 0. */
+static int find_command(int argc, char **argv, found *out, tc_error *err) {
+    const char *first, *second;
+    *out = (found){.command = command_of(argv[0]), .words = 1};
+    if (out->command)
+        return TC_CLI_DONE;
+    words all = words_of("");
+    int status = find_word(&all, "", argv[0], &first, err);
+    if (status != TC_CLI_DONE)
+        return status;
+    snprintf(out->name, sizeof out->name, "%s", first);
+    out->command = command_of(first);
+    if (out->command || argc < 2 || argv[1][0] == '-')
+        return TC_CLI_DONE;
+    words own = words_of(first);
+    status = find_word(&own, first, argv[1], &second, err);
+    if (status != TC_CLI_DONE)
+        return status;
+    snprintf(out->name, sizeof out->name, "%s %s", first, second);
+    *out = (found){.command = command_of(out->name), .words = 2};
+    return TC_CLI_DONE;
+}
+
+/* ---- output ---- */
 
 /* What was printed must have arrived: a report on a full disk is not a report. */
 static int finish_output(int status) {
@@ -45,36 +150,12 @@ static int finish_output(int status) {
     return status;
 }
 
-/* "db" alone, with --help or with anything else that is no command. */
-static int family(const char *name, const char *second) {
-    bool help = !second || strcmp(second, "--help") == 0 || strcmp(second, "-h") == 0;
-    size_t len = strlen(name);
-    FILE *f = help && second ? stdout : stderr;
-    if (!help)
-        fprintf(f, "tctune: there is no command '%s %s'\n", name, second);
+static void print_family(FILE *f, const char *name) {
     fprintf(f, "usage: tctune %s COMMAND [options]\n\ncommands:\n", name);
-    for (size_t i = 0; i < TC_LEN(commands); i++)
-        if (strncmp(commands[i]->name, name, len) == 0 && commands[i]->name[len] == ' ')
-            fprintf(f, "  %-16s %s\n", commands[i]->name, commands[i]->summary);
-    return finish_output(help && second ? TC_CLI_DONE : TC_CLI_USAGE);
+    print_commands(f, name);
 }
 
-static bool is_family(const char *name) {
-    size_t len = strlen(name);
-    for (size_t i = 0; i < TC_LEN(commands); i++)
-        if (strncmp(commands[i]->name, name, len) == 0 && commands[i]->name[len] == ' ')
-            return true;
-    return false;
-}
-
-static int unknown_command(const char *name) {
-    fprintf(stderr, "tctune: there is no command '%s'; there are", name);
-    for (size_t i = 0; i < TC_LEN(commands); i++)
-        if (!commands[i]->hidden)
-            fprintf(stderr, "%s %s", i ? "," : "", commands[i]->name);
-    fprintf(stderr, ". `tctune --help` says what they do.\n");
-    return TC_CLI_USAGE;
-}
+/* ---- running it ---- */
 
 /* Once, here. */
 static void decide_on_cache(bool none) {
@@ -83,11 +164,17 @@ static void decide_on_cache(bool none) {
         tc_log(TC_LOG_WARN, "%s", why);
 }
 
+static void print_version(void) {
+    printf("tctune %s (LLVM %s)\n", tctune_version(), tctune_llvm_version());
+}
+
 static int parse_and_run(const tc_cli_command *c, int argc, char **argv, tc_error *err) {
     tc_cli_common *args;
     int status = tc_cli_parse(c, argc, argv, &args, err);
     if (status == TC_CLI_DONE && args->help) {
         tc_cli_help(stdout, c);
+    } else if (status == TC_CLI_DONE && args->version) {
+        print_version();
     } else if (status == TC_CLI_DONE) {
         decide_on_cache(args->no_cache);
         status = c->run(args, err);
@@ -119,12 +206,42 @@ static int run_command(const tc_cli_command *c, int argc, char **argv) {
     return finish_output(status_of(status));
 }
 
-static int print_version(void) {
-    printf("tctune %s (LLVM %s)\n", tctune_version(), tctune_llvm_version());
+/* A command line that names no command: its error is printed. */
+static int refuse(const tc_error *err) {
+    fprintf(stderr, "tctune: %s\n`tctune --help` lists the commands.\n", err->msg);
+    return TC_CLI_USAGE;
+}
+
+/* `tctune help`, with the words behind it. */
+static int help(int argc, char **argv) {
+    found what;
+    tc_error err;
+    if (argc == 0)
+        print_overview(stdout);
+    else if (find_command(argc, argv, &what, &err) != TC_CLI_DONE)
+        return refuse(&err);
+    else if (what.command)
+        tc_cli_help(stdout, what.command);
+    else
+        print_family(stdout, what.name);
     return finish_output(TC_CLI_DONE);
 }
 
+/* A family alone is not understood, and shows what there is; with --help it was asked to. */
+static int family(const char *name, const char *second) {
+    bool asked = second && (strcmp(second, "--help") == 0 || strcmp(second, "-h") == 0);
+    print_family(asked ? stdout : stderr, name);
+    return finish_output(asked ? TC_CLI_DONE : TC_CLI_USAGE);
+}
+
+/* Options alone, or a model or kernel that is no command: `tctune tune`. */
+static bool is_for_tune(const char *first) {
+    return first[0] == '-' || (!command_of(first) && tc_cli_source_option(first));
+}
+
 int tc_cli_main(int argc, char **argv) {
+    found what;
+    tc_error err;
     json_set_alloc_funcs(tc_xmalloc, free); /* what is printed is whole, or the command fails */
     tc_cli_ignore_write_signals();
     if (!getenv("TCTUNE_LOG")) /* what a user should know is said; the library alone is silent */
@@ -134,24 +251,17 @@ int tc_cli_main(int argc, char **argv) {
         return TC_CLI_USAGE;
     }
     const char *first = argv[1];
-    if (strcmp(first, "--version") == 0 || strcmp(first, "version") == 0)
-        return print_version();
-    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
-        int words;
-        const tc_cli_command *c = argc > 2 ? find_command(argc - 2, argv + 2, &words) : NULL;
-        if (!c && argc > 2 && is_family(argv[2]))
-            return family(argv[2], "--help");
-        if (c)
-            tc_cli_help(stdout, c);
-        else
-            print_overview(stdout);
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0)
+        return help(argc - 2, argv + 2);
+    if (strcmp(first, "version") == 0) {
+        print_version();
         return finish_output(TC_CLI_DONE);
     }
-    if (first[0] == '-')
+    if (is_for_tune(first))
         return run_command(&tc_cli_tune, argc - 1, argv + 1);
-    int words;
-    const tc_cli_command *c = find_command(argc - 1, argv + 1, &words);
-    if (!c && is_family(first))
-        return family(first, argc > 2 ? argv[2] : NULL);
-    return c ? run_command(c, argc - 1 - words, argv + 1 + words) : unknown_command(first);
+    if (find_command(argc - 1, argv + 1, &what, &err) != TC_CLI_DONE)
+        return refuse(&err);
+    if (!what.command)
+        return family(what.name, argc > 2 ? argv[2] : NULL);
+    return run_command(what.command, argc - 1 - what.words, argv + 1 + what.words);
 }

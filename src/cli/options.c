@@ -1,4 +1,4 @@
-/* Options: reading values, the command line by a command's table, and its help. */
+/* Options: reading values, and the command line by a command's table. */
 #include "cli/options.h"
 
 #include <errno.h>
@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/guess.h"
 #include "support/strbuf.h"
+#include "support/system/fs.h"
 
 int tc_cli_usage(tc_error *err, const char *fmt, ...) {
     va_list ap;
@@ -31,32 +33,59 @@ int tc_cli_take_text(const tc_cli_option *o, const char *v, void *field, tc_erro
     return TC_CLI_DONE;
 }
 
+int tc_cli_take_output(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
+    return tc_cli_take_text(o, v, field, err);
+}
+
+int tc_cli_take_library(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
+    if (strcmp(v, "-") == 0)
+        return tc_cli_usage(err,
+                            "--%s cannot be standard output: a library is linked and loaded by the name of its file; give one, "
+                            "such as M.so",
+                            o->name);
+    return tc_cli_take_text(o, v, field, err);
+}
+
 int tc_cli_take_list(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
     (void)o, (void)err;
     tc_cli_add_text(field, v);
     return TC_CLI_DONE;
 }
 
-/* "strict, fast or soon" of "strict|fast|soon" */
-static void put_choices(tc_strbuf *b, const char *argument) {
-    for (const char *p = argument; *p; p++)
-        if (*p != '|')
-            tc_sb_addc(b, *p);
-        else
-            tc_sb_add(b, strchr(p + 1, '|') ? ", " : " or ");
+/* The words of "strict|fast|soon", in the arena. */
+static tc_cli_texts choices_of(const char *argument, tc_arena *a) {
+    tc_cli_texts all = {0};
+    for (const char *p = argument; *p; p += strcspn(p, "|"), p += *p == '|')
+        tc_cli_add_text(&all, tc_arena_printf(a, "%.*s", (int)strcspn(p, "|"), p));
+    return all;
+}
+
+static int no_such_choice(const tc_cli_option *o, const char *v, const tc_cli_texts *choices, tc_error *err) {
+    tc_strbuf list = {0};
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(v, strlen(v));
+    for (size_t i = 0; i < choices->len; i++)
+        tc_guess_add(&g, choices->data[i]);
+    tc_sb_add_names(&list, choices->data, choices->len, "", "or");
+    int status = tc_cli_usage(err, "--%s needs %s, not '%s'%s", o->name, tc_sb_str(&list), v,
+                              g.nclose ? tc_guess_say(&g, "", NULL, text) : "");
+    tc_strbuf_free(&list);
+    return status;
 }
 
 int tc_cli_take_choice(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
-    size_t n = strlen(v);
-    for (const char *p = o->argument; *p; p += strcspn(p, "|"), p += *p == '|')
-        if (n && strcspn(p, "|") == n && memcmp(p, v, n) == 0) {
-            *(const char **)field = v;
-            return TC_CLI_DONE;
-        }
-    tc_strbuf choices = {0};
-    put_choices(&choices, o->argument);
-    int status = tc_cli_usage(err, "--%s needs %s, not '%s'", o->name, tc_sb_str(&choices), v);
-    tc_strbuf_free(&choices);
+    tc_arena *a = tc_arena_new();
+    tc_cli_texts choices = choices_of(o->argument, a);
+    int status = TC_CLI_USAGE;
+    for (size_t i = 0; i < choices.len; i++)
+        if (strcmp(choices.data[i], v) == 0)
+            status = TC_CLI_DONE;
+    if (status == TC_CLI_DONE)
+        *(const char **)field = v;
+    else
+        status = no_such_choice(o, v, &choices, err);
+    tc_vec_free(&choices);
+    tc_arena_free(a);
     return status;
 }
 
@@ -100,29 +129,81 @@ int tc_cli_take_real(const tc_cli_option *o, const char *v, void *field, tc_erro
 
 /* ---- the command line ---- */
 
-/* The last row of every table. */
-static const tc_cli_option help_option = TC_CLI_FLAG(tc_cli_common, help, "help", "print this help");
+/* Behind the rows of every table. */
+static const tc_cli_option common_options[] = {TC_CLI_FLAG(tc_cli_common, help, HELP, "help", "print this help"),
+                                               TC_CLI_FLAG(tc_cli_common, version, HELP, "version", "print the version")};
 
-const tc_cli_option *tc_cli_option_at(const tc_cli_command *c, size_t i) {
-    return i < c->noption ? &c->options[i] : &help_option;
+static const struct letter {
+    char letter;
+    const char *option;
+} letters[] = {{'o', "--out"}, {'h', "--help"}};
+
+size_t tc_cli_num_options(const tc_cli_command *c) {
+    return c->noption + TC_LEN(common_options);
 }
 
-/* Its row, noption for --help; -1: the command does not take it. */
+const tc_cli_option *tc_cli_option_at(const tc_cli_command *c, size_t i) {
+    return i < c->noption ? &c->options[i] : &common_options[i - c->noption];
+}
+
+const tc_cli_option *tc_cli_next_of(const tc_cli_command *c, tc_cli_group g, size_t *i) {
+    while (*i < tc_cli_num_options(c)) {
+        const tc_cli_option *o = tc_cli_option_at(c, (*i)++);
+        if (o->group == g)
+            return o;
+    }
+    return NULL;
+}
+
+char tc_cli_letter(const tc_cli_option *o) {
+    for (size_t i = 0; i < TC_LEN(letters); i++)
+        if (strcmp(letters[i].option + 2, o->name) == 0)
+            return letters[i].letter;
+    return 0;
+}
+
+/* The row of an option by its whole name; -1: the command does not take it. */
 static int find(const tc_cli_command *c, const char *name, size_t len) {
-    for (size_t i = 0; i <= c->noption; i++)
+    for (size_t i = 0; i < tc_cli_num_options(c); i++)
         if (strlen(tc_cli_option_at(c, i)->name) == len && memcmp(tc_cli_option_at(c, i)->name, name, len) == 0)
             return (int)i;
     return -1;
 }
 
-static int unknown(const tc_cli_command *c, const char *arg, tc_error *err) {
-    tc_strbuf known = {0};
-    for (size_t i = 0; i <= c->noption; i++)
-        tc_sb_printf(&known, "%s--%s", i ? ", " : "", tc_cli_option_at(c, i)->name);
-    int s =
-        tc_cli_usage(err, "there is no option %.*s here; %s takes %s", (int)strcspn(arg, "="), arg, c->name, tc_sb_str(&known));
-    tc_strbuf_free(&known);
-    return s;
+static int unknown(const tc_cli_command *c, const char *name, size_t len, tc_error *err) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, len);
+    for (size_t i = 0; i < tc_cli_num_options(c); i++)
+        tc_guess_add(&g, tc_cli_option_at(c, i)->name);
+    return tc_cli_usage(err, "%s has no option --%.*s%s", c->name, (int)len, name, tc_guess_say(&g, "--", NULL, text));
+}
+
+/* The row of an option by its name, or by a beginning of it that no other option has. TC_CLI_DONE, or TC_CLI_USAGE. */
+static int find_or_refuse(const tc_cli_command *c, const char *name, size_t len, int *row, tc_error *err) {
+    const char *fits[TC_CLI_SHOWN];
+    size_t n = 0;
+    *row = find(c, name, len);
+    for (size_t i = 0; *row < 0 && len && i < tc_cli_num_options(c); i++)
+        if (strncmp(tc_cli_option_at(c, i)->name, name, len) == 0) {
+            if (n < TC_CLI_SHOWN)
+                fits[n] = tc_cli_option_at(c, i)->name;
+            n++;
+        }
+    if (n == 1)
+        *row = find(c, fits[0], strlen(fits[0]));
+    if (n > 1)
+        return tc_cli_ambiguous(err, "--", name, len, fits, n);
+    return *row < 0 ? unknown(c, name, len, err) : TC_CLI_DONE;
+}
+
+int tc_cli_ambiguous(tc_error *err, const char *before, const char *typed, size_t len, const char *const *fits, size_t n) {
+    tc_strbuf b = {0};
+    tc_sb_add_names(&b, fits, TC_MIN(n, TC_CLI_SHOWN), before, "or");
+    if (n > TC_CLI_SHOWN)
+        tc_sb_printf(&b, " and %zu more", n - TC_CLI_SHOWN);
+    int status = tc_cli_usage(err, "%s%.*s can mean %s: type more of it", before, (int)len, typed, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return status;
 }
 
 /* What is being read. */
@@ -134,17 +215,39 @@ typedef struct command_line {
     tc_cli_common *args;
 } command_line;
 
+/* "--out" of "-o"; any other argument as it is. */
+static const char *long_form(const char *arg) {
+    for (size_t i = 0; i < TC_LEN(letters); i++)
+        if (arg[1] == letters[i].letter && !arg[2])
+            return letters[i].option;
+    return arg;
+}
+
+/* Whether the option names a model or a kernel, which may also stand without it. */
+static bool is_source(const tc_cli_command *c, const tc_cli_option *o) {
+    return c->source && (strcmp(o->name, "model") == 0 || strcmp(o->name, "te") == 0);
+}
+
+static int take_value(command_line *l, int row, const char *v, tc_error *err) {
+    const tc_cli_command *c = l->command;
+    const tc_cli_option *o = tc_cli_option_at(c, (size_t)row);
+    if (l->given[row] && is_source(c, o))
+        return tc_cli_usage(err, "'%s': %s takes one %s at a time", v, c->name, strcmp(o->name, "te") == 0 ? "kernel" : "model");
+    if (l->given[row] && o->take != tc_cli_take_list)
+        return tc_cli_usage(err, "--%s is given twice", o->name);
+    l->given[row] = true;
+    return o->take(o, v, (char *)l->args + o->offset, err);
+}
+
 /* Takes the option at argv[i] and its value, as "--name value" or "--name=value". */
 static int take_option(command_line *l, tc_error *err) {
-    const char *arg = l->argv[l->i];
-    if (strcmp(arg, "-h") == 0)
-        arg = "--help";
-    else if (strcmp(arg, "-o") == 0)
-        arg = "--out";
+    const char *arg = long_form(l->argv[l->i]);
+    if (arg[1] != '-')
+        return tc_cli_usage(err, "there is no option %s: options have two dashes, but for -o (--out) and -h (--help)", arg);
     size_t len = strcspn(arg, "=");
-    int row = arg[1] == '-' ? find(l->command, arg + 2, len - 2) : -1;
-    if (row < 0)
-        return unknown(l->command, arg, err);
+    int row, status = find_or_refuse(l->command, arg + 2, len - 2, &row, err);
+    if (status != TC_CLI_DONE)
+        return status;
     const tc_cli_option *o = tc_cli_option_at(l->command, (size_t)row);
     const char *v = arg[len] ? arg + len + 1 : NULL;
     if (!o->argument && v)
@@ -154,27 +257,72 @@ static int take_option(command_line *l, tc_error *err) {
             return tc_cli_usage(err, "--%s needs a value: --%s %s", o->name, o->name, o->argument);
         v = l->argv[++l->i];
     }
-    if (o->take != tc_cli_take_list && l->given[row])
-        return tc_cli_usage(err, "--%s is given twice", o->name);
-    l->given[row] = true;
-    return o->take(o, v, (char *)l->args + o->offset, err);
+    return take_value(l, row, v, err);
+}
+
+static bool ends(const char *path, const char *end) {
+    size_t n = strlen(path), m = strlen(end);
+    return n > m && strcmp(path + n - m, end) == 0;
+}
+
+/* Whether a text begins like a kernel: after comments comes a statement. */
+static bool is_kernel(const char *text) {
+    static const char *const first[] = {"tensor ", "symbol ", "compute "};
+    while (*text == '#' || *text == '\n')
+        text += *text == '#' ? strcspn(text, "\n") : 1;
+    for (size_t i = 0; i < TC_LEN(first); i++)
+        if (strncmp(text, first[i], strlen(first[i])) == 0)
+            return true;
+    return false;
+}
+
+/* A file without a known suffix: a library is an ELF file, and an ONNX file begins with its version (field 1, a number). */
+static const char *option_by_content(const char *path) {
+    char head[1024] = {0};
+    size_t n = tc_fs_read_head(path, head, sizeof head - 1);
+    if (n > 4 && (memcmp(head, "\177ELF", 4) == 0 || head[0] == '\x08'))
+        return "model";
+    return is_kernel(head) ? "te" : NULL;
+}
+
+const char *tc_cli_source_option(const char *path) {
+    if (ends(path, ".onnx") || ends(path, ".so"))
+        return "model";
+    return ends(path, ".te") ? "te" : option_by_content(path);
+}
+
+/* A model or a kernel, where the command works on them, as if --model or --te stood before it; else an operand. */
+static int take_operand(command_line *l, const char *arg, tc_error *err) {
+    const char *option = l->command->source ? tc_cli_source_option(arg) : NULL;
+    if (option)
+        return take_value(l, find(l->command, option, strlen(option)), arg, err);
+    tc_cli_add_text(&l->args->operands, arg);
+    return TC_CLI_DONE;
 }
 
 static int take_all(command_line *l, tc_error *err) {
     bool only_operands = false;
-    for (; l->i < l->argc; l->i++) {
-        char *arg = l->argv[l->i];
-        if (!only_operands && strcmp(arg, "--") == 0) {
+    int status = TC_CLI_DONE;
+    for (; status == TC_CLI_DONE && l->i < l->argc; l->i++) {
+        const char *arg = l->argv[l->i];
+        if (!only_operands && strcmp(arg, "--") == 0)
             only_operands = true;
-        } else if (!only_operands && arg[0] == '-' && arg[1]) {
-            int s = take_option(l, err);
-            if (s != TC_CLI_DONE)
-                return s;
-        } else {
-            tc_cli_add_text(&l->args->operands, arg);
-        }
+        else if (!only_operands && arg[0] == '-' && arg[1])
+            status = take_option(l, err);
+        else
+            status = take_operand(l, arg, err);
     }
-    return TC_CLI_DONE;
+    return status;
+}
+
+/* A word that the command has no use for. */
+static int refuse_operand(const tc_cli_command *c, const char *word, tc_error *err) {
+    if (!c->source)
+        return tc_cli_usage(err, "'%s' is not understood: %s takes options only", word, c->name);
+    if (tc_fs_exists(word))
+        return tc_cli_usage(err, "'%s' is neither a model (an ONNX file or a library) nor a kernel (.te)", word);
+    return tc_cli_usage(err, "'%s' is not understood: there is no file of this name, and %s takes a file (%s) and options", word,
+                        c->name, c->source);
 }
 
 /* What is missing, or too much. */
@@ -182,7 +330,7 @@ static int check(const command_line *l, tc_error *err) {
     const tc_cli_command *c = l->command;
     const tc_cli_texts *operands = &l->args->operands;
     if (operands->len && !c->operands)
-        return tc_cli_usage(err, "'%s' is not understood: %s takes options only", operands->data[0], c->name);
+        return refuse_operand(c, operands->data[0], err);
     if (!operands->len && c->operands && c->operands[0] != '[')
         return tc_cli_usage(err, "%s needs %s", c->name, c->operands);
     for (size_t i = 0; c->required && i < c->noption; i++) {
@@ -198,9 +346,9 @@ int tc_cli_parse(const tc_cli_command *c, int argc, char **argv, tc_cli_common *
     l.args = *args = tc_xcalloc(1, c->size);
     if (c->defaults)
         memcpy(l.args, c->defaults, c->size);
-    l.given = tc_xcalloc(c->noption + 1, sizeof *l.given);
+    l.given = tc_xcalloc(tc_cli_num_options(c), sizeof *l.given);
     int status = take_all(&l, err);
-    if (status == TC_CLI_DONE && !l.args->help)
+    if (status == TC_CLI_DONE && !l.args->help && !l.args->version)
         status = check(&l, err);
     free(l.given);
     return status;
@@ -212,49 +360,4 @@ void tc_cli_args_free(const tc_cli_command *c, tc_cli_common *args) {
             tc_vec_free((tc_cli_texts *)(void *)((char *)args + c->options[i].offset));
     tc_vec_free(&args->operands);
     free(args);
-}
-
-/* ---- help ---- */
-
-enum { HELP_COLUMN = 24, HELP_WIDTH = 100 };
-
-/* Words of text from column `at`, broken before HELP_WIDTH. */
-static void wrap(FILE *f, const char *text, int at, int indent) {
-    int col = at;
-    for (const char *p = text; *p;) {
-        int n = (int)strcspn(p, " ");
-        if (col + n > HELP_WIDTH && col > indent) {
-            fprintf(f, "\n%*s", indent, "");
-            col = indent;
-        }
-        fprintf(f, "%.*s", n, p);
-        col += n;
-        p += n;
-        if (*p == ' ') {
-            p++;
-            fputc(' ', f);
-            col++;
-        }
-    }
-    fputc('\n', f);
-}
-
-void tc_cli_help(FILE *f, const tc_cli_command *c) {
-    fprintf(f, "usage: tctune %s [options]%s%s\n\n", c->name, c->operands ? " " : "", c->operands ? c->operands : "");
-    wrap(f, c->summary, 0, 0);
-    if (c->details) {
-        fputc('\n', f);
-        wrap(f, c->details, 0, 0);
-    }
-    fprintf(f, "\noptions:\n");
-    for (size_t i = 0; i <= c->noption; i++) {
-        const tc_cli_option *o = tc_cli_option_at(c, i);
-        int n = fprintf(f, "  --%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
-        if (n >= HELP_COLUMN) {
-            fprintf(f, "\n");
-            n = 0;
-        }
-        fprintf(f, "%*s", HELP_COLUMN - n, "");
-        wrap(f, o->help, HELP_COLUMN, HELP_COLUMN);
-    }
 }

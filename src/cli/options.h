@@ -1,6 +1,6 @@
-/* Options of commands. A command has a struct of its own, and a table with one row for each option that it takes: how the option
- * is spelt, what --help says of it, and which field it goes into. What several commands take alike is a small struct with its own
- * rows: the groups below.
+/* Options of commands. A command has a struct of its own, and a table with a row for each option: the field that gets its value, the
+ * group that lists it, how it is spelt, and what --help says of it. Options that several commands share are a small struct with its own
+ * rows, below.
  *
  *   typedef struct zoo_args {
  *       tc_cli_common common;
@@ -8,10 +8,15 @@
  *   } zoo_args;
  *   static const tc_cli_option options[] = {TC_CLI_OUT_OPTION(zoo_args, out)};
  *
+ * A row names its group behind the field, without TC_CLI_IN_ (TC_CLI_GROUPS lists them):
+ *
+ *   TC_CLI_COUNT(tune_args, trials, BUDGET, "trials", "N", "how many candidates to measure")
+ *
  * How the value of an option is written (`argument`) tells the completions of shells, too, what it can be: alternatives with | between
  * them, which are words in small letters, numbers from one to another (0..3), files by their suffix (FILE.onnx), FILE and DIR.
  *
- * A table is in the order in which --help lists it. --help itself is in none: every command takes it. */
+ * --help lists the groups in their order, and the rows of a group in the order of the table. Every command also takes --help and
+ * --version, which are in no table. */
 #ifndef TC_CLI_OPTIONS_H
 #define TC_CLI_OPTIONS_H
 
@@ -21,6 +26,24 @@
 
 #include "cli/face/face.h"
 
+/* ---- groups ---- */
+
+/* X(id, heading): under which heading --help, the manual pages and the reference list an option. */
+#define TC_CLI_GROUPS(X)                                                                                                         \
+    X(WHAT, "model and kernel")                                                                                                  \
+    X(BUDGET, "budget")                                                                                                          \
+    X(RESULT, "results")                                                                                                         \
+    X(RECORDS, "records")                                                                                                        \
+    X(MACHINE, "machine")                                                                                                        \
+    X(FLEET, "fleet of machines")                                                                                                \
+    X(ACCURACY, "accuracy")                                                                                                      \
+    X(EXPERT, "for experts")                                                                                                     \
+    X(HELP, "help")
+#define TC_CLI_GROUP_ID(id, heading) TC_CLI_IN_##id,
+typedef enum tc_cli_group { TC_CLI_GROUPS(TC_CLI_GROUP_ID) TC_CLI_NGROUP } tc_cli_group;
+#undef TC_CLI_GROUP_ID
+const char *tc_cli_heading(tc_cli_group g);
+
 /* ---- rows ---- */
 
 typedef struct tc_cli_option tc_cli_option;
@@ -29,6 +52,7 @@ typedef struct tc_cli_option tc_cli_option;
 typedef int tc_cli_take(const tc_cli_option *o, const char *v, void *field, tc_error *err);
 
 struct tc_cli_option {
+    tc_cli_group group;
     const char *name;
     const char *argument; /* for --help; NULL: it takes none */
     const char *help;
@@ -36,33 +60,41 @@ struct tc_cli_option {
     size_t offset; /* of the field in the command's struct */
 };
 
-tc_cli_take tc_cli_take_flag, tc_cli_take_text, tc_cli_take_choice, tc_cli_take_count, tc_cli_take_level, tc_cli_take_seed,
-    tc_cli_take_real, tc_cli_take_list;
+tc_cli_take tc_cli_take_flag, tc_cli_take_text, tc_cli_take_output, tc_cli_take_library, tc_cli_take_choice, tc_cli_take_count,
+    tc_cli_take_level, tc_cli_take_seed, tc_cli_take_real, tc_cli_take_list;
 
 /* The place of a field of type T in struct S; a field of another type does not compile. */
 #define TC_CLI_PLACE(S, field, T) (offsetof(S, field) + 0 * sizeof((T *)0 == &((S *)0)->field))
 
 /* The row of an option whose field is of type T. */
-#define TC_CLI_ROW(S, field, T, take, name, argument, help)                                                                      \
-    { name, argument, help, take, TC_CLI_PLACE(S, field, T) }
+#define TC_CLI_ROW(S, field, group, T, take, name, argument, help)                                                               \
+    { TC_CLI_IN_##group, name, argument, help, take, TC_CLI_PLACE(S, field, T) }
 
-#define TC_CLI_FLAG(S, field, name, help) TC_CLI_ROW(S, field, bool, tc_cli_take_flag, name, NULL, help)
-#define TC_CLI_TEXT(S, field, name, argument, help) TC_CLI_ROW(S, field, const char *, tc_cli_take_text, name, argument, help)
+#define TC_CLI_FLAG(S, field, group, name, help) TC_CLI_ROW(S, field, group, bool, tc_cli_take_flag, name, NULL, help)
+#define TC_CLI_TEXT(S, field, group, name, argument, help)                                                                       \
+    TC_CLI_ROW(S, field, group, const char *, tc_cli_take_text, name, argument, help)
 /* One of the words that the argument lists, between bars. */
-#define TC_CLI_CHOICE(S, field, name, argument, help) TC_CLI_ROW(S, field, const char *, tc_cli_take_choice, name, argument, help)
+#define TC_CLI_CHOICE(S, field, group, name, argument, help)                                                                     \
+    TC_CLI_ROW(S, field, group, const char *, tc_cli_take_choice, name, argument, help)
 /* A whole number from 1. */
-#define TC_CLI_COUNT(S, field, name, argument, help) TC_CLI_ROW(S, field, int, tc_cli_take_count, name, argument, help)
+#define TC_CLI_COUNT(S, field, group, name, argument, help)                                                                      \
+    TC_CLI_ROW(S, field, group, int, tc_cli_take_count, name, argument, help)
 /* A number that is not negative. */
-#define TC_CLI_REAL(S, field, name, argument, help) TC_CLI_ROW(S, field, double, tc_cli_take_real, name, argument, help)
+#define TC_CLI_REAL(S, field, group, name, argument, help)                                                                       \
+    TC_CLI_ROW(S, field, group, double, tc_cli_take_real, name, argument, help)
+/* A file to write; `-` is standard output. */
+#define TC_CLI_OUTPUT(S, field, group, name, argument, help)                                                                     \
+    TC_CLI_ROW(S, field, group, const char *, tc_cli_take_output, name, argument, help)
 /* It may be given more than once; what stands behind the last one is NULL. */
-#define TC_CLI_LIST(S, field, name, argument, help) TC_CLI_ROW(S, field, tc_cli_texts, tc_cli_take_list, name, argument, help)
+#define TC_CLI_LIST(S, field, group, name, argument, help)                                                                       \
+    TC_CLI_ROW(S, field, group, tc_cli_texts, tc_cli_take_list, name, argument, help)
 
 /* ---- what commands share ---- */
 
 /* The first member of every command's struct. */
 typedef struct tc_cli_common {
     tc_cli_texts operands;
-    bool help, no_cache;
+    bool help, version, no_cache;
 } tc_cli_common;
 
 /* Which graph passes run. */
@@ -143,112 +175,136 @@ typedef struct tc_cli_model_args {
 /* ---- rows of what they share: S is the command's struct, g a group in it, f a field ---- */
 
 #define TC_CLI_SHAPE_OPTION(S, f)                                                                                                \
-    TC_CLI_LIST(                                                                                                                 \
-        S, f, "shape", "NAME=1,128",                                                                                             \
-        "shape of an input, or with one number the value of a symbolic dimension or of a kernel's symbol; LEAST..MOST is a "     \
-        "range of sizes, LEAST..MOST:N the multiples of N in it; may be repeated")
+    TC_CLI_LIST(S, f, WHAT, "shape", "NAME=1,128",                                                                               \
+                "the shape of the input NAME. With one number: the value of the size NAME (a symbol of the model or of the "     \
+                "kernel). NAME=LEAST..MOST is a range of sizes, NAME=LEAST..MOST:N the multiples of N in it. May be repeated")
 #define TC_CLI_SOURCE_OPTIONS(S, g)                                                                                              \
-    TC_CLI_TEXT(S, g.model, "model", "FILE.onnx|FILE.so",                                                                        \
-                "the network: an ONNX model (for run and bench also a library that build wrote)"),                               \
-        TC_CLI_TEXT(S, g.te, "te", "FILE.te", "one kernel in .te form instead of a network"), TC_CLI_SHAPE_OPTION(S, g.shape),   \
-        TC_CLI_FLAG(                                                                                                             \
-            S, g.in_place_cache, "in-place-cache",                                                                               \
-            "an output that is an input with new rows behind it (keys and values of a model that decodes) is one buffer "        \
-            "with that input: a run writes the new rows and copies none of the others")
+    TC_CLI_TEXT(                                                                                                                 \
+        S, g.model, WHAT, "model", "FILE.onnx|FILE.so",                                                                          \
+        "the network, an ONNX file; for run, bench, trace and show also a library that build made. `--model` may be left out"),  \
+        TC_CLI_TEXT(S, g.te, WHAT, "te", "FILE.te",                                                                              \
+                    "one kernel instead of a network, as a tensor expression. `--te` may be left out"),                          \
+        TC_CLI_SHAPE_OPTION(S, g.shape),                                                                                         \
+        TC_CLI_FLAG(S, g.in_place_cache, EXPERT, "in-place-cache",                                                               \
+                    "for models that decode: an output that is an input with new rows behind it (keys, values) shares the "      \
+                    "buffer of this input. A run then writes the new rows only")
 #define TC_CLI_PASS_OPTIONS(S, g)                                                                                                \
-    TC_CLI_ROW(S, g.level, int, tc_cli_take_level, "opt-level", "0..3",                                                          \
-               "which graph passes run: 0 what correctness needs, 1 less work, 2 layouts and algorithms too (default), 3 "       \
-               "results may differ"),                                                                                            \
-        TC_CLI_LIST(S, g.disable, "disable-pass", "NAME", "leave this graph pass out; may be repeated"),                         \
-        TC_CLI_FLAG(S, g.times, "print-pass-times", "print the time of each graph pass (to standard error)"),                    \
-        TC_CLI_TEXT(S, g.dump, "dump-graph", "PASS",                                                                             \
-                    "print the graph before and after this graph pass, or all of them (to standard error)")
+    TC_CLI_ROW(S, g.level, EXPERT, int, tc_cli_take_level, "opt-level", "0..3",                                                  \
+               "which graph passes run. 0: those that correctness needs; 1: also those that save work; 2: also those that "      \
+               "choose layouts and algorithms (default); 3: also those that change results slightly"),                           \
+        TC_CLI_LIST(S, g.disable, EXPERT, "disable-pass", "NAME", "do not run this graph pass. May be repeated"),                \
+        TC_CLI_FLAG(S, g.times, EXPERT, "print-pass-times", "print the time of each graph pass to standard error"),              \
+        TC_CLI_TEXT(S, g.dump, EXPERT, "dump-graph", "PASS",                                                                     \
+                    "print the graph before and after this graph pass to standard error; `all`: of every pass")
 
-#define TC_CLI_DB_OPTION(S, f) TC_CLI_TEXT(S, f, "db", "FILE.db", "tuning database; default tctune.db in the current folder")
-#define TC_CLI_UNTUNED_OPTION(S, f) TC_CLI_FLAG(S, f, "untuned", "use default schedules, whatever the database holds")
+#define TC_CLI_DB_OPTION(S, f)                                                                                                   \
+    TC_CLI_TEXT(S, f, RECORDS, "db", "FILE.db", "the database of records; default tctune.db in the current folder")
+#define TC_CLI_UNTUNED_OPTION(S, f) TC_CLI_FLAG(S, f, RECORDS, "untuned", "use the default schedules, and no records")
 #define TC_CLI_TARGET_OPTION(S, f)                                                                                               \
-    TC_CLI_TEXT(S, f, "target", "T",                                                                                             \
-                "what code is made for: native (default), a CPU's name such as znver4, or \"llvm -mtriple=... -mcpu=...\"")
+    TC_CLI_TEXT(S, f, MACHINE, "target", "CPU",                                                                                  \
+                "the processor that code is made for: native (this machine's; default), a name such as znver4, or \"llvm "       \
+                "-mtriple=... -mcpu=...\"")
 /* g: a tc_cli_accuracy_args */
 #define TC_CLI_ACCURACY_OPTIONS(S, g)                                                                                            \
-    TC_CLI_CHOICE(S, g.accuracy, "accuracy", "strict|fast",                                                                      \
-                  "fast (default): kernels may also be computed by algorithms that round more, where they are faster: "          \
-                  "Winograd's convolution, up to 5e-4 of a network's outputs; strict: never"),                                   \
-        TC_CLI_CHOICE(                                                                                                           \
-            S, g.precision, "precision", "f32|bf16|auto",                                                                        \
-            "f32 (default); bf16: matmuls and convolutions may also take operands rounded to bf16, with sums in f32, where "     \
-            "that measures faster; auto: the same, of which build uses as much as --error-budget leaves")
-#define TC_CLI_THREADS_OPTION(S, f) TC_CLI_COUNT(S, f, "threads", "N", "threads of the kernels; default one per core")
+    TC_CLI_CHOICE(S, g.accuracy, ACCURACY, "accuracy", "strict|fast",                                                            \
+                  "fast (default): kernels may use algorithms that round more, where these are faster. Winograd's convolution "  \
+                  "changes the outputs of a network by up to 5e-4. strict: they may not"),                                       \
+        TC_CLI_CHOICE(S, g.precision, ACCURACY, "precision", "f32|bf16|auto",                                                    \
+                      "f32 (default); bf16: matmuls and convolutions may round their operands to bf16 and sum in f32, where "    \
+                      "this is faster; auto: like bf16, and build rounds only as many kernels as --error-budget allows")
+#define TC_CLI_THREADS_OPTION(S, f)                                                                                              \
+    TC_CLI_COUNT(S, f, MACHINE, "threads", "N", "how many threads run the kernels; default one for each core")
 #define TC_CLI_SEED_OPTION(S, f)                                                                                                 \
-    TC_CLI_ROW(S, f, uint64_t, tc_cli_take_seed, "seed", "S", "seed of the search and of random inputs; default 0")
+    TC_CLI_ROW(S, f, EXPERT, uint64_t, tc_cli_take_seed, "seed", "S", "the seed of the search and of random values; default 0")
 #define TC_CLI_TIMING_OPTION(S, f)                                                                                               \
-    TC_CLI_CHOICE(                                                                                                               \
-        S, f, "mode", "auto|hot|cold",                                                                                           \
-        "how kernels are timed: hot, called again and again on the same data; cold, with the constants put out of "              \
-        "every cache before each call, as in networks whose weights no cache holds; auto (default): cold where some form "       \
-        "of the kernel reads more constants than half of the last cache as it was measured, or, in a network that reads "        \
-        "more than all of it, than a core's own caches hold; else hot. Records of both may be in one database; "                 \
-        "build prefers cold ones")
+    TC_CLI_CHOICE(S, f, EXPERT, "mode", "auto|hot|cold",                                                                         \
+                  "how kernels are timed. hot: called again and again on the same data. cold: the constants are removed from "   \
+                  "the caches before each call, as in a network whose weights do not fit into them. auto (default): cold where " \
+                  "the constants of the kernel are larger than half of the last cache, or where those of the network are "       \
+                  "larger than all of it and those of the kernel larger than the caches of a core; else hot. A database can "    \
+                  "hold records of both, and build prefers the cold ones")
 
-#define TC_CLI_OUT_OPTION(S, f) TC_CLI_TEXT(S, f, "out", "FILE", "where the result is written")
+#define TC_CLI_OUT_OPTION(S, f, argument, help) TC_CLI_OUTPUT(S, f, RESULT, "out", argument, help)
+/* A library, which cannot be written to standard output. */
+#define TC_CLI_LIBRARY_OPTION(S, f, help) TC_CLI_ROW(S, f, RESULT, const char *, tc_cli_take_library, "out", "FILE", help)
 #define TC_CLI_NAME_OPTION(S, f)                                                                                                 \
-    TC_CLI_TEXT(S, f, "name", "PREFIX", "prefix of the library's symbols; default from the name of the file")
+    TC_CLI_TEXT(S, f, RESULT, "name", "PREFIX",                                                                                  \
+                "how the names of the library's functions begin; default from the name of its file")
 #define TC_CLI_COMPLETE_OPTION(S, f)                                                                                             \
-    TC_CLI_FLAG(S, f, "require-complete", "fail unless every kernel has a record in the database")
+    TC_CLI_FLAG(S, f, RECORDS, "require-complete", "fail where a kernel has no record in the database")
 #define TC_CLI_BUDGET_OPTION(S, f)                                                                                               \
-    TC_CLI_REAL(S, f, "error-budget", "E",                                                                                       \
-                "with --precision: only as many kernels round to bf16 as keep max |rounded - f32| / max |f32| of every output "  \
-                "at most E on the inputs of --inputs (else drawn ones), those first that save most time for their error")
+    TC_CLI_REAL(                                                                                                                 \
+        S, f, ACCURACY, "error-budget", "E",                                                                                     \
+        "with --precision auto: the largest error that rounding to bf16 may add to an output, max |rounded - f32| / max |f32|. " \
+        "It is measured on --inputs, or on random inputs. Kernels that save most time for their error are rounded first")
 #define TC_CLI_INPUTS_OPTION(S, f)                                                                                               \
-    TC_CLI_TEXT(S, f, "inputs", "FILE.npz|DIR",                                                                                  \
-                ".npz with the inputs by name (or in.NAME), or a folder of input_N.pb; default seeded random values")
+    TC_CLI_TEXT(                                                                                                                 \
+        S, f, WHAT, "inputs", "FILE.npz|DIR",                                                                                    \
+        "the inputs: a .npz file with arrays called NAME or in.NAME, or a folder of input_N.pb files; default random values")
 #define TC_CLI_TOLERANCE_OPTIONS(S, g)                                                                                           \
-    TC_CLI_REAL(S, g.rtol, "rtol", "R", "relative tolerance of floats; default 1e-3 (1e-2 for 16-bit floats)"),                  \
-        TC_CLI_REAL(S, g.atol, "atol", "A", "absolute tolerance; default 1e-5 (1e-3 for 16-bit floats)")
-#define TC_CLI_AT_OPTION(S, f) TC_CLI_LIST(S, f, "at", "NAME=SIZE", "where sizes vary: one of them; may be repeated")
+    TC_CLI_REAL(S, g.rtol, ACCURACY, "rtol", "R", "the relative tolerance of floats; default 1e-3 (16-bit floats: 1e-2)"),       \
+        TC_CLI_REAL(S, g.atol, ACCURACY, "atol", "A", "the absolute tolerance of floats; default 1e-5 (16-bit floats: 1e-3)")
+#define TC_CLI_AT_OPTION(S, f)                                                                                                   \
+    TC_CLI_LIST(S, f, WHAT, "at", "NAME=SIZE",                                                                                   \
+                "where sizes vary: the value of the size NAME. May be repeated. Sizes that are not given get their smallest "    \
+                "positive value")
 #define TC_CLI_WEIGHTS_OPTION(S, f)                                                                                              \
-    TC_CLI_TEXT(S, f, "shape-weights", "FILE",                                                                                   \
-                "how much each size of what varies counts: lines of NAME=SIZE .. WEIGHT; default by the logarithm of the size")
-#define TC_CLI_REPEATS_OPTION(S, f) TC_CLI_COUNT(S, f, "repeats", "N", "timed runs, of which the median is taken; default 30")
+    TC_CLI_TEXT(                                                                                                                 \
+        S, f, EXPERT, "shape-weights", "FILE",                                                                                   \
+        "where sizes vary: how much each size counts, as lines of NAME=SIZE .. WEIGHT; default by the logarithm of the size")
+#define TC_CLI_REPEATS_OPTION(S, f)                                                                                              \
+    TC_CLI_COUNT(S, f, BUDGET, "repeats", "N", "how many runs are timed; the result is their median. Default 30")
 #define TC_CLI_KERNEL_OPTION(S, f)                                                                                               \
-    TC_CLI_TEXT(S, f, "kernel", "NAME|INDEX|NODE", "a kernel of the network: its name, its number, or an ONNX node in it")
-#define TC_CLI_SCHED_OPTION(S, f) TC_CLI_TEXT(S, f, "sched", "FILE.sched", "a schedule in .sched form instead of the best record")
+    TC_CLI_TEXT(S, f, WHAT, "kernel", "NAME|INDEX|NODE",                                                                         \
+                "a kernel of the network: its name, its number, or an ONNX node in it. `tctune show MODEL.onnx` lists them")
+#define TC_CLI_SCHED_OPTION(S, f) TC_CLI_TEXT(S, f, WHAT, "sched", "FILE.sched", "use this schedule instead of the best record")
 /* g: a tc_cli_fleet_args */
 #define TC_CLI_ACCESS_OPTIONS(S, g)                                                                                              \
-    TC_CLI_TEXT(S, g.creds, "creds", "FILE", "a user's credentials for the fleet's server"),                                     \
-        TC_CLI_TEXT(S, g.nkey, "nkey", "FILE",                                                                                   \
-                    "a user's public key and seed for the fleet's server, as deploy/fleet-user writes them"),                    \
-        TC_CLI_TEXT(S, g.ca, "tls-ca", "FILE", "certificates by which the fleet's server is checked")
+    TC_CLI_TEXT(S, g.creds, FLEET, "creds", "FILE", "a file with the user's credentials for the server"),                        \
+        TC_CLI_TEXT(S, g.nkey, FLEET, "nkey", "FILE",                                                                            \
+                    "a file with the user's public key and seed for the server, as deploy/fleet-user writes it"),                \
+        TC_CLI_TEXT(S, g.ca, FLEET, "tls-ca", "FILE", "a file with the certificates that the server's is checked against")
 #define TC_CLI_NATS_OPTIONS(S, g)                                                                                                \
-    TC_CLI_TEXT(S, g.url, "nats", "URL", "the fleet's server: nats://HOST:PORT or tls://HOST:PORT"), TC_CLI_ACCESS_OPTIONS(S, g)
+    TC_CLI_TEXT(S, g.url, FLEET, "nats", "URL", "the NATS server of the fleet: nats://HOST:PORT or tls://HOST:PORT"),            \
+        TC_CLI_ACCESS_OPTIONS(S, g)
 #define TC_CLI_FLEET_OPTIONS(S, g)                                                                                               \
-    TC_CLI_TEXT(S, g.url, "fleet", "URL",                                                                                        \
-                "workers of a fleet measure, not this machine: its NATS server, nats://HOST:PORT or tls://HOST:PORT"),           \
-        TC_CLI_TEXT(S, g.key, "key", "PATTERN",                                                                                  \
-                    "which workers of the fleet, by their key (`tctune fleet status`), with * and ?; default those of this "     \
-                    "target and number of threads"),                                                                             \
-        TC_CLI_COUNT(S, g.workers, "workers", "K",                                                                               \
-                     "jobs of the fleet at once; default this tuner's share of two for each worker"),                            \
-        TC_CLI_COUNT(S, g.weight, "weight", "N",                                                                                 \
-                     "workers of the fleet are shared by the weights of the tuners that are there, 1000 at most; default 1"),    \
-        TC_CLI_FLAG(S, g.fallback, "fleet-fallback",                                                                             \
-                    "where no server answers, or no such worker is there, when it starts: measure on this machine; else that "   \
-                    "is an error"),                                                                                              \
+    TC_CLI_TEXT(S, g.url, FLEET, "fleet", "URL",                                                                                 \
+                "let the workers of a fleet measure, not this machine. URL is the NATS server of the fleet: nats://HOST:PORT "   \
+                "or tls://HOST:PORT"),                                                                                           \
+        TC_CLI_TEXT(S, g.key, FLEET, "key", "PATTERN",                                                                           \
+                    "only workers whose key matches, with * and ? as wildcards (`tctune fleet status` lists keys); default "     \
+                    "workers for this target and number of threads"),                                                            \
+        TC_CLI_COUNT(S, g.workers, FLEET, "workers", "K",                                                                        \
+                     "how many jobs the fleet gets at once; default two for each worker, shared among the tuners"),              \
+        TC_CLI_COUNT(S, g.weight, FLEET, "weight", "N",                                                                          \
+                     "this tuner's share of the workers, against the weights of other tuners: 1 to 1000; default 1"),            \
+        TC_CLI_FLAG(S, g.fallback, FLEET, "fleet-fallback",                                                                      \
+                    "measure on this machine if at the start no server answers or no worker fits. Without it this is an error"), \
         TC_CLI_ACCESS_OPTIONS(S, g)
 #define TC_CLI_NO_CACHE_OPTION(S)                                                                                                \
-    TC_CLI_FLAG(S, common.no_cache, "no-cache", "compile every kernel, and keep no objects ($TCTUNE_CACHE, else ~/.cache/tctune)")
+    TC_CLI_FLAG(S, common.no_cache, EXPERT, "no-cache",                                                                          \
+                "compile every kernel anew, and keep no compiled kernels ($TCTUNE_CACHE, else ~/.cache/tctune)")
 /* g: a tc_cli_progress_args */
 #define TC_CLI_PROGRESS_OPTIONS(S, g)                                                                                            \
-    TC_CLI_CHOICE(S, g.how, "progress", "text|json|none",                                                                        \
-                  "how progress is told on standard error: text (default), json (one event a line), none"),                      \
-        TC_CLI_COUNT(S, g.fd, "progress-fd", "N", "with --progress json: the open file that events go to; default 2")
-#define TC_CLI_JSON_OPTION(S, f) TC_CLI_FLAG(S, f, "json", "report as one JSON object on standard output")
+    TC_CLI_CHOICE(S, g.how, RESULT, "progress", "text|json|none",                                                                \
+                  "how progress is told on standard error: text (default), json (one event a line), or none"),                   \
+        TC_CLI_COUNT(S, g.fd, RESULT, "progress-fd", "N",                                                                        \
+                     "with --progress json: the number of the open file that events go to; default 2, standard error")
+#define TC_CLI_JSON_OPTION(S, f) TC_CLI_FLAG(S, f, RESULT, "json", "print the result as one JSON object")
 
 /* ---- commands ---- */
 
+/* A command line that works where the files that it names are there, and what it is for. */
+typedef struct tc_cli_example {
+    const char *purpose, *line;
+} tc_cli_example;
+
 typedef struct tc_cli_command {
     const char *name, *summary;
-    const char *operands; /* "DIR...": at least one is needed; NULL: none are taken */
+    const char
+        *source; /* "MODEL.onnx|KERNEL.te": a file that may stand without --model or --te, which it has; NULL: it has not */
+    const char *operands; /* "DIR...": at least one is needed; "[FILE]": none is needed; NULL: none are taken */
+    const char *synopsis; /* the options that the usage line shows, behind the operands; NULL: none */
     const char *details;  /* a paragraph for --help, or NULL */
     size_t size;          /* of the command's struct */
     const tc_cli_option *options;
@@ -256,12 +312,21 @@ typedef struct tc_cli_command {
     const void *defaults; /* such a struct, or NULL: all zero */
     const char *required; /* an option that must be given, or NULL */
     bool hidden;          /* not in the list of commands */
+    tc_cli_example examples[2];
     /* Gets the command's struct. The exit status; err is printed unless empty, with a hint at --help for TC_CLI_USAGE. */
     int (*run)(const void *args, tc_error *err);
 } tc_cli_command;
 
-/* Its option i from 0 to noption: the last one is --help, which no table has. */
+/* How many options a command takes: those of its table, and behind them --help and --version. */
+size_t tc_cli_num_options(const tc_cli_command *c);
+/* Option i of them. */
 const tc_cli_option *tc_cli_option_at(const tc_cli_command *c, size_t i);
+/* The next option of a group, from number *i on, which it moves behind that one; NULL: there is none. */
+const tc_cli_option *tc_cli_next_of(const tc_cli_command *c, tc_cli_group g, size_t *i);
+/* Its letter ('o' of --out); 0: it has none. */
+char tc_cli_letter(const tc_cli_option *o);
+/* "MODEL.onnx -o FILE [options]": what follows the command's name in a usage line. */
+void tc_cli_synopsis(tc_strbuf *b, const tc_cli_command *c);
 
 /* Of a command's description: its struct, which begins with tc_cli_common, and its table. */
 #define TC_CLI_ARGS(S, table)                                                                                                    \
@@ -271,7 +336,21 @@ const tc_cli_option *tc_cli_option_at(const tc_cli_command *c, size_t i);
  * is the first argument after the command's name. */
 int tc_cli_parse(const tc_cli_command *c, int argc, char **argv, tc_cli_common **args, tc_error *err);
 void tc_cli_args_free(const tc_cli_command *c, tc_cli_common *args);
+/* How many columns a line has: $COLUMNS, else the terminal's, else 80; 120 at most. */
+int tc_cli_width(FILE *f);
+/* A row of a list: a name, and beside it what is said of it. */
+void tc_cli_list(FILE *f, const char *name, const char *text);
+/* What --help prints (help.c). */
 void tc_cli_help(FILE *f, const tc_cli_command *c);
+/* The option that a file belongs to, by its suffix, else by how it begins: "model" (an ONNX file or a library), "te" (a kernel), or
+ * NULL. */
+const char *tc_cli_source_option(const char *path);
+
+/* How many names a message lists at most. */
+enum { TC_CLI_SHOWN = 6 };
+/* Fills err and returns TC_CLI_USAGE: `typed` is the beginning of n names, of which `fits` has TC_CLI_SHOWN at most. `before` is printed
+ * before each name. */
+int tc_cli_ambiguous(tc_error *err, const char *before, const char *typed, size_t len, const char *const *fits, size_t n);
 /* Fills err and returns TC_CLI_USAGE. */
 int tc_cli_usage(tc_error *err, const char *fmt, ...) TC_PRINTF(2, 3);
 

@@ -26,5 +26,5 @@ says "noise" "last cache" "GFLOP/s" "foreign load"
     ok "$TCTUNE" doctor --quick
     says "512 KiB (ulimit -s)" "OMP_STACKSIZE"
 ) || exit 1
-refused 2 "there is no option --model" "$TCTUNE" doctor --model x
+refused 2 "doctor has no option --model" "$TCTUNE" doctor --model x
 echo "$checks checks"

@@ -4,10 +4,10 @@
 ok "$TCTUNE" --version
 says tctune LLVM
 ok "$TCTUNE" --help
-says tune build run verify bench show zoo "db stats" "--model FILE.onnx --trials N"
+says tune build run verify bench show zoo "db stats" "MODEL.onnx|KERNEL.te --trials N" "tctune --version"
 for command in tune build run verify bench show zoo export import; do
     ok "$TCTUNE" $command --help
-    says "usage: tctune $command" options: --help
+    says "usage: tctune $command" help: --help examples:
     case $command in
     export | import | zoo) ;;
     *) says --json ;; # every command that reports has it
@@ -17,7 +17,7 @@ for command in tune build run verify bench show zoo export import; do
 done
 for command in stats merge prune verify export import; do
     ok "$TCTUNE" db $command --help
-    says "usage: tctune db $command" options: --help
+    says "usage: tctune db $command" help: --help examples:
     ok "$TCTUNE" help db $command
     says "usage: tctune db $command"
 done
@@ -25,13 +25,80 @@ ok "$TCTUNE" db --help
 says "db stats" "db merge" "db prune" "db verify" "db export" "db import"
 run 2 "$TCTUNE"
 run 2 "$TCTUNE" db
-run 2 "$TCTUNE" db soup
-grep -q "there is no command 'db soup'" err || fail "no word on db soup"
+refused 2 "there is no command 'db soup'|stats, merge" "$TCTUNE" db soup
 refused 2 "--keep|--drop-failures" "$TCTUNE" db prune --db new.db
 refused 2 "--keep|not 0" "$TCTUNE" db prune --db new.db --keep 0
 refused 2 "FILE.db" "$TCTUNE" db merge --db new.db
 refused 2 "--db|is missing" "$TCTUNE" db merge old.db
-refused 2 "there is no command 'tuna'|tune|bench" "$TCTUNE" tuna
+
+# A name that is mistyped: what it may have meant, in a line.
+refused 2 "there is no command 'tuna'; did you mean tune" "$TCTUNE" tuna
+refused 2 "there is no command 'buld'; did you mean build?" "$TCTUNE" help buld
+refused 2 "there is no command 'db stast'; did you mean stats?" "$TCTUNE" db stast
+refused 2 "--accuracy needs strict or fast, not 'fasst'; did you mean fast?" "$TCTUNE" run gemm.te --accuracy fasst
+refused 2 "has no option --trails; did you mean --trials?" "$TCTUNE" tune gemm.te --trails 5
+[ "$(wc -c <err)" -lt 200 ] || fail "the message on --trails is long"
+refused 2 "has no option --zzzzzzzz
+" "$TCTUNE" tune gemm.te --zzzzzzzz 5
+refused 2 "no option -t|two dashes" "$TCTUNE" tune gemm.te -t 5
+
+# The beginning of a name is enough where no other name begins so.
+ok "$TCTUNE" sh gemm.te --print workload --thr 1
+says "tensor " "compute "
+ok "$TCTUNE" doc --help
+refused 2 "b can mean build or bench" "$TCTUNE" b gemm.te
+refused 2 "t can mean tune or trace" "$TCTUNE" t gemm.te
+refused 2 "--d can mean --db, --disable-pass or --dump-graph" "$TCTUNE" run gemm.te --d x
+refused 2 "--t can mean |--trials|: type more of it" "$TCTUNE" tune gemm.te --t 5
+ok "$TCTUNE" db st --help
+says "usage: tctune db stats"
+ok "$TCTUNE" fl s --help
+says "usage: tctune fleet status"
+ok "$TCTUNE" help q
+says "usage: tctune quantize"
+
+# A model or a kernel needs no option, by its suffix or by how it begins.
+cp "$models/dense.onnx" network
+cp gemm.te kernel
+for file in gemm.te kernel; do
+    ok "$TCTUNE" show $file --print workload
+    says "compute "
+done
+for file in "$models/dense.onnx" network; do
+    ok "$TCTUNE" show "$file" --print workload
+    says "max("
+done
+ok "$TCTUNE" build kernel -o plain.so
+cp plain.so library
+for file in plain.so library; do
+    ok "$TCTUNE" show $file
+    says "made by"
+done
+ok "$TCTUNE" gemm.te --trials 2 --threads 1 --deterministic-measure --db named.db
+rm network kernel plain.* library named.db
+refused 2 "'other.te'|one kernel at a time" "$TCTUNE" show gemm.te other.te
+refused 2 "exclude each other" "$TCTUNE" show gemm.te "$models/dense.onnx"
+refused 2 "is neither a model|nor a kernel" "$TCTUNE" show "$0"
+refused 2 "'soup'|no file of this name" "$TCTUNE" show soup
+refused 2 "'extra'|takes options only" "$TCTUNE" db stats extra
+
+# Help is as wide as the terminal, between 40 and 120 columns; without one it has 80.
+width() { # the longest line of help, but for examples, which stay whole
+    sed '/^examples:/,$d' out | awk '{ if (length($0) > most) most = length($0) } END { print most }'
+}
+for columns in 60 100 120; do
+    COLUMNS=$columns ok "$TCTUNE" tune --help
+    [ "$(width)" -le $columns ] && [ "$(width)" -gt $((columns - 10)) ] || fail "help of $(width) columns, not $columns"
+done
+COLUMNS=400 ok "$TCTUNE" tune --help
+[ "$(width)" -le 120 ] || fail "help of $(width) columns"
+(unset COLUMNS; ok "$TCTUNE" tune --help; [ "$(width)" -le 80 ] || fail "help of $(width) columns without a terminal")
+(unset COLUMNS; ok script -qec "stty cols 67; '$TCTUNE' tune --help" terminal)
+tr -d '\r' <out >plain && mv plain out && rm terminal
+[ "$(width)" -le 67 ] && [ "$(width)" -gt 57 ] || fail "help of $(width) columns on a terminal of 67"
+says "usage: tctune tune MODEL.onnx|KERNEL.te" "model and kernel:" "budget:" "machine:" "results:" "for experts:" "-o, --out FILE" "--version" "examples:"
+ok "$TCTUNE" build --version
+says "tctune " LLVM
 
 refused 2 "--trails|--trials" "$TCTUNE" --te gemm.te --trails 5
 refused 2 "--trials|is missing" "$TCTUNE" --te gemm.te

@@ -49,7 +49,7 @@ while read -r command; do
     page=$manual/tctune-$(echo "$command" | tr ' ' -).1
     [ -f "$page" ] || { fail "tctune $command has no page"; continue; }
     # shellcheck disable=SC2086 # "db stats" is two words
-    "$tctune" $command --help | sed -n 's/^  \(--[a-z-]*\).*/\1/p' >"$TMPDIR/asked"
+    "$tctune" $command --help | sed -n 's/^  \(-[a-z], \)\?\(--[a-z-]*\).*/\2/p' >"$TMPDIR/asked"
     lacks "$page" "has no"
 done <"$TMPDIR/commands"
 [ $checks -gt 100 ] || fail "there are $checks pages and options only"

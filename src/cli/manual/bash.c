@@ -33,7 +33,7 @@ static void add_options(tc_strbuf *b) {
     tc_sb_add(b, "# The options of a command.\n_tctune_options() {\n    case $1 in\n");
     for (size_t i = 0; i < n; i++) {
         tc_sb_printf(b, "    '%s') echo \"", all[i]->name);
-        for (size_t j = 0; j <= all[i]->noption; j++)
+        for (size_t j = 0; j < tc_cli_num_options(all[i]); j++)
             tc_sb_printf(b, "%s--%s", j ? " " : "", tc_cli_option_at(all[i], j)->name);
         tc_sb_add(b, "\" ;;\n");
     }
@@ -55,7 +55,7 @@ static void add_values(tc_strbuf *b) {
     for (size_t i = 0; i < n; i++) {
         if (all[i]->operands)
             add_value(b, all[i]->name, NULL, all[i]->operands);
-        for (size_t j = 0; j <= all[i]->noption; j++)
+        for (size_t j = 0; j < tc_cli_num_options(all[i]); j++)
             if (tc_cli_option_at(all[i], j)->argument)
                 add_value(b, all[i]->name, tc_cli_option_at(all[i], j)->name, tc_cli_option_at(all[i], j)->argument);
     }

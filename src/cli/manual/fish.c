@@ -66,7 +66,7 @@ static void add_command(tc_strbuf *b, size_t i, const tc_cli_command *c) {
                  c->name + (has ? strlen(family) + 1 : 0));
     add_short(b, c->summary);
     tc_sb_addc(b, '\n');
-    for (size_t j = 0; j <= c->noption; j++)
+    for (size_t j = 0; j < tc_cli_num_options(c); j++)
         add_option(b, c, tc_cli_option_at(c, j));
     if (c->operands) {
         tc_sb_printf(b, "complete -c tctune -n '__tctune_is %s'", c->name);

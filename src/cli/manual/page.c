@@ -73,7 +73,7 @@ static void add_synopsis(tc_strbuf *b, const tc_cli_command *c) {
 
 static void add_options(tc_strbuf *b, const tc_cli_command *c) {
     tc_sb_add(b, ".SH OPTIONS\n");
-    for (size_t i = 0; i <= c->noption; i++) {
+    for (size_t i = 0; i < tc_cli_num_options(c); i++) {
         const tc_cli_option *o = tc_cli_option_at(c, i);
         tc_sb_add(b, ".TP\n\\fB\\-\\-");
         add_text(b, o->name, strlen(o->name));

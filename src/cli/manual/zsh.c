@@ -52,7 +52,7 @@ static void add_option(tc_strbuf *b, const tc_cli_option *o) {
 
 static void add_arguments(tc_strbuf *b, const tc_cli_command *c) {
     tc_sb_printf(b, "    ('%s')\n        _arguments", c->name);
-    for (size_t i = 0; i <= c->noption; i++)
+    for (size_t i = 0; i < tc_cli_num_options(c); i++)
         add_option(b, tc_cli_option_at(c, i));
     if (c->operands) {
         tc_strbuf spec = {0};

@@ -16,10 +16,12 @@ typedef struct follow_args {
 
 static const tc_cli_option follow_options[] = {
     TC_CLI_DB_OPTION(follow_args, db.path),
-    TC_CLI_TEXT(follow_args, fleet.key, "key", "PATTERN",
-                "only records of these keys (`tctune fleet status`), with * and ?; default all"),
-    TC_CLI_TEXT(follow_args, tuner, "tuner", "PATTERN", "only those of tuners of these names, with * and ?; default all"),
-    TC_CLI_FLAG(follow_args, once, "once", "end when there is nothing more for now, instead of waiting for what comes"),
+    TC_CLI_TEXT(
+        follow_args, fleet.key, FLEET, "key", "PATTERN",
+        "only records of workers whose key matches, with * and ? as wildcards (`tctune fleet status` lists keys); default all"),
+    TC_CLI_TEXT(follow_args, tuner, FLEET, "tuner", "PATTERN",
+                "only records of tuners whose name matches, with * and ? as wildcards; default all"),
+    TC_CLI_FLAG(follow_args, once, BUDGET, "once", "end when all present records are taken, instead of waiting for more"),
     TC_CLI_ACCESS_OPTIONS(follow_args, fleet),
     TC_CLI_PROGRESS_OPTIONS(follow_args, progress),
 };
@@ -77,15 +79,18 @@ static int run_follow(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_db_follow = {
     .name = "db follow",
-    .summary = "take what a fleet's tuners record into a database, until it is stopped",
-    .details =
-        "Tuners (tctune tune --fleet) put each record into a stream of the fleet's server once it is confirmed and stored. This "
-        "takes "
-        "them from there, of each job one, checked as those of a file are by db import; what a tuner does not believe any more "
-        "is "
-        "not applied any more here either. How far it came is kept in the database: it may be killed at any moment and goes on "
-        "there. While the server is away, it waits. Ctrl-C and SIGTERM end it.",
+    .summary = "copy the records of a fleet's tuners into a database, until it is stopped",
+    .details = "Tuners (`tctune tune --fleet`) put each record into a stream of the fleet's server once it is confirmed and "
+               "stored. This command "
+               "takes the records from the stream and checks them as `tctune db import` checks those of a file. A record that "
+               "its tuner no longer trusts is no longer "
+               "used here either. The database remembers the position in the stream: the command may be killed at any moment and "
+               "goes on "
+               "there. While the server does not answer, it waits. Ctrl-C and SIGTERM end it.",
     .operands = "URL",
+    .synopsis = "[--db FILE.db] [--once]",
+    .examples = {{"Collect the records of all tuners in team.db:", "tctune db follow nats://server:4222 --db team.db"},
+                 {"Take the records that are there, and end:", "tctune db follow nats://server:4222 --db team.db --once"}},
     TC_CLI_ARGS(follow_args, follow_options),
     .run = run_follow,
 };

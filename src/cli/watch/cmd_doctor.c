@@ -9,7 +9,7 @@ typedef struct doctor_args {
 
 static const tc_cli_option options[] = {
     TC_CLI_THREADS_OPTION(doctor_args, threads),
-    TC_CLI_FLAG(doctor_args, quick, "quick", "only what files and the process tell: measure nothing"),
+    TC_CLI_FLAG(doctor_args, quick, BUDGET, "quick", "measure nothing: report only what system files and this process tell"),
     TC_CLI_JSON_OPTION(doctor_args, json),
 };
 
@@ -39,11 +39,15 @@ static int run(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_doctor = {
     .name = "doctor",
-    .summary = "say what of this machine hurts measurements, and what to do about it",
-    .details =
-        "Clocks, cores that are shared, limits of containers, foreign load, pages, caches as reported and as they are, AMX, the "
-        "mode of floating-point, the sandbox of workers; and how steady a fixed piece of work is, whether threads add up, peak "
-        "and bandwidth. Nothing is changed. The exit status is 0 with warnings too: scripts read --json.",
+    .summary = "report what disturbs measurements on this machine, and what to do about it",
+    .synopsis = "[--threads N] [--quick]",
+    .details = "It checks clock rates, shared cores, limits of containers, other load, page sizes, cache sizes, AMX, the mode of "
+               "floating point, and the sandbox of "
+               "workers. It measures how steadily a fixed piece of work runs, how much faster several threads are than one, the "
+               "peak, and the bandwidth. "
+               "Nothing is changed. The exit status is 0 with warnings too; scripts read --json.",
+    .examples = {{"Check this machine:", "tctune doctor"},
+                 {"Check it in an instant, without measuring:", "tctune doctor --quick"}},
     TC_CLI_ARGS(doctor_args, options),
     .run = run,
 };

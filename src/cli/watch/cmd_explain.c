@@ -22,15 +22,14 @@ typedef struct explain_args {
 static const tc_cli_option options[] = {
     TC_CLI_SOURCE_OPTIONS(explain_args, source),
     TC_CLI_KERNEL_OPTION(explain_args, kernel),
-    TC_CLI_TEXT(
-        explain_args, sched, "sched", "RECORD|FILE.sched",
-        "what is explained: a record (12, or 12@FILE.db), a schedule in .sched form, best, or default; default best where "
-        "there is a database"),
+    TC_CLI_TEXT(explain_args, sched, WHAT, "sched", "RECORD|FILE.sched",
+                "which schedule to explain: a record (12, or 12@FILE.db), a .sched file, best (the best record), or default (the "
+                "default schedule). Without it: best if there is a database, else default"),
     TC_CLI_AT_OPTION(explain_args, at),
     TC_CLI_TIMING_OPTION(explain_args, timing),
-    TC_CLI_REAL(explain_args, denormal, "denormal", "SHARE",
-                "share of the values of inputs and constants that are denormal numbers"),
-    TC_CLI_REAL(explain_args, seconds, "seconds", "S", "how long it may take; default 45"),
+    TC_CLI_REAL(explain_args, denormal, EXPERT, "denormal", "SHARE",
+                "draw inputs and constants of which this share (0 to 1) are denormal numbers; default 0"),
+    TC_CLI_REAL(explain_args, seconds, BUDGET, "seconds", "S", "how long the command may take; default 45"),
     TC_CLI_DB_OPTION(explain_args, db.path),
     TC_CLI_TARGET_OPTION(explain_args, target.name),
     TC_CLI_THREADS_OPTION(explain_args, target.threads),
@@ -90,22 +89,26 @@ static int run(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_explain = {
     .name = "explain",
-    .summary = "why a schedule of a kernel is as fast as it is, and not faster",
-    .details =
-        "The first sentence is the answer: what costs most, and what would have to change; or that nothing within the space "
-        "helps, with the "
-        "roof's share. Each decision of the schedule is changed alone to its neighbours, and the changes that matter run in "
-        "turns "
-        "with the schedule in the isolated process: what a decision is worth is the median of the rounds' ratios, with its "
-        "95 % bootstrap interval. Causes are suspected by what the program shows, and count by what is saved when they are taken "
-        "away: by a "
-        "change, or by the same schedule under other conditions (constants in the caches, rows that are padded). The "
-        "processor's counters stand beside that, where there are any and the kernel allows them. Which method "
-        "gave which figure stands beside it. The kernel is that of --te or --model "
-        "and --kernel, or of a record. A record of another machine, or a schedule for another --target, is explained by its "
-        "program "
-        "alone, and not run. While others use the machine it waits, for a quarter of its time at most; if they go on, it says so "
-        "first, its intervals are wider, and no cause is certain. Nothing is stored.",
+    .summary = "explain why a schedule of a kernel is as fast as it is, and not faster",
+    .source = "[MODEL.onnx|KERNEL.te]",
+    .synopsis = "[--kernel NAME] [--sched RECORD|FILE.sched] [--seconds S]",
+    .details = "The first sentence is the answer: what costs most and what would have to change, or that no change of the "
+               "schedule helps, with the share of the roof "
+               "that it reaches. For this each decision of the schedule is changed alone. The changes that matter run in turns "
+               "with the schedule, in an isolated process. "
+               "What a decision is worth is the median of the rounds' ratios, with a 95 % bootstrap interval. The program "
+               "suggests possible causes. A cause counts for "
+               "the time that is saved when it is taken away: by a change of the schedule, or by the same schedule under other "
+               "conditions (constants in the caches, padded "
+               "rows). Counters of the processor are shown where the kernel allows them. Each figure says how it was found. The "
+               "kernel is a .te file, a kernel of a model "
+               "(--kernel), or the kernel of a record. A record of another machine, or a schedule for another --target, is "
+               "explained by its program alone and does not run. "
+               "While other programs use the machine, the command waits for at most a quarter of its time. If they go on, it "
+               "says so first, and its intervals are wider. "
+               "Nothing is stored.",
+    .examples = {{"Explain the best schedule of a kernel:", "tctune explain gemm.te"},
+                 {"Explain a schedule that was written by hand:", "tctune explain gemm.te --sched mine.sched"}},
     TC_CLI_ARGS(explain_args, options),
     .defaults = &(const explain_args){.source = TC_CLI_SOURCE_DEFAULTS},
     .run = run,

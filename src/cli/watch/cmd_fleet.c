@@ -17,18 +17,20 @@ typedef struct worker_args {
 
 static const tc_cli_option worker_options[] = {
     TC_CLI_NATS_OPTIONS(worker_args, fleet),
-    TC_CLI_TEXT(worker_args, name, "name", "NAME",
-                "this worker's name, of no other one; default from the host's name and the process"),
-    TC_CLI_CHOICE(worker_args, role, "role", "both|build|measure",
-                  "what it does: build candidates and measure them (default); build for boards that do not compile; or measure "
-                  "what such a worker has built"),
-    TC_CLI_TEXT(worker_args, key, "key", "KEY",
-                "with --role build: of the boards to build for, as --print-key says there; default this machine's"),
+    TC_CLI_TEXT(worker_args, name, FLEET, "name", "NAME",
+                "the name of this worker, which no other worker may have; default from the host's name and the process number"),
+    TC_CLI_CHOICE(worker_args, role, FLEET, "role", "both|build|measure",
+                  "what the worker does. both (default): build candidates and measure them. build: build for machines that "
+                  "cannot compile. measure: "
+                  "measure what a building worker has built"),
+    TC_CLI_TEXT(worker_args, key, FLEET, "key", "KEY",
+                "with --role build: the key of the machines to build for, which --print-key prints on such a machine; default "
+                "the key of this machine"),
     TC_CLI_TARGET_OPTION(worker_args, target.name),
     TC_CLI_THREADS_OPTION(worker_args, target.threads),
-    TC_CLI_REAL(worker_args, lease, "lease", "SECONDS",
-                "after which the job of a worker that says nothing goes to another one; default 30"),
-    TC_CLI_FLAG(worker_args, print_key, "print-key", "only print the key of the queue that this machine would serve"),
+    TC_CLI_REAL(worker_args, lease, FLEET, "lease", "SECONDS",
+                "a job goes to another worker if this one is silent for so long; default 30"),
+    TC_CLI_FLAG(worker_args, print_key, RESULT, "print-key", "only print the key of the queue that this machine would serve"),
     TC_CLI_NO_CACHE_OPTION(worker_args),
 };
 
@@ -72,15 +74,18 @@ static int run_worker(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_worker = {
     .name = "worker",
-    .summary = "measure for tuners elsewhere, until it is stopped",
+    .summary = "measure candidates for tuners on other machines, until it is stopped",
+    .synopsis = "--nats URL [--threads N]",
     .details =
-        "Takes jobs of this machine's key from the queue of a NATS server with JetStream, one at a time, measures them in "
+        "The worker takes jobs for its key from a queue on a NATS server with JetStream, one at a time. It measures them in "
         "processes of "
-        "their own as tune does, and sends the results. A machine without room for a compiler measures alone (--role measure): "
-        "objects come from workers that build for its key (--role build), whose processors may be of another kind. Ctrl-C and "
-        "SIGTERM end it: a job under way goes back into the "
-        "queue. `tctune fleet drain`, kick and quarantine tell it what to do from elsewhere. While the "
-        "server is away, it waits.",
+        "their own, as tune does, and sends the results. A machine without room for a compiler only measures (--role measure): "
+        "its objects come from workers that build for its key (--role build), even on another kind of processor. Ctrl-C and "
+        "SIGTERM end the worker: its job goes back into the queue. `tctune fleet drain`, `kick` and `quarantine` control it from "
+        "another machine. While the "
+        "server does not answer, it waits.",
+    .examples = {{"Measure for the tuners of a server, on 2 threads:", "tctune worker --nats nats://server:4222 --threads 2"},
+                 {"Print this machine's key:", "tctune worker --print-key"}},
     TC_CLI_ARGS(worker_args, worker_options),
     .run = run_worker,
 };
@@ -211,7 +216,11 @@ static int run_status(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_fleet_status = {
     .name = "fleet status",
-    .summary = "list the workers of a fleet, their keys, how long the queues are, and who waits for results",
+    .summary = "list the workers and tuners of a fleet, and how many jobs wait for each key",
+    .synopsis = "--nats URL [--json]",
+    .examples = {{"List the workers of a fleet:", "tctune fleet status --nats nats://server:4222"},
+                 {"The same, for a program:", "tctune fleet status --nats nats://server:4222 --json"}},
+
     TC_CLI_ARGS(fleet_args, status_options),
     .required = "nats",
     .run = run_status,

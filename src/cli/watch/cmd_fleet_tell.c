@@ -16,7 +16,8 @@ typedef struct tell_args {
 
 static const tc_cli_option tell_options[] = {
     TC_CLI_NATS_OPTIONS(tell_args, fleet),
-    TC_CLI_TEXT(tell_args, why, "why", "TEXT", "the reason, one line: workers log it, and `tctune fleet status` shows it"),
+    TC_CLI_TEXT(tell_args, why, FLEET, "why", "TEXT",
+                "the reason, in one line: workers log it, and `tctune fleet status` shows it"),
     TC_CLI_JSON_OPTION(tell_args, json),
 };
 
@@ -38,11 +39,12 @@ static int tell(const tell_args *a, const char *order, tc_error *err) {
 }
 
 #define WHOM                                                                                                                     \
-    "WORKER is the name of a worker or its key, in which * and ? stand for any characters (quote them). Where one is nobody, "   \
-    "nobody is told. Workers follow within about a second, or once they hear of the server again."
+    "WORKER is the name or the key of a worker, with * and ? as wildcards (quote them). If one of several WORKERs matches "      \
+    "nobody, no worker is "                                                                                                      \
+    "told anything. Workers obey within about a second, or when they reach the server again."
 
 /* The command, and what it does. */
-#define ORDER(word, what)                                                                                                        \
+#define ORDER(word, what, ...)                                                                                                   \
     static int run_##word(const void *args, tc_error *err) {                                                                     \
         return tell(args, #word, err);                                                                                           \
     }                                                                                                                            \
@@ -51,15 +53,26 @@ static int tell(const tell_args *a, const char *order, tc_error *err) {
         .summary = what,                                                                                                         \
         .operands = "WORKER...",                                                                                                 \
         .details = WHOM,                                                                                                         \
+        .synopsis = "--nats URL [--why TEXT]",                                                                                   \
+        .examples = {__VA_ARGS__},                                                                                               \
         TC_CLI_ARGS(tell_args, tell_options),                                                                                    \
         .required = "nats",                                                                                                      \
         .run = run_##word,                                                                                                       \
     }
 
-ORDER(drain, "have workers end the job that they have, take no more, and leave");
-ORDER(kick, "have workers leave at once: their jobs go to others");
-ORDER(quarantine, "have workers take no jobs, and stay, until they are released");
-ORDER(release, "have quarantined workers take jobs again");
+ORDER(drain, "let workers finish their job, take no other one, and leave",
+      {"Let a worker finish and leave:", "tctune fleet drain board3 --nats nats://server:4222"},
+      {"Let all workers of a key leave, and say why:",
+       "tctune fleet drain 'znver4-*' --why 'new kernel' --nats nats://server:4222"});
+ORDER(kick, "make workers leave at once: their jobs go to other workers",
+      {"Make a worker leave:", "tctune fleet kick board3 --nats nats://server:4222"},
+      {"Make several workers leave:", "tctune fleet kick 'board*' --nats nats://server:4222"});
+ORDER(quarantine, "make workers stay without taking jobs, until they are released",
+      {"Stop a worker that measures badly:", "tctune fleet quarantine board3 --why 'fan broken' --nats nats://server:4222"},
+      {"Stop all workers of a key:", "tctune fleet quarantine 'znver4-*' --nats nats://server:4222"});
+ORDER(release, "let quarantined workers take jobs again",
+      {"Release a worker:", "tctune fleet release board3 --nats nats://server:4222"},
+      {"Release all workers:", "tctune fleet release '*' --nats nats://server:4222"});
 
 /* ---- log ---- */
 
@@ -73,8 +86,8 @@ typedef struct log_args {
 
 static const tc_cli_option log_options[] = {
     TC_CLI_NATS_OPTIONS(log_args, fleet),
-    TC_CLI_TEXT(log_args, worker, "worker", "NAME", "only what this worker did"),
-    TC_CLI_COUNT(log_args, last, "last", "N", "how many, 1000 at most; default 20"),
+    TC_CLI_TEXT(log_args, worker, FLEET, "worker", "NAME", "only jobs of this worker"),
+    TC_CLI_COUNT(log_args, last, BUDGET, "last", "N", "how many jobs to list, at most 1000; default 20"),
     TC_CLI_JSON_OPTION(log_args, json),
 };
 
@@ -122,9 +135,14 @@ static int run_log(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_fleet_log = {
     .name = "fleet log",
-    .summary = "list what became of the last jobs, and who did them",
-    .details = "As far as the server keeps results, which is a day: the latest first, candidate by candidate. Jobs that workers "
-               "have not answered are none of them (`tctune fleet status` counts those).",
+    .summary = "list the last jobs of a fleet: who did them, and how they ended",
+    .synopsis = "--nats URL [--worker NAME] [--last N]",
+    .details = "The latest job comes first; each candidate has a row. The server keeps results for a day. Jobs that wait for "
+               "their results "
+               "are not listed; `tctune fleet status` counts them.",
+    .examples = {{"List the last 20 jobs:", "tctune fleet log --nats nats://server:4222"},
+                 {"List the last 100 jobs of a worker:",
+                  "tctune fleet log --worker board3 --last 100 --nats nats://server:4222"}},
     TC_CLI_ARGS(log_args, log_options),
     .required = "nats",
     .run = run_log,

@@ -19,17 +19,19 @@ typedef struct report_args {
 static const tc_cli_option options[] = {
     TC_CLI_DB_OPTION(report_args, db.path),
     TC_CLI_SOURCE_OPTIONS(report_args, source),
-    TC_CLI_TEXT(report_args, baseline, "baseline", "FILE.db", "another database, which times are compared with"),
+    TC_CLI_TEXT(report_args, baseline, RECORDS, "baseline", "FILE.db", "another database, whose times are shown beside these"),
     TC_CLI_LIST(
-        report_args, with, "with", "FILE.json",
-        "what `tctune bench --json` printed (latencies of whole runs, times in the network, curves over sizes, what the machine "
-        "can do), or `tctune explain --json`, or what peers take (docs/json.md); may be repeated"),
-    TC_CLI_OUT_OPTION(report_args, out),
+        report_args, with, RECORDS, "with", "FILE.json",
+        "a result of `tctune bench --json` (latencies, times of kernels in the network, curves over sizes, rates of the machine) "
+        "or of `tctune explain --json`, or times of other libraries (docs/json.md), to show on the page. May be repeated"),
+    TC_CLI_OUT_OPTION(report_args, out, "FILE.html", "the page to write"),
     TC_CLI_TARGET_OPTION(report_args, target.name),
     TC_CLI_ACCURACY_OPTIONS(report_args, accuracy),
-    TC_CLI_COUNT(report_args, target.threads, "threads", "N", "records of so many threads; default those that are most"),
+    TC_CLI_COUNT(report_args, target.threads, MACHINE, "threads", "N",
+                 "records that were measured with so many threads; default the number that most records have"),
     TC_CLI_WEIGHTS_OPTION(report_args, source.weights),
-    TC_CLI_FLAG(report_args, quick, "quick", "measure nothing: times have no roof, unless --with says what the machine can do"),
+    TC_CLI_FLAG(report_args, quick, BUDGET, "quick",
+                "measure nothing: times have no roof, unless --with gives the rates of the machine"),
     TC_CLI_PASS_OPTIONS(report_args, source.passes),
     TC_CLI_JSON_OPTION(report_args, json),
 };
@@ -151,12 +153,19 @@ static int run(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_report = {
     .name = "report",
-    .summary = "make a page of what a database tells: times beside roofs, curves, schedules, failures",
-    .details =
-        "The page is one HTML file that needs no network and no server. It shows the kernels of --model or --te; without "
-        "these, every workload of the database. Records are of one target and number of threads: this machine's, or where it "
-        "has none those that are most. Where they are of another machine nothing is measured; else peak and bandwidths are, in "
-        "about a second. With --json the data that the page shows go to standard output.",
+    .summary = "write a page (HTML) about a database: times beside roofs, curves, schedules, failures",
+    .source = "[MODEL.onnx|KERNEL.te]",
+    .synopsis = "-o FILE.html [--db FILE.db]",
+    .details = "The page is one HTML file that needs no network and no server. It shows the kernels of the model or kernel that "
+               "is named, else "
+               "every workload of the database. All its records have one target and one number of threads: those of this "
+               "machine, or if it "
+               "has no records, those that most records have. If the records are of this machine, its peak and bandwidth are "
+               "measured, which takes "
+               "about a second. With --json the data of the page go to standard output.",
+    .examples = {{"Write a page about tctune.db:", "tctune report -o report.html"},
+                 {"Only the kernels of a network, beside an earlier database:",
+                  "tctune report mlp.onnx --baseline old.db -o mlp.html"}},
     TC_CLI_ARGS(report_args, options),
     .defaults = &(const report_args){.source = TC_CLI_SOURCE_DEFAULTS},
     .run = run,

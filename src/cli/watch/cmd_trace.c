@@ -26,7 +26,7 @@ static const tc_cli_option options[] = {
     TC_CLI_SEED_OPTION(trace_args, model.seed),
     TC_CLI_COMPLETE_OPTION(trace_args, model.require_complete),
     TC_CLI_INPUTS_OPTION(trace_args, inputs),
-    TC_CLI_OUT_OPTION(trace_args, out),
+    TC_CLI_OUT_OPTION(trace_args, out, "FILE.json", "the timeline to write"),
     TC_CLI_PASS_OPTIONS(trace_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(trace_args),
     TC_CLI_JSON_OPTION(trace_args, json),
@@ -88,21 +88,9 @@ static int trace(const trace_args *a, tctune_model *m, tc_error *err) {
     return status;
 }
 
-/* The model may be named without --model. */
-static int take_operand(trace_args *a, tc_error *err) {
-    if (!a->common.operands.len)
-        return TC_CLI_DONE;
-    if (a->common.operands.len > 1 || a->model.source.model || a->model.source.te)
-        return tc_cli_usage(err, "'%s': one model is traced at a time", a->common.operands.data[0]);
-    a->model.source.model = a->common.operands.data[0];
-    return TC_CLI_DONE;
-}
-
 static int run(const void *args, tc_error *err) {
     trace_args a = *(const trace_args *)args;
-    int status = take_operand(&a, err);
-    if (status == TC_CLI_DONE)
-        status = tc_cli_work_check(&a.model.source, err);
+    int status = tc_cli_work_check(&a.model.source, err);
     if (status != TC_CLI_DONE)
         return status;
     if (a.at.len && a.inputs)
@@ -121,13 +109,15 @@ static int run(const void *args, tc_error *err) {
 const tc_cli_command tc_cli_trace = {
     .name = "trace",
     .summary = "write the timeline of one run, by thread, for Perfetto and chrome://tracing",
-    .operands = "[FILE]",
-    .details =
-        "FILE is the model, as of --model. A slice for each kernel on each thread that worked for it, and in that from the fork "
-        "until the thread began (fork), its part (work), and until the last thread was done (wait). It is the fastest of ten, "
-        "after "
-        "unmeasured ones; peaks and bandwidths that kernels are shares of are measured behind it. "
-        "Of sizes that vary drawn inputs have the largest; with --at those, and the least above 0 that it does not tell.",
+    .source = "MODEL.onnx|LIBRARY.so|KERNEL.te",
+    .synopsis = "-o FILE.json [--threads N]",
+    .details = "Each kernel is a slice on each thread that works for it. Within it, `fork` lasts until the thread begins, `work` "
+               "is its part, and `wait` lasts until "
+               "the last thread is done. The run is the fastest of ten after a few that are not timed. The peak and the "
+               "bandwidth of the machine are measured after it. "
+               "Where sizes vary, random inputs have the largest sizes; with --at they have the given ones.",
+    .examples = {{"Write the timeline of a library:", "tctune trace mlp.so -o mlp.json"},
+                 {"Write the timeline of a network on 2 threads:", "tctune trace mlp.onnx --threads 2 -o mlp.json"}},
     TC_CLI_ARGS(trace_args, options),
     .defaults = &(const trace_args){.model = TC_CLI_MODEL_DEFAULTS},
     .required = "out",
