@@ -37,9 +37,9 @@ static const tc_cli_option options[] = {
     TC_CLI_INPUTS_OPTION(bench_args, inputs),
     TC_CLI_OUTPUT(bench_args, plot, RESULT, "plot", "FILE.svg",
                   "also draw, as SVG, the latency over the range of each size, or which kernels take the time of a run"),
-    TC_CLI_TEXT(bench_args, against, WHAT, "against", "BASE.json",
-                "compare with a result that --json printed earlier: run its schedules and today's in turns. Status 3 if "
-                "something is slower"),
+    TC_CLI_INPUT(bench_args, against, WHAT, "against", "BASE.json",
+                 "compare with a result that --json printed earlier: run its schedules and today's in turns. Status 3 if "
+                 "something is slower"),
     TC_CLI_PASS_OPTIONS(bench_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(bench_args),
     TC_CLI_PROGRESS_OPTIONS(bench_args, model.progress),

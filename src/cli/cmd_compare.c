@@ -86,6 +86,7 @@ const tc_cli_command tc_cli_compare = {
     .summary = "compare two schedules of a kernel, or a schedule and another library",
     .source = "[MODEL.onnx|KERNEL.te]",
     .operands = "A B",
+    .reads_stdin = true,
     .synopsis = "[--kernel NAME] [--threads N]",
     .details = "A and B are each a record of the kernel in any form (12, or 12@FILE.db), a .sched file, default (the default "
                "schedule), best (the best record "

@@ -309,8 +309,8 @@ static int run_verify(const void *args, tc_error *err) {
 #define IMPORT(command, secret)                                                                                                  \
     {                                                                                                                            \
         .name = command, .summary = "add records from files of JSON lines to a database", .operands = "FILE.json...",            \
-        .synopsis = "[--db FILE.db]", TC_CLI_ARGS(import_args, import_options), .run = run_import, .hidden = secret,             \
-        .details = "The file `-` is standard input.", .examples = {                                                              \
+        .synopsis = "[--db FILE.db]", TC_CLI_ARGS(import_args, import_options), .reads_stdin = true, .run = run_import,          \
+        .hidden = secret, .details = "The file `-` is standard input.", .examples = {                                            \
             {"Add the records of a file to tctune.db:", "tctune db import records.json"},                                        \
             {"Add compressed records to another database:", "zcat records.json.gz | tctune db import - --db mine.db"}            \
         }                                                                                                                        \

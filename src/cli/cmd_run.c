@@ -24,7 +24,7 @@ static const tc_cli_option options[] = {
     TC_CLI_COMPLETE_OPTION(run_args, model.require_complete),
     TC_CLI_INPUTS_OPTION(run_args, inputs),
     TC_CLI_OUTPUT(run_args, outputs, RESULT, "outputs", "FILE.npz", "write the outputs to this .npz file"),
-    TC_CLI_TEXT(
+    TC_CLI_NAMED(
         run_args, check, WHAT, "check", "FILE.npz|DIR",
         "compare the outputs with these: a .npz file with arrays called NAME or out.NAME, or a folder of output_N.pb files"),
     TC_CLI_TOLERANCE_OPTIONS(run_args, tolerance),

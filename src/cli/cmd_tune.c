@@ -38,10 +38,11 @@ static const tc_cli_option options[] = {
                   "with Ansor's constants)"),
     TC_CLI_TEXT(tune_args, phases, EXPERT, "phases", "LIST",
                 "only these phases of the search, separated by commas: construct, transfer, descent, evolution; default all"),
-    TC_CLI_LIST(tune_args, start_from, RECORDS, "start-from", "FILE|none",
-                "records of similar kernels that the search starts from: JSON lines or a database; may be repeated. Default: the "
-                "records that come with "
-                "tctune"),
+    TC_CLI_INPUTS(
+        tune_args, start_from, RECORDS, "start-from", "FILE|none",
+        "records of similar kernels that the search starts from: JSON lines or a database; may be repeated. Default: the "
+        "records that come with "
+        "tctune"),
     TC_CLI_TIMING_OPTION(tune_args, timing),
     TC_CLI_FLAG(tune_args, deterministic, EXPERT, "deterministic-measure",
                 "compute times from the programs instead of measuring them. The same seed then gives the same search, step by "
@@ -62,8 +63,8 @@ static const tc_cli_option options[] = {
                           "build the model from the best records when the search ends, and write it to this file: M.so, M.o or "
                           "M.c, as `tctune build` does"),
     TC_CLI_BUDGET_OPTION(tune_args, budget),
-    TC_CLI_TEXT(tune_args, inputs, WHAT, "inputs", "FILE.npz",
-                "the inputs that --error-budget is measured on; default random values"),
+    TC_CLI_NAMED(tune_args, inputs, WHAT, "inputs", "FILE.npz",
+                 "the inputs that --error-budget is measured on; default random values"),
     TC_CLI_NAME_OPTION(tune_args, name),
     TC_CLI_OUTPUT(tune_args, plot, RESULT, "plot", "FILE.svg",
                   "also draw, as SVG, how the best times fell over trials and time, and how long each kernel takes"),

@@ -1,5 +1,7 @@
 /* The command `tctune`: finds the subcommand, parses its options by its table, runs it, prints its error. Exit status: 0 done, 1
  * failed, 2 not understood, 128 + n ended early by signal n with everything measured saved. */
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,13 +143,22 @@ static int find_command(int argc, char **argv, found *out, tc_error *err) {
 
 /* ---- output ---- */
 
-/* What was printed must have arrived: a report on a full disk is not a report. */
+/* Whoever read standard output has left: it is a pipe whose other end is closed. */
+static bool reader_left(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
+
+/* What was printed must have arrived: a report on a full disk is not a report. A reader that left has what it wanted (`| head`): nothing
+ * is said then, and the status is as if SIGPIPE had ended the command. */
 static int finish_output(int status) {
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == TC_CLI_DONE) {
-        fprintf(stderr, "tctune: standard output could not be written (is the disk full, or the pipe closed?)\n");
-        return TC_CLI_FAILED;
-    }
-    return status;
+    bool lost = fflush(stdout) != 0 || ferror(stdout);
+    if (!lost || status != TC_CLI_DONE)
+        return status;
+    if (reader_left())
+        return 128 + SIGPIPE;
+    fprintf(stderr, "tctune: standard output could not be written: is the disk full?\n");
+    return TC_CLI_FAILED;
 }
 
 static void print_family(FILE *f, const char *name) {
@@ -170,6 +181,7 @@ static void print_version(void) {
 
 static int parse_and_run(const tc_cli_command *c, int argc, char **argv, tc_error *err) {
     tc_cli_common *args;
+    FILE *out = stdout;
     int status = tc_cli_parse(c, argc, argv, &args, err);
     if (status == TC_CLI_DONE && args->help) {
         tc_cli_help(stdout, c);
@@ -177,7 +189,14 @@ static int parse_and_run(const tc_cli_command *c, int argc, char **argv, tc_erro
         print_version();
     } else if (status == TC_CLI_DONE) {
         decide_on_cache(args->no_cache);
+        if (args->writes_stdout)
+            stdout = stderr; /* what is printed beside a file that goes to standard output */
         status = c->run(args, err);
+        if (args->writes_stdout && status == TC_CLI_FAILED && reader_left()) {
+            err->msg[0] = 0;
+            status = 128 + SIGPIPE;
+        }
+        stdout = out;
     }
     tc_cli_args_free(c, args);
     return status;

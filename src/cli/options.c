@@ -20,6 +20,11 @@ int tc_cli_usage(tc_error *err, const char *fmt, ...) {
 
 /* ---- values ---- */
 
+/* Standard input or output, as the name of a file. */
+static bool is_dash(const char *v) {
+    return strcmp(v, "-") == 0;
+}
+
 int tc_cli_take_flag(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
     (void)o, (void)v, (void)err;
     *(bool *)field = true;
@@ -33,12 +38,8 @@ int tc_cli_take_text(const tc_cli_option *o, const char *v, void *field, tc_erro
     return TC_CLI_DONE;
 }
 
-int tc_cli_take_output(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
-    return tc_cli_take_text(o, v, field, err);
-}
-
 int tc_cli_take_library(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
-    if (strcmp(v, "-") == 0)
+    if (is_dash(v))
         return tc_cli_usage(err,
                             "--%s cannot be standard output: a library is linked and loaded by the name of its file; give one, "
                             "such as M.so",
@@ -50,6 +51,25 @@ int tc_cli_take_list(const tc_cli_option *o, const char *v, void *field, tc_erro
     (void)o, (void)err;
     tc_cli_add_text(field, v);
     return TC_CLI_DONE;
+}
+
+int tc_cli_take_input(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
+    return tc_cli_take_text(o, is_dash(v) ? "/dev/stdin" : v, field, err);
+}
+
+int tc_cli_take_inputs(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
+    return tc_cli_take_list(o, is_dash(v) ? "/dev/stdin" : v, field, err);
+}
+
+int tc_cli_take_output(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
+    return tc_cli_take_text(o, is_dash(v) ? "/dev/stdout" : v, field, err);
+}
+
+int tc_cli_take_named(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
+    if (is_dash(v))
+        return tc_cli_usage(
+            err, "--%s cannot be standard input, which is read from beginning to end: this file is not; name a file", o->name);
+    return tc_cli_take_text(o, v, field, err);
 }
 
 /* The words of "strict|fast|soon", in the arena. */
@@ -155,6 +175,10 @@ const tc_cli_option *tc_cli_next_of(const tc_cli_command *c, tc_cli_group g, siz
     return NULL;
 }
 
+bool tc_cli_is_list(const tc_cli_option *o) {
+    return o->take == tc_cli_take_list || o->take == tc_cli_take_inputs;
+}
+
 char tc_cli_letter(const tc_cli_option *o) {
     for (size_t i = 0; i < TC_LEN(letters); i++)
         if (strcmp(letters[i].option + 2, o->name) == 0)
@@ -228,14 +252,36 @@ static bool is_source(const tc_cli_command *c, const tc_cli_option *o) {
     return c->source && (strcmp(o->name, "model") == 0 || strcmp(o->name, "te") == 0);
 }
 
+/* One file at most is standard input, and one standard output. */
+static int take_stdin(command_line *l, tc_error *err) {
+    if (l->args->reads_stdin)
+        return tc_cli_usage(err, "two files are to be standard input (-); name one of them");
+    l->args->reads_stdin = true;
+    return TC_CLI_DONE;
+}
+
+static int take_dash(command_line *l, const tc_cli_option *o, tc_error *err) {
+    if (o->take == tc_cli_take_input || o->take == tc_cli_take_inputs)
+        return take_stdin(l, err);
+    if (o->take != tc_cli_take_output)
+        return TC_CLI_DONE;
+    if (l->args->writes_stdout)
+        return tc_cli_usage(err, "two files are to be standard output (-); name one of them");
+    l->args->writes_stdout = true;
+    return TC_CLI_DONE;
+}
+
 static int take_value(command_line *l, int row, const char *v, tc_error *err) {
     const tc_cli_command *c = l->command;
     const tc_cli_option *o = tc_cli_option_at(c, (size_t)row);
     if (l->given[row] && is_source(c, o))
         return tc_cli_usage(err, "'%s': %s takes one %s at a time", v, c->name, strcmp(o->name, "te") == 0 ? "kernel" : "model");
-    if (l->given[row] && o->take != tc_cli_take_list)
+    if (l->given[row] && !tc_cli_is_list(o))
         return tc_cli_usage(err, "--%s is given twice", o->name);
     l->given[row] = true;
+    int status = v && is_dash(v) ? take_dash(l, o, err) : TC_CLI_DONE;
+    if (status != TC_CLI_DONE)
+        return status;
     return o->take(o, v, (char *)l->args + o->offset, err);
 }
 
@@ -294,6 +340,12 @@ const char *tc_cli_source_option(const char *path) {
 /* A model or a kernel, where the command works on them, as if --model or --te stood before it; else an operand. */
 static int take_operand(command_line *l, const char *arg, tc_error *err) {
     const char *option = l->command->source ? tc_cli_source_option(arg) : NULL;
+    if (is_dash(arg) && l->command->reads_stdin) {
+        arg = "/dev/stdin";
+        int status = take_stdin(l, err);
+        if (status != TC_CLI_DONE)
+            return status;
+    }
     if (option)
         return take_value(l, find(l->command, option, strlen(option)), arg, err);
     tc_cli_add_text(&l->args->operands, arg);
@@ -317,6 +369,8 @@ static int take_all(command_line *l, tc_error *err) {
 
 /* A word that the command has no use for. */
 static int refuse_operand(const tc_cli_command *c, const char *word, tc_error *err) {
+    if (is_dash(word) && c->source)
+        return tc_cli_usage(err, "'-' is not understood: say what standard input has; --te - reads a kernel from it");
     if (!c->source)
         return tc_cli_usage(err, "'%s' is not understood: %s takes options only", word, c->name);
     if (tc_fs_exists(word))
@@ -356,7 +410,7 @@ int tc_cli_parse(const tc_cli_command *c, int argc, char **argv, tc_cli_common *
 
 void tc_cli_args_free(const tc_cli_command *c, tc_cli_common *args) {
     for (size_t i = 0; i < c->noption; i++)
-        if (c->options[i].take == tc_cli_take_list)
+        if (tc_cli_is_list(&c->options[i]))
             tc_vec_free((tc_cli_texts *)(void *)((char *)args + c->options[i].offset));
     tc_vec_free(&args->operands);
     free(args);

@@ -60,8 +60,9 @@ struct tc_cli_option {
     size_t offset; /* of the field in the command's struct */
 };
 
-tc_cli_take tc_cli_take_flag, tc_cli_take_text, tc_cli_take_output, tc_cli_take_library, tc_cli_take_choice, tc_cli_take_count,
-    tc_cli_take_level, tc_cli_take_seed, tc_cli_take_real, tc_cli_take_list;
+tc_cli_take tc_cli_take_flag, tc_cli_take_text, tc_cli_take_input, tc_cli_take_inputs, tc_cli_take_output, tc_cli_take_named,
+    tc_cli_take_library, tc_cli_take_choice, tc_cli_take_count, tc_cli_take_level, tc_cli_take_seed, tc_cli_take_real,
+    tc_cli_take_list;
 
 /* The place of a field of type T in struct S; a field of another type does not compile. */
 #define TC_CLI_PLACE(S, field, T) (offsetof(S, field) + 0 * sizeof((T *)0 == &((S *)0)->field))
@@ -82,7 +83,15 @@ tc_cli_take tc_cli_take_flag, tc_cli_take_text, tc_cli_take_output, tc_cli_take_
 /* A number that is not negative. */
 #define TC_CLI_REAL(S, field, group, name, argument, help)                                                                       \
     TC_CLI_ROW(S, field, group, double, tc_cli_take_real, name, argument, help)
-/* A file to write; `-` is standard output. */
+/* A file that is read from beginning to end; `-` is standard input. INPUTS: it may be given more than once. */
+#define TC_CLI_INPUT(S, field, group, name, argument, help)                                                                      \
+    TC_CLI_ROW(S, field, group, const char *, tc_cli_take_input, name, argument, help)
+#define TC_CLI_INPUTS(S, field, group, name, argument, help)                                                                     \
+    TC_CLI_ROW(S, field, group, tc_cli_texts, tc_cli_take_inputs, name, argument, help)
+/* A file that is read or changed in any order, which no pipe allows: it cannot be `-`. */
+#define TC_CLI_NAMED(S, field, group, name, argument, help)                                                                      \
+    TC_CLI_ROW(S, field, group, const char *, tc_cli_take_named, name, argument, help)
+/* A file to write; `-` is standard output, and what the command prints then goes to standard error. */
 #define TC_CLI_OUTPUT(S, field, group, name, argument, help)                                                                     \
     TC_CLI_ROW(S, field, group, const char *, tc_cli_take_output, name, argument, help)
 /* It may be given more than once; what stands behind the last one is NULL. */
@@ -95,6 +104,7 @@ tc_cli_take tc_cli_take_flag, tc_cli_take_text, tc_cli_take_output, tc_cli_take_
 typedef struct tc_cli_common {
     tc_cli_texts operands;
     bool help, version, no_cache;
+    bool reads_stdin, writes_stdout; /* `-` was given for a file to read, for a file to write */
 } tc_cli_common;
 
 /* Which graph passes run. */
@@ -179,11 +189,11 @@ typedef struct tc_cli_model_args {
                 "the shape of the input NAME. With one number: the value of the size NAME (a symbol of the model or of the "     \
                 "kernel). NAME=LEAST..MOST is a range of sizes, NAME=LEAST..MOST:N the multiples of N in it. May be repeated")
 #define TC_CLI_SOURCE_OPTIONS(S, g)                                                                                              \
-    TC_CLI_TEXT(                                                                                                                 \
+    TC_CLI_NAMED(                                                                                                                \
         S, g.model, WHAT, "model", "FILE.onnx|FILE.so",                                                                          \
         "the network, an ONNX file; for run, bench, trace and show also a library that build made. `--model` may be left out"),  \
-        TC_CLI_TEXT(S, g.te, WHAT, "te", "FILE.te",                                                                              \
-                    "one kernel instead of a network, as a tensor expression. `--te` may be left out"),                          \
+        TC_CLI_INPUT(S, g.te, WHAT, "te", "FILE.te",                                                                             \
+                     "one kernel instead of a network, as a tensor expression. `--te` may be left out"),                         \
         TC_CLI_SHAPE_OPTION(S, g.shape),                                                                                         \
         TC_CLI_FLAG(S, g.in_place_cache, EXPERT, "in-place-cache",                                                               \
                     "for models that decode: an output that is an input with new rows behind it (keys, values) shares the "      \
@@ -198,7 +208,7 @@ typedef struct tc_cli_model_args {
                     "print the graph before and after this graph pass to standard error; `all`: of every pass")
 
 #define TC_CLI_DB_OPTION(S, f)                                                                                                   \
-    TC_CLI_TEXT(S, f, RECORDS, "db", "FILE.db", "the database of records; default tctune.db in the current folder")
+    TC_CLI_NAMED(S, f, RECORDS, "db", "FILE.db", "the database of records; default tctune.db in the current folder")
 #define TC_CLI_UNTUNED_OPTION(S, f) TC_CLI_FLAG(S, f, RECORDS, "untuned", "use the default schedules, and no records")
 #define TC_CLI_TARGET_OPTION(S, f)                                                                                               \
     TC_CLI_TEXT(S, f, MACHINE, "target", "CPU",                                                                                  \
@@ -238,7 +248,7 @@ typedef struct tc_cli_model_args {
         "with --precision auto: the largest error that rounding to bf16 may add to an output, max |rounded - f32| / max |f32|. " \
         "It is measured on --inputs, or on random inputs. Kernels that save most time for their error are rounded first")
 #define TC_CLI_INPUTS_OPTION(S, f)                                                                                               \
-    TC_CLI_TEXT(                                                                                                                 \
+    TC_CLI_NAMED(                                                                                                                \
         S, f, WHAT, "inputs", "FILE.npz|DIR",                                                                                    \
         "the inputs: a .npz file with arrays called NAME or in.NAME, or a folder of input_N.pb files; default random values")
 #define TC_CLI_TOLERANCE_OPTIONS(S, g)                                                                                           \
@@ -249,7 +259,7 @@ typedef struct tc_cli_model_args {
                 "where sizes vary: the value of the size NAME. May be repeated. Sizes that are not given get their smallest "    \
                 "positive value")
 #define TC_CLI_WEIGHTS_OPTION(S, f)                                                                                              \
-    TC_CLI_TEXT(                                                                                                                 \
+    TC_CLI_INPUT(                                                                                                                \
         S, f, EXPERT, "shape-weights", "FILE",                                                                                   \
         "where sizes vary: how much each size counts, as lines of NAME=SIZE .. WEIGHT; default by the logarithm of the size")
 #define TC_CLI_REPEATS_OPTION(S, f)                                                                                              \
@@ -257,7 +267,7 @@ typedef struct tc_cli_model_args {
 #define TC_CLI_KERNEL_OPTION(S, f)                                                                                               \
     TC_CLI_TEXT(S, f, WHAT, "kernel", "NAME|INDEX|NODE",                                                                         \
                 "a kernel of the network: its name, its number, or an ONNX node in it. `tctune show MODEL.onnx` lists them")
-#define TC_CLI_SCHED_OPTION(S, f) TC_CLI_TEXT(S, f, WHAT, "sched", "FILE.sched", "use this schedule instead of the best record")
+#define TC_CLI_SCHED_OPTION(S, f) TC_CLI_INPUT(S, f, WHAT, "sched", "FILE.sched", "use this schedule instead of the best record")
 /* g: a tc_cli_fleet_args */
 #define TC_CLI_ACCESS_OPTIONS(S, g)                                                                                              \
     TC_CLI_TEXT(S, g.creds, FLEET, "creds", "FILE", "a file with the user's credentials for the server"),                        \
@@ -312,6 +322,7 @@ typedef struct tc_cli_command {
     const void *defaults; /* such a struct, or NULL: all zero */
     const char *required; /* an option that must be given, or NULL */
     bool hidden;          /* not in the list of commands */
+    bool reads_stdin;     /* an operand `-` is standard input */
     tc_cli_example examples[2];
     /* Gets the command's struct. The exit status; err is printed unless empty, with a hint at --help for TC_CLI_USAGE. */
     int (*run)(const void *args, tc_error *err);
@@ -323,6 +334,8 @@ size_t tc_cli_num_options(const tc_cli_command *c);
 const tc_cli_option *tc_cli_option_at(const tc_cli_command *c, size_t i);
 /* The next option of a group, from number *i on, which it moves behind that one; NULL: there is none. */
 const tc_cli_option *tc_cli_next_of(const tc_cli_command *c, tc_cli_group g, size_t *i);
+/* Whether it may be given more than once. */
+bool tc_cli_is_list(const tc_cli_option *o);
 /* Its letter ('o' of --out); 0: it has none. */
 char tc_cli_letter(const tc_cli_option *o);
 /* "MODEL.onnx -o FILE [options]": what follows the command's name in a usage line. */

@@ -169,6 +169,28 @@ static void devices_are_written_in_place(void **state) {
     assert_non_null(strstr(err.msg, "no space is left on the disk"));
 }
 
+static void open_files_are_written_where_they_are(void **state) {
+    (void)state;
+    tc_error err = {0};
+    char name[32];
+    int fd = open(in_folder("log"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, "one ", 4), 4);
+    snprintf(name, sizeof name, "/dev/fd/%d", fd);
+    assert_int_equal(tc_fs_check_writable(name, &err), TC_OK);
+    assert_int_equal(tc_fs_write(name, "two ", 4, &err), TC_OK);
+    assert_int_equal(tc_fs_write(name, "three", 5, &err), TC_OK);
+    close(fd);
+    expect_content(in_folder("log"), "one two three", 13);
+    assert_int_equal(tc_fs_check_writable(name, &err), TC_ENV); /* it is closed */
+    assert_non_null(strstr(err.msg, "not open for writing"));
+    fd = open(in_folder("log"), O_RDONLY | O_CLOEXEC);
+    snprintf(name, sizeof name, "/dev/fd/%d", fd);
+    assert_int_equal(tc_fs_write(name, "x", 1, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "not open for writing"));
+    close(fd);
+    expect_content(in_folder("log"), "one two three", 13);
+}
+
 /* Writes past the size limit that the parent set; the exit code says what happened. */
 static int write_over_the_limit(const char *path) {
     signal(SIGXFSZ, SIG_IGN);
@@ -460,6 +482,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(writing_needs_a_folder, setup, teardown),
         cmocka_unit_test_setup_teardown(read_only_folders_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(devices_are_written_in_place, setup, teardown),
+        cmocka_unit_test_setup_teardown(open_files_are_written_where_they_are, setup, teardown),
         cmocka_unit_test_setup_teardown(failed_write_keeps_the_old_file, setup, teardown),
         cmocka_unit_test_setup_teardown(links_and_modes_survive, setup, teardown),
         cmocka_unit_test(dirname_of_paths),

@@ -22,9 +22,10 @@ typedef struct explain_args {
 static const tc_cli_option options[] = {
     TC_CLI_SOURCE_OPTIONS(explain_args, source),
     TC_CLI_KERNEL_OPTION(explain_args, kernel),
-    TC_CLI_TEXT(explain_args, sched, WHAT, "sched", "RECORD|FILE.sched",
-                "which schedule to explain: a record (12, or 12@FILE.db), a .sched file, best (the best record), or default (the "
-                "default schedule). Without it: best if there is a database, else default"),
+    TC_CLI_INPUT(
+        explain_args, sched, WHAT, "sched", "RECORD|FILE.sched",
+        "which schedule to explain: a record (12, or 12@FILE.db), a .sched file, best (the best record), or default (the "
+        "default schedule). Without it: best if there is a database, else default"),
     TC_CLI_AT_OPTION(explain_args, at),
     TC_CLI_TIMING_OPTION(explain_args, timing),
     TC_CLI_REAL(explain_args, denormal, EXPERT, "denormal", "SHARE",

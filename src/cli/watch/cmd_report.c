@@ -19,8 +19,8 @@ typedef struct report_args {
 static const tc_cli_option options[] = {
     TC_CLI_DB_OPTION(report_args, db.path),
     TC_CLI_SOURCE_OPTIONS(report_args, source),
-    TC_CLI_TEXT(report_args, baseline, RECORDS, "baseline", "FILE.db", "another database, whose times are shown beside these"),
-    TC_CLI_LIST(
+    TC_CLI_NAMED(report_args, baseline, RECORDS, "baseline", "FILE.db", "another database, whose times are shown beside these"),
+    TC_CLI_INPUTS(
         report_args, with, RECORDS, "with", "FILE.json",
         "a result of `tctune bench --json` (latencies, times of kernels in the network, curves over sizes, rates of the machine) "
         "or of `tctune explain --json`, or times of other libraries (docs/json.md), to show on the page. May be repeated"),

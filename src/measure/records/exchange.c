@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "measure/records/check.h"
 #include "measure/records/database_int.h"
@@ -130,6 +131,12 @@ tc_status tc_meas_take_in(tc_meas_db *db, const char *path, size_t *added, size_
     return (is_database(path) ? tc_meas_db_merge : import_one)(db, path, added, known, err);
 }
 
+/* A pipe cannot. */
+static bool can_be_read_again(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* Into a database that nobody keeps: a file that is refused leaves no new one behind. */
 static tc_status rehearse(const char *file, tc_error *err) {
     tc_meas_db *db;
@@ -145,7 +152,7 @@ tc_status tc_meas_take_files(const char *path, const char *const *files, size_t 
     for (size_t i = 0; i < n; i++)
         if (!tc_fs_exists(files[i]))
             return tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", files[i]);
-    if (n && !tc_fs_exists(path))
+    if (n && !tc_fs_exists(path) && can_be_read_again(files[0]))
         TC_TRY(rehearse(files[0], err));
     TC_TRY(tc_meas_db_open(path, TC_MEAS_DB_WRITE, &db, err));
     tc_status s = TC_OK;

@@ -24,7 +24,8 @@ size_t tc_fs_read_head(const char *path, void *head, size_t n);
  * link, EXDEV for what leads out. It may be no regular file, and opening it waits for nobody. */
 int tc_fs_open_beneath(const char *dir, const char *path);
 
-/* Writes atomically: either the old or the new content is there, also on a full disk. TC_ENV with the reason. */
+/* Writes atomically: either the old or the new content is there, also on a full disk. A device, a pipe, and an open file that has the name
+ * /dev/stdout or /dev/fd/N get the bytes where they are. TC_ENV with the reason. */
 TC_NODISCARD tc_status tc_fs_write(const char *path, const void *data, size_t size, tc_error *err);
 /* Writes a file of a scratch folder (scratch.h): at once in its place, and not waited for until it is on the disk. TC_ENV. */
 TC_NODISCARD tc_status tc_fs_write_scratch(const char *path, const void *data, size_t size, tc_error *err);

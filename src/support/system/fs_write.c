@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,8 @@ typedef struct staged {
     char *temp;         /* its name beside the target, where it has one */
     int fd, from;       /* the new file; what it is moved from */
     bool links;         /* it only needs another name */
-    bool old, in_place; /* there is something already; it is a device or a pipe, which nothing is renamed over */
+    bool old, in_place; /* there is something already; it is a device, a pipe or an open file, which nothing is renamed over */
+    int open;           /* the open file that is meant; -1: none */
     struct stat st;     /* of that */
 } staged;
 
@@ -108,12 +110,25 @@ static tc_status fill_beside(staged *x, tc_error *err) {
     return ok ? TC_OK : failed(x, errno, err);
 }
 
+/* The open file that a name stands for: /dev/stdout, /dev/fd/N. Such a file may be a regular one, which a shell appends to, and it has been
+ * written to: it is neither replaced nor opened again. -1: the name stands for none. */
+static int open_file_of(const char *path) {
+    static const char fd[] = "/dev/fd/";
+    char *end;
+    if (strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    if (strncmp(path, fd, sizeof fd - 1) != 0 || path[sizeof fd - 1] < '0' || path[sizeof fd - 1] > '9')
+        return -1;
+    long n = strtol(path + sizeof fd - 1, &end, 10);
+    return *end || n > INT_MAX ? -1 : (int)n;
+}
+
 /* Everything but its place. */
 static tc_status stage(const tc_fs_new *new, staged *x, tc_error *err) {
-    *x = (staged){.new = new, .fd = -1, .from = -1};
+    *x = (staged){.new = new, .fd = -1, .from = -1, .open = open_file_of(new->path)};
     TC_TRY(tc_fs_check_writable(new->path, err));
     x->old = stat(new->path, &x->st) == 0;
-    x->in_place = x->old && !S_ISREG(x->st.st_mode);
+    x->in_place = x->open >= 0 || (x->old && !S_ISREG(x->st.st_mode));
     x->target = x->old && !x->in_place ? realpath(new->path, NULL) : tc_xstrdup(new->path);
     if (!x->target)
         return failed(x, errno, err);
@@ -146,12 +161,12 @@ static void sync_folder_of(const char *path) {
 
 /* A pipe that nobody reads is not waited for. */
 static tc_status write_in_place(const staged *x, tc_error *err) {
-    int fd = open(x->target, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = x->open >= 0 ? fcntl(x->open, F_DUPFD_CLOEXEC, 0) : open(x->target, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ENXIO)
         return tc_fail(err, TC_ENV, "cannot write '%s': it is a pipe that nobody reads", x->new->path);
     if (fd < 0)
         return failed(x, errno, err);
-    bool ok = fcntl(fd, F_SETFL, O_WRONLY) == 0 && fill(x, fd);
+    bool ok = (x->open >= 0 || fcntl(fd, F_SETFL, O_WRONLY) == 0) && fill(x, fd);
     int error = errno;
     if (close(fd) != 0 && ok) {
         ok = false;
@@ -246,8 +261,13 @@ static bool can_create_beside(const char *path) {
 
 tc_status tc_fs_check_writable(const char *path, tc_error *err) {
     struct stat st;
+    int file = open_file_of(path), flags = file >= 0 ? fcntl(file, F_GETFL) : O_WRONLY;
     if (!*path)
         return tc_fail(err, TC_ENV, "cannot write: the file name is empty");
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+        return tc_fail(err, TC_ENV, "cannot write '%s': it is not open for writing", path);
+    if (file >= 0)
+        return TC_OK;
     bool exists = stat(path, &st) == 0;
     if (!exists && errno != ENOENT)
         return tc_fail(err, TC_ENV, "cannot write '%s': %s", path, tc_fs_reason(errno));
