@@ -47,9 +47,12 @@ static void wrap(FILE *f, const char *text, int at, int indent) {
 
 void tc_cli_synopsis(tc_strbuf *b, const tc_cli_command *c) {
     const char *const parts[] = {c->source, c->operands, c->synopsis, "[options]"};
+    const char *sep = "";
     for (size_t i = 0; i < TC_LEN(parts); i++)
-        if (parts[i])
-            tc_sb_printf(b, "%s%s", b->len ? " " : "", parts[i]);
+        if (parts[i]) {
+            tc_sb_printf(b, "%s%s", sep, parts[i]);
+            sep = " ";
+        }
 }
 
 static void print_usage(FILE *f, const tc_cli_command *c) {

@@ -34,6 +34,12 @@ tctune tune --start-from |none notes.txt|not auto
 tctune bench --sched |mine.sched|not best
 tctune build -o |notes.txt|not strict
 tctune tune --threads ||not notes.txt --model
+tctune tune |net.onnx gemm.te|not --model
+tctune show |net.onnx net.so gemm.te|not --model
+tctune compare |gemm.te|not --model
+tctune tune --vers|--version|not --model
+tctune --vers|--version|not --model
+tctune worker ||not net.onnx
 LINES
 
 # Of files with a suffix these shells propose no others.
@@ -41,6 +47,7 @@ cat >"$work/strict" <<'LINES'
 tctune tune --te ||not notes.txt tuned.db
 tctune --model ||not notes.txt tuned.db
 tctune db merge ||not net.onnx notes.txt
+tctune tune ||not notes.txt net.so
 LINES
 
 check() { # SHELL FILE

@@ -40,10 +40,18 @@ static void add_options(tc_strbuf *b) {
     tc_sb_add(b, "    esac\n}\n\n");
 }
 
-static void add_value(tc_strbuf *b, const char *command, const char *option, const char *argument) {
+static void add_value(tc_strbuf *b, const tc_cli_command *c, const tc_cli_option *o) {
     tc_strbuf values = {0};
-    manual_values(&values, argument);
-    tc_sb_printf(b, "    '%s%s%s') echo '%s' ;;\n", command, option ? " --" : "", option ? option : "", tc_sb_str(&values));
+    manual_values(&values, o->argument);
+    tc_sb_printf(b, "    '%s --%s') echo '%s' ;;\n", c->name, o->name, tc_sb_str(&values));
+    tc_strbuf_free(&values);
+}
+
+static void add_operands(tc_strbuf *b, const tc_cli_command *c) {
+    tc_strbuf values = {0};
+    manual_operands(&values, c);
+    if (values.len || c->operands)
+        tc_sb_printf(b, "    '%s') echo '%s' ;;\n", c->name, tc_sb_str(&values));
     tc_strbuf_free(&values);
 }
 
@@ -53,11 +61,10 @@ static void add_values(tc_strbuf *b) {
     tc_sb_add(b, "# What the value of `COMMAND OPTION` can be, or the operands of `COMMAND`; fails where there are none.\n"
                  "_tctune_values() {\n    case $1 in\n");
     for (size_t i = 0; i < n; i++) {
-        if (all[i]->operands)
-            add_value(b, all[i]->name, NULL, all[i]->operands);
+        add_operands(b, all[i]);
         for (size_t j = 0; j < tc_cli_num_options(all[i]); j++)
             if (tc_cli_option_at(all[i], j)->argument)
-                add_value(b, all[i]->name, tc_cli_option_at(all[i], j)->name, tc_cli_option_at(all[i], j)->argument);
+                add_value(b, all[i], tc_cli_option_at(all[i], j));
     }
     tc_sb_add(b, "    *) return 1 ;;\n    esac\n}\n\n");
 }

@@ -22,12 +22,11 @@ static void add_short(tc_strbuf *b, const char *help) {
 }
 
 /* -a 'WORDS', where each may be a call that lists files. */
-static void add_candidates(tc_strbuf *b, const char *argument) {
-    tc_strbuf values = {0}, words = {0};
+static void add_candidates(tc_strbuf *b, tc_strbuf *values) {
+    tc_strbuf words = {0};
     bool files = false, suffixes = false;
-    manual_values(&values, argument);
-    tc_sb_add(&values, "");
-    for (char *save = NULL, *v = strtok_r(values.data, " ", &save); v; v = strtok_r(NULL, " ", &save)) {
+    tc_sb_add(values, "");
+    for (char *save = NULL, *v = strtok_r(values->data, " ", &save); v; v = strtok_r(NULL, " ", &save)) {
         if (strcmp(v, "FILE") == 0)
             files = true;
         else if (strcmp(v, "DIR") == 0)
@@ -41,16 +40,19 @@ static void add_candidates(tc_strbuf *b, const char *argument) {
         tc_sb_add(b, suffixes ? " -k -a " : " -a ");
         add_quoted(b, tc_sb_str(&words));
     }
-    tc_strbuf_free(&values);
     tc_strbuf_free(&words);
 }
 
 static void add_option(tc_strbuf *b, const tc_cli_command *c, const tc_cli_option *o) {
-    tc_sb_printf(b, "complete -c tctune -n '__tctune_is %s' -l %s%s", c->name, o->name,
-                 strcmp(o->name, "out") == 0 ? " -s o" : "");
+    tc_sb_printf(b, "complete -c tctune -n '__tctune_is %s' -l %s", c->name, o->name);
+    if (tc_cli_letter(o))
+        tc_sb_printf(b, " -s %c", tc_cli_letter(o));
     if (o->argument) {
+        tc_strbuf values = {0};
+        manual_values(&values, o->argument);
         tc_sb_add(b, " -r");
-        add_candidates(b, o->argument);
+        add_candidates(b, &values);
+        tc_strbuf_free(&values);
     }
     add_short(b, o->help);
     tc_sb_addc(b, '\n');
@@ -68,10 +70,13 @@ static void add_command(tc_strbuf *b, size_t i, const tc_cli_command *c) {
     tc_sb_addc(b, '\n');
     for (size_t j = 0; j < tc_cli_num_options(c); j++)
         add_option(b, c, tc_cli_option_at(c, j));
-    if (c->operands) {
+    if (c->source || c->operands) {
+        tc_strbuf values = {0};
+        manual_operands(&values, c);
         tc_sb_printf(b, "complete -c tctune -n '__tctune_is %s'", c->name);
-        add_candidates(b, c->operands);
+        add_candidates(b, &values);
         tc_sb_addc(b, '\n');
+        tc_strbuf_free(&values);
     }
 }
 

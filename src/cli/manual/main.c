@@ -66,10 +66,17 @@ static tc_status write_completion(const places *p, const char *shell, void (*tab
     return write_text(p, name, &text, err);
 }
 
+static tc_status write_reference(const places *p, tc_error *err) {
+    tc_strbuf page = {0};
+    manual_reference(&page);
+    return write_text(p, "options.md", &page, err);
+}
+
 static tc_status write_all(const places *p, tc_error *err) {
     TC_TRY(write_completion(p, "bash", manual_bash, "tctune.bash", err));
     TC_TRY(write_completion(p, "zsh", manual_zsh, "_tctune", err));
     TC_TRY(write_completion(p, "fish", manual_fish, "tctune.fish", err));
+    TC_TRY(write_reference(p, err));
     return write_pages(p, err);
 }
 

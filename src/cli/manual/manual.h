@@ -1,5 +1,5 @@
-/* src/cli/manual owns manual pages and shell completions, made of the commands' tables when tctune is built. Not here:
- * their prose (docs/man).
+/* src/cli/manual owns manual pages, the page docs/reference/options.md and shell completions, made of the commands' tables when tctune is
+ * built. Not here: their prose (docs/man).
  *
  * A program that the build runs. */
 #ifndef TC_CLI_MANUAL_MANUAL_H
@@ -24,6 +24,8 @@ void manual_page_name(tc_strbuf *b, const tc_cli_command *c);
 /* What a value can be, by how it is written (options.h), as words with spaces between: FILE and DIR, suffixes with their point, and
  * words that are meant as they stand. "": nothing is known of it. */
 void manual_values(tc_strbuf *b, const char *argument);
+/* The same of what stands behind a command's name: models and kernels, operands. "": nothing is known, or nothing may stand there. */
+void manual_operands(tc_strbuf *b, const tc_cli_command *c);
 /* The first sentence or clause of a help text, for a line of a list. */
 void manual_short(tc_strbuf *b, const char *help);
 /* Text in quotes as sh and zsh read it; a quote within is '\''. */
@@ -35,6 +37,8 @@ void manual_quote(tc_strbuf *b, const char *text);
 void manual_page(tc_strbuf *b, const tc_cli_command *c, const char *prose);
 /* The page of all: `prose` is its source, in which the line `.COMMANDS` stands for the list and `.PAGES` for references. */
 void manual_overview(tc_strbuf *b, const char *prose);
+/* All options of all commands, in Markdown (reference.c). */
+void manual_reference(tc_strbuf *b);
 /* What shells are asked for, without the code that asks (shell.bash, shell.zsh, shell.fish), which comes behind it. */
 void manual_bash(tc_strbuf *b);
 void manual_zsh(tc_strbuf *b);

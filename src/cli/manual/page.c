@@ -63,27 +63,50 @@ static void add_synopsis(tc_strbuf *b, const tc_cli_command *c) {
     tc_sb_add(b, ".SH SYNOPSIS\n");
     add_font(b, 'B', "tctune ");
     add_font(b, 'B', c->name);
-    tc_sb_add(b, " [\\fIoptions\\fR]");
-    if (c->operands) {
+    tc_sb_addc(b, ' ');
+    tc_strbuf synopsis = {0};
+    tc_cli_synopsis(&synopsis, c);
+    add_text(b, tc_sb_str(&synopsis), synopsis.len);
+    tc_strbuf_free(&synopsis);
+    tc_sb_addc(b, '\n');
+}
+
+static void add_option(tc_strbuf *b, const tc_cli_option *o) {
+    tc_sb_add(b, ".TP\n\\fB");
+    if (tc_cli_letter(o))
+        tc_sb_printf(b, "\\-%c\\fR, \\fB", tc_cli_letter(o));
+    tc_sb_add(b, "\\-\\-");
+    add_text(b, o->name, strlen(o->name));
+    tc_sb_add(b, "\\fR");
+    if (o->argument) {
         tc_sb_addc(b, ' ');
-        add_font(b, 'I', c->operands);
+        add_font(b, 'I', o->argument);
     }
     tc_sb_addc(b, '\n');
+    add_prose(b, o->help);
 }
 
 static void add_options(tc_strbuf *b, const tc_cli_command *c) {
     tc_sb_add(b, ".SH OPTIONS\n");
-    for (size_t i = 0; i < tc_cli_num_options(c); i++) {
-        const tc_cli_option *o = tc_cli_option_at(c, i);
-        tc_sb_add(b, ".TP\n\\fB\\-\\-");
-        add_text(b, o->name, strlen(o->name));
-        tc_sb_add(b, "\\fR");
-        if (o->argument) {
-            tc_sb_addc(b, ' ');
-            add_font(b, 'I', o->argument);
-        }
-        tc_sb_addc(b, '\n');
-        add_prose(b, o->help);
+    for (int g = 0; g < TC_CLI_NGROUP; g++) {
+        size_t i = 0;
+        const tc_cli_option *o = tc_cli_next_of(c, (tc_cli_group)g, &i);
+        if (o)
+            tc_sb_printf(b, ".SS %s\n", tc_cli_heading((tc_cli_group)g));
+        for (; o; o = tc_cli_next_of(c, (tc_cli_group)g, &i))
+            add_option(b, o);
+    }
+}
+
+static void add_examples(tc_strbuf *b, const tc_cli_command *c) {
+    tc_sb_add(b, ".SH EXAMPLES\n");
+    for (size_t i = 0; i < TC_LEN(c->examples); i++) {
+        add_prose(b, c->examples[i].purpose);
+        tc_sb_add(b, ".PP\n.nf\n    ");
+        add_text(b, c->examples[i].line, strlen(c->examples[i].line));
+        tc_sb_add(b, "\n.fi\n");
+        if (i + 1 < TC_LEN(c->examples))
+            tc_sb_add(b, ".PP\n");
     }
 }
 
@@ -100,6 +123,7 @@ void manual_page(tc_strbuf *b, const tc_cli_command *c, const char *prose) {
     tc_sb_add(b, ".SH DESCRIPTION\n");
     add_prose(b, c->details ? c->details : c->summary);
     add_options(b, c);
+    add_examples(b, c);
     add_source(b, prose);
     tc_sb_add(b, ".SH SEE ALSO\n.BR tctune (1)\nhas what all commands share.\n");
 }

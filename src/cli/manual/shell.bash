@@ -51,7 +51,7 @@ _tctune() {
     if ((COMP_CWORD > first)) && kinds=$(_tctune_values "$command $previous"); then
         :
     elif [[ $current == -* ]] || ! kinds=$(_tctune_values "$command"); then
-        _tctune_words "$current" "$(_tctune_options "$command")" "$( ((COMP_CWORD > 1)) || echo --version)"
+        _tctune_words "$current" "$(_tctune_options "$command")"
         return
     fi
     local -a list

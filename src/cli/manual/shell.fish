@@ -17,4 +17,3 @@ function __tctune_is
 end
 
 complete -c tctune -f
-complete -c tctune -n "test (count (commandline -opc)) -eq 1" -l version -d 'print the version'

@@ -97,6 +97,13 @@ void manual_values(tc_strbuf *b, const char *argument) {
     }
 }
 
+void manual_operands(tc_strbuf *b, const tc_cli_command *c) {
+    if (c->source)
+        manual_values(b, c->source);
+    if (c->operands)
+        manual_values(b, c->operands);
+}
+
 void manual_short(tc_strbuf *b, const char *help) {
     static const char *const ends[] = {"; ", ". ", " (", ": "};
     enum { LEAST = 20 }; /* "fast (default)" alone says little */

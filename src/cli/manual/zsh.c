@@ -20,23 +20,24 @@ static void add_short(tc_strbuf *b, const char *help) {
 }
 
 /* ":ARGUMENT: what completes it" */
-static void add_value(tc_strbuf *b, const char *argument) {
-    tc_strbuf values = {0};
-    manual_values(&values, argument);
+static void add_value(tc_strbuf *b, const char *argument, const tc_strbuf *values) {
     tc_sb_addc(b, ':');
     add_escaped(b, argument);
-    tc_sb_printf(b, ":%s%s", values.len ? " _tctune_values " : " ", tc_sb_str(&values));
-    tc_strbuf_free(&values);
+    tc_sb_printf(b, ":%s%s", values->len ? " _tctune_values " : " ", tc_sb_str(values));
 }
 
 /* `spelt`: as "--out=" or "-o". */
 static void add_spec(tc_strbuf *b, const tc_cli_option *o, const char *spelt) {
     tc_strbuf spec = {0};
-    tc_sb_printf(&spec, "%s%s[", o->take == tc_cli_take_list ? "*" : "", spelt);
+    tc_sb_printf(&spec, "%s%s[", tc_cli_is_list(o) ? "*" : "", spelt);
     add_short(&spec, o->help);
     tc_sb_addc(&spec, ']');
-    if (o->argument)
-        add_value(&spec, o->argument);
+    if (o->argument) {
+        tc_strbuf values = {0};
+        manual_values(&values, o->argument);
+        add_value(&spec, o->argument, &values);
+        tc_strbuf_free(&values);
+    }
     tc_sb_add(b, " \\\n            ");
     manual_quote(b, tc_sb_str(&spec));
     tc_strbuf_free(&spec);
@@ -46,18 +47,22 @@ static void add_option(tc_strbuf *b, const tc_cli_option *o) {
     char spelt[64];
     snprintf(spelt, sizeof spelt, "--%s%s", o->name, o->argument ? "=" : "");
     add_spec(b, o, spelt);
-    if (strcmp(o->name, "out") == 0)
-        add_spec(b, o, "-o");
+    if (tc_cli_letter(o)) {
+        snprintf(spelt, sizeof spelt, "-%c", tc_cli_letter(o));
+        add_spec(b, o, spelt);
+    }
 }
 
 static void add_arguments(tc_strbuf *b, const tc_cli_command *c) {
     tc_sb_printf(b, "    ('%s')\n        _arguments", c->name);
     for (size_t i = 0; i < tc_cli_num_options(c); i++)
         add_option(b, tc_cli_option_at(c, i));
-    if (c->operands) {
-        tc_strbuf spec = {0};
+    if (c->source || c->operands) {
+        tc_strbuf spec = {0}, values = {0};
+        manual_operands(&values, c);
         tc_sb_addc(&spec, '*');
-        add_value(&spec, c->operands);
+        add_value(&spec, c->operands ? c->operands : c->source, &values);
+        tc_strbuf_free(&values);
         tc_sb_add(b, " \\\n            ");
         manual_quote(b, tc_sb_str(&spec));
         tc_strbuf_free(&spec);
