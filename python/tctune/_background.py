@@ -1,4 +1,4 @@
-"""Calls that take long: they run in a thread of their own, and what they tell is told in the caller's, which Ctrl-C reaches."""
+"""Long calls. Each runs in a thread of its own and reports to the caller's thread, so that Ctrl-C reaches that."""
 import queue
 import threading
 from typing import Any, Callable, Optional
@@ -7,13 +7,13 @@ from ._ffi import Struct, ffi
 
 
 def nobody(*_: Any) -> bool:
-    """A handler that has no interest in what it is told."""
+    """A handler that ignores all events."""
     return False
 
 
 class Background:
-    """One such call. `tell` (of the call's thread) asks the caller's thread whether this is enough; `stop` is what ends the call from
-    outside, where there is a way."""
+    """A long call. The call's thread uses `tell` to pass an event to the handler, which runs in the caller's thread and answers whether to stop.
+    `stop` ends the call from outside, if there is a way."""
 
     def __init__(self, handler: Callable[..., Any], stop: Optional[Callable[[], None]] = None) -> None:
         self._handler, self._stop = handler, stop
@@ -29,7 +29,7 @@ class Background:
         return self._answers.get()
 
     def run(self, work: Callable[[], Any]) -> Any:
-        """What work() answers. An exception of the handler, or Ctrl-C, ends it and is raised once it has ended."""
+        """Answers what work() answers. An exception of the handler, or Ctrl-C, ends the call; it is raised after the end."""
         result: Any = None
         failure: Optional[BaseException] = None
 
@@ -59,13 +59,13 @@ class Background:
         return result
 
     def _pump(self) -> None:
-        """Waits for one event and answers."""
+        """Waits for one event and answers it."""
         event = self._asked.get()
         if event is not None:
             self._answers.put(bool(self._error is None and self._handler(*event)))
 
     def _give_up(self, e: BaseException) -> None:
-        """An event may have been lost between the queue and its handler: whoever waits for its answer, or will, gets one."""
+        """Stops the call. An event may be lost between the queue and the handler, so the call's thread gets an answer in any case."""
         self._error = self._error or e
         if self._stop:
             self._stop()
@@ -73,7 +73,7 @@ class Background:
 
 
 class Stoppable(Background):
-    """One whose call looks at the `stop` of its options, which is set when Ctrl-C, an exception of the handler, or its answer ends it."""
+    """A long call that ends when the `stop` of its options is set: by Ctrl-C, by an exception of the handler, or by the handler's answer."""
 
     def __init__(self, options: Struct, handler: Callable[..., Any] = nobody) -> None:
         super().__init__(handler, self.stop)
@@ -81,7 +81,7 @@ class Stoppable(Background):
         options.set("stop", self._flag)
 
     def stop(self) -> None:
-        """From any thread."""
+        """Ends the call. Any thread may call it."""
         self._flag[0] = 1
 
     def tell(self, *event: Any) -> int:

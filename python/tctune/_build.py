@@ -1,13 +1,14 @@
 """Building models."""
-from typing import Any, Callable, Iterable, Optional, Union
 import os
 import warnings
+from typing import Any, Callable, Iterable, Optional, Union
 
 from ._background import Stoppable
-from ._ffi import Path, Struct, call, ffi, text
+from ._ffi import Struct, call, ffi, text
 from ._model import Model
+from ._options import Accuracy, Constants, Path, Precision, Shape
 from ._progress import build_bar
-from ._work import Shape, Source, Work, work_of
+from ._work import Source, Work, opened
 from .errors import TctuneWarning
 
 BuildProgress = Union[None, bool, Callable[[int, int, str], Any]]
@@ -15,35 +16,36 @@ DEFAULT_DB = "tctune.db"
 
 
 def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, threads: int = 0, target: Optional[str] = None,
-          accuracy: Optional[str] = None, precision: Optional[str] = None, error_budget: Optional[float] = None,
+          accuracy: Optional[Accuracy] = None, precision: Optional[Precision] = None, error_budget: Optional[float] = None,
           inputs: Optional[Path] = None, require_complete: bool = False, top_k_in_graph: int = 0, progress: BuildProgress = None,
           shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False, opt_level: Optional[int] = None,
-          disable_pass: Optional[Iterable[str]] = None, constants: Optional[Path] = None, seed: Optional[int] = None,
+          disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None, seed: Optional[int] = None,
           fixed: bool = False, dump_graph: Optional[str] = None, pass_times: bool = False, listing: Optional[Path] = None,
           only_to_save: bool = False, last: bool = False) -> Model:
-    """Compiles a network (a path to an ONNX file), a kernel (a path to a .te file, a tctune.te.Kernel) or a Work with the best records
-    of a database, as `tctune build` does. Without records a kernel gets a default schedule.
+    """Compiles a network or a kernel with the best records of a database, as `tctune build` does. A kernel without records gets its default schedule.
 
-    db: file of records; None: tctune.db in the current folder where there is one; untuned: none. threads 0: every core. target None:
-    this machine; what does not run here can be saved. accuracy "strict": only algorithms that round as the model's own do; "fast"
-    (None). precision "bf16" or "auto": operands may be rounded to bf16 where that was faster; "f32" (None). error_budget, inputs: with
-    "auto": how far outputs may be off, on which inputs (.npz). require_complete: fail when some kernel has no record. top_k_in_graph:
-    compare so many records of each kernel in the network. listing: the file in which Model.save puts the programs that kernels were
-    lowered to, for debuggers. only_to_save: the model is not run, which takes less memory; last: nothing else is built of the Work, whose
-    constants are given back.
-
-    progress: True for a bar (tqdm), or a function of (done, total, kernel); what it raises ends the build and is raised, and when it
-    answers with something true the build ends with Stopped. Ctrl-C ends it too.
-
-    What follows is as in Work: shape, shape_weights, in_place_cache, opt_level, disable_pass, constants, seed,
-    fixed, dump_graph, pass_times.
+    source: a path to an ONNX file or a .te file, a tctune.te.Kernel, or a tctune.Work.
+    db: the file of records; None: tctune.db in the current folder, if there is one. untuned: use no records.
+    threads: of the model; 0: one for each core.
+    target: what the code is for; None: this machine. A model for another machine can be saved, not run.
+    accuracy: "strict": only algorithms that round as the network's own; "fast" (None): all.
+    precision: "f32" (None); "bf16": operands are rounded to bf16 where that was faster; "auto": where that keeps the error_budget.
+    error_budget, inputs: for "auto": how far outputs may be off, and on which inputs (.npz).
+    require_complete: raise if a kernel has no record.
+    top_k_in_graph: compare this many records of each kernel inside the network, and take the fastest.
+    progress: True: a bar (tqdm). Or a function of (done, total, kernel): if it answers with a true value, the build ends with Stopped; if it
+        raises, the build ends and that is raised. Ctrl-C ends the build too.
+    constants: of a kernel: arrays by name, {"W": weights}, or a file (.npz). The model gets random numbers for constants that are not given,
+        and a tctune.TctuneWarning names these.
+    listing: the file for the kernels' lowered programs, which debuggers show; Model.save writes it.
+    only_to_save: the model will be saved and not run, which takes less memory.
+    last: nothing else is built from this Work, so that its constants can be freed.
+    shape, shape_weights, in_place_cache, opt_level, disable_pass, seed, fixed, dump_graph, pass_times: as for tctune.Work.
 
     >>> import tctune
     >>> build(tctune.te.parse("tensor X[4] f32\\ncompute Y[i:4] = X[i] * 2.0\\noutput Y"), threads=1).outputs
     {'Y': Y: f32[4]}
     """
-    work = work_of(source, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
-                   disable_pass=disable_pass, constants=constants, seed=seed, fixed=fixed, dump_graph=dump_graph, pass_times=pass_times)
     if untuned:
         db = None
     elif db is None and os.path.exists(DEFAULT_DB):
@@ -51,11 +53,11 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
     options = Struct("tctune_build_options", database=db, threads=threads, target=target, accuracy=accuracy, precision=precision,
                      error_budget=error_budget, inputs=inputs, require_complete=require_complete, top_k_in_graph=top_k_in_graph,
                      listing=listing, only_to_save=only_to_save, last=last)
-    try:
-        return _build(work, options, progress)
-    finally:
-        if work is not source:
-            work.close()
+    with opened(source, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
+                disable_pass=disable_pass, constants=constants, seed=seed, fixed=fixed, dump_graph=dump_graph, pass_times=pass_times) as work:
+        model = _build(work, options, progress)
+    _warn(model)
+    return model
 
 
 def _build(work: Work, options: Struct, progress: BuildProgress) -> Model:
@@ -68,18 +70,16 @@ def _build(work: Work, options: Struct, progress: BuildProgress) -> Model:
             return background.tell(done, total, text(kernel))
 
         options.c.progress = on_kernel
-        with work._using() as pointer:
+        with work._using() as pointer, work._naming():
             background.run(lambda: call("tctune_build", pointer, options, out))
-    model = Model(out[0])
-    _warn(model)
-    return model
+    return Model(out[0])
 
 
 def _warn(model: Model) -> None:
-    """Of records that the build does not use, and of constants whose values nobody gave."""
+    """Warns of records that the build does not use, and of constants whose values nobody gave."""
     report = model.report()
     if report["unused_records"]:
-        warnings.warn(report["unused_records"]["message"], TctuneWarning, stacklevel=4)
+        warnings.warn(report["unused_records"]["message"], TctuneWarning, stacklevel=3)
     if report["drawn_constants"]:
         names = ", ".join(report["drawn_constants"])
-        warnings.warn(f"random numbers stand for the constants {names}: give their values with constants=", TctuneWarning, stacklevel=4)
+        warnings.warn(f"random numbers stand for the constants {names}: give their values with constants=", TctuneWarning, stacklevel=3)

@@ -1,12 +1,14 @@
 """Databases of records."""
 import dataclasses
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+import os
+from typing import Any, Callable, Dict, Iterator, List, Literal, Optional, Tuple
 
 import numpy as np
 
 from . import _html
 from ._background import Stoppable, nobody
-from ._ffi import Handle, Path, Struct, call, encode, ffi, lib, new_struct, take_json, text
+from ._ffi import Handle, Struct, call, encode, ffi, lib, new_struct, take_json, text
+from ._options import Path, Paths
 from ._work import listed, read
 from .errors import BadInput
 
@@ -15,22 +17,31 @@ _ORDER = {"id": lib.TCTUNE_ORDER_BY_ID, "median": lib.TCTUNE_ORDER_BY_MEDIAN, "r
 _RERUN = {lib.TCTUNE_RERUN_END_TIMED: "timed", lib.TCTUNE_RERUN_END_FAILED: "failed", lib.TCTUNE_RERUN_END_SKIPPED: "skipped"}
 _PAGE = 1000
 
+Access = Literal["read", "change", "create"]
+Order = Literal["id", "median", "rank"]
+
 
 def one_of(what: str, table: Dict[str, Any], value: str) -> Any:
     if value not in table:
-        raise BadInput(f"{what} is {', '.join(map(repr, table))}, not {value!r}")
+        raise BadInput(f"{what}: expected {' or '.join(map(repr, table))}, not {value!r}")
     return table[value]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Record:
-    """One measured candidate, with all that is needed to read it without its model.
+    """One measured candidate. It can be read without its model.
 
-    workload, target, trace: canonical texts (.te, target, .sched). times: seconds of a call, in the order taken; median: inf where no
-    time is valid. outcome: "ok", or how it failed, with message. verified: its result agreed with the reference; max_error: its largest
-    deviation, in units of the tolerance. rounds: in turns with its rivals; 0: timed by itself. sizes: "17,3": of a workload with symbols
-    those that it was timed at. id 0: it is in no database. program: hash of the lowered program; 0: it was not lowered. when_ms: Unix
-    time in milliseconds."""
+    id: its number in the database; 0: it is in none.
+    workload, target, trace: texts: the kernel (.te), the target, the schedule (.sched). workload_hash: of the workload.
+    sizes: "17,3": the sizes that a workload with symbols was timed at.
+    times: seconds of each timed run, in order. median: of these; inf: none is valid.
+    mode: "hot" or "cold". threads: of the kernel.
+    outcome: "ok", or how it failed, and `message` says more.
+    verified: the result agreed with the reference. max_error: its largest deviation, in units of the tolerance.
+    rounds: how often it ran in turns with rivals; 0: it was timed by itself.
+    program: a hash of the lowered program; 0: it was not lowered.
+    build_seconds, run_seconds: what the trial took. when_ms: Unix time in milliseconds.
+    host, version: the machine, and the tctune that measured."""
 
     id: int
     workload: str
@@ -58,16 +69,23 @@ class Record:
         what = _html.seconds(self.median) if self.outcome == "ok" else f"{self.outcome}: {self.message}"
         return f"record {self.id}: {what}, {self.threads} threads, {self.mode}, on {self.host}"
 
+    def __repr__(self) -> str:
+        what = _html.seconds(self.median) if self.outcome == "ok" else self.outcome
+        return f"<tctune.Record {self.id}: {what}, {self.threads} threads, {self.mode}>"
+
     def _repr_html_(self) -> str:
         rows = [(f.name, getattr(self, f.name)) for f in dataclasses.fields(self) if f.name not in ("workload", "trace", "times")]
         return _html.table(("", str(self)), rows) + _html.pre(self.workload) + _html.pre(self.trace)
 
 
 class Records(List[Record]):
-    """Records, as a list, as columns, and in a notebook as a table."""
+    """A list of records. A notebook shows it as a table."""
+
+    def __repr__(self) -> str:
+        return f"<tctune.Records: {len(self)}>"
 
     def columns(self) -> Dict[str, Any]:
-        """Name to the values of all records: NumPy arrays of numbers, lists of texts and of times. pandas.DataFrame takes it."""
+        """The records as columns by name, which pandas.DataFrame takes: NumPy arrays of numbers, lists of texts and of times."""
         out: Dict[str, Any] = {}
         for f in dataclasses.fields(Record):
             values = [getattr(r, f.name) for r in self]
@@ -81,7 +99,7 @@ class Records(List[Record]):
 
 
 def take_records(list_: Any) -> Records:
-    """All of a list of the library's, which is given back."""
+    """All records of a list of the library, which is freed."""
     records = Records()
     c = new_struct("tctune_record")
     try:
@@ -98,7 +116,7 @@ def take_records(list_: Any) -> Records:
 
 @dataclasses.dataclass(frozen=True)
 class Stats:
-    """What there is in a database: numbers of records, workloads and targets, bytes of its file, the version of its tables."""
+    """What a database holds: how many records, workloads and targets; the bytes of its file, and the version of its tables (`schema`)."""
 
     schema: int
     records: int
@@ -107,11 +125,13 @@ class Stats:
     bytes: int
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Rerun:
-    """What became of one workload, target, number of threads and mode when its best `record` (0: none) was measured again. end: "timed", "failed" (it gave
-    a wrong result, crashed, hung or was not built) or "skipped"; `recorded`, `now`: seconds, medians (inf: there is none); message: why it
-    failed, or was skipped."""
+    """The best record of one workload, target, number of threads and mode, measured again.
+
+    record: its id; 0: there is none.
+    end: "timed"; "failed": it gave a wrong result, crashed, hung or was not built; "skipped". message: why it failed or was skipped.
+    recorded, now: seconds, the medians then and now; inf: there is none."""
 
     end: str
     workload_hash: str
@@ -122,10 +142,14 @@ class Rerun:
     now: float
     message: str
 
+    def __repr__(self) -> str:
+        return f"<tctune.Rerun of record {self.record}: {self.end}, {_html.seconds(self.recorded)} then, {_html.seconds(self.now)} now>"
+
 
 class Database(Handle):
-    """A file of records. access: "read" (it must exist, and stays as it is), "change" (it must exist), "create" (made where there is
-    none). Several processes may use one file.
+    """A file of records. Several processes may use one file.
+
+    access: "read": the file must exist, and is not changed; "change": it must exist; "create": it is made if there is none.
 
     >>> with Database("mine.db", "create") as db:
     ...     len(db), list(db), db.verify()
@@ -135,10 +159,15 @@ class Database(Handle):
     _kind = "database"
     _free = "tctune_database_close"
 
-    def __init__(self, file: Path = "tctune.db", access: str = "read") -> None:
+    def __init__(self, file: Path = "tctune.db", access: Access = "read") -> None:
         out = ffi.new("tctune_database **")
         call("tctune_database_open", encode(file), one_of("access", _ACCESS, access), out)
         super().__init__(out[0])
+        self._file = os.fspath(file)
+
+    def _describe(self) -> str:
+        n = len(self)
+        return f"{self._file!r}: {n} record{'s' * (n != 1)}"
 
     @staticmethod
     def _query(workload: Optional[str], target: Optional[str], mode: Optional[str], threads: int, valid: bool, verified: bool,
@@ -147,10 +176,13 @@ class Database(Handle):
                       verified=verified, after_id=after, limit=limit, order=one_of("order", _ORDER, order))
 
     def records(self, *, workload: Optional[str] = None, target: Optional[str] = None, mode: Optional[str] = None, threads: int = 0,
-                valid: bool = False, verified: bool = False, after: int = 0, limit: int = 0, order: str = "id") -> Records:
-        """The records as they are now: of a workload or target (their hashes), a mode ("hot", "cold"), a number of threads; only `valid`
-        ones, measured without an error, or `verified` ones, found right, of programs that never failed; only those with an id above
-        `after`; at most `limit`. order: "id", "median", or "rank", of use in a network."""
+                valid: bool = False, verified: bool = False, after: int = 0, limit: int = 0, order: Order = "id") -> Records:
+        """The records as they are now.
+
+        workload, target: only those with this hash. mode: only "hot" or only "cold" ones. threads: only those with this number.
+        valid: only those measured without an error. verified: only those whose result was right, of programs that never failed.
+        after: only those with an id above this. limit: at most this many; 0: all.
+        order: "id", "median" (fastest first), or "rank" (as a build prefers them)."""
         query = self._query(workload, target, mode, threads, valid, verified, after, limit, order)
         out = ffi.new("tctune_records **")
         with self._using() as db:
@@ -169,27 +201,30 @@ class Database(Handle):
     def __len__(self) -> int:
         return self.stats().records
 
-    def columns(self, **query: Any) -> Dict[str, Any]:
-        """records(...) as columns: pandas.DataFrame(db.columns())."""
-        return self.records(**query).columns()
+    def columns(self, *, workload: Optional[str] = None, target: Optional[str] = None, mode: Optional[str] = None, threads: int = 0,
+                valid: bool = False, verified: bool = False, after: int = 0, limit: int = 0, order: Order = "id") -> Dict[str, Any]:
+        """The same records as columns by name: pandas.DataFrame(db.columns())."""
+        return self.records(workload=workload, target=target, mode=mode, threads=threads, valid=valid, verified=verified, after=after,
+                            limit=limit, order=order).columns()
 
     def stats(self) -> Stats:
-        """What there is."""
+        """How much the database holds."""
         c = new_struct("tctune_database_stats")
         with self._using() as db:
             call("tctune_database_stat", db, c)
         return read(Stats, c)
 
     def add(self, file: Path) -> Tuple[int, int]:
-        """Adds the records of a file of JSON lines or of another database, all or none. (how many were new, how many were there)"""
+        """Adds the records of a file of JSON lines or of another database: all, or none if one is refused. Answers with how many were new, and how
+        many the database had."""
         added, known = ffi.new("size_t *"), ffi.new("size_t *")
         with self._using() as db:
             call("tctune_database_add", db, encode(file), added, known)
         return added[0], known[0]
 
     def export(self, file: Path, *, workload: Optional[str] = None, target: Optional[str] = None, mode: Optional[str] = None,
-               threads: int = 0, valid: bool = False, verified: bool = False, after: int = 0, limit: int = 0, order: str = "id") -> int:
-        """Writes records as JSON lines; the file is whole or unchanged. How many it wrote."""
+               threads: int = 0, valid: bool = False, verified: bool = False, after: int = 0, limit: int = 0, order: Order = "id") -> int:
+        """Writes records as JSON lines, and answers with how many. On an error the file stays as it was. The options are those of records()."""
         query = self._query(workload, target, mode, threads, valid, verified, after, limit, order)
         written = ffi.new("size_t *")
         with self._using() as db:
@@ -197,22 +232,24 @@ class Database(Handle):
         return int(written[0])
 
     def prune(self, keep: int = 0, drop_failures: bool = False) -> int:
-        """Keeps the `keep` best valid records of each workload, target and mode (0: all), and with drop_failures none that failed; gives
-        the space back. How many went."""
+        """Deletes records, frees their space, and answers with how many.
+
+        keep: keep this many of the best valid records of each workload, target and mode; 0: all. drop_failures: delete those that failed."""
         pruned = new_struct("tctune_pruned")
         with self._using() as db:
             call("tctune_database_prune", db, keep, int(drop_failures), pruned)
         return int(pruned.records)
 
     def describe(self) -> Dict[str, Any]:
-        """By workload, target, number of threads and mode: how many records, which is the best, what failed (docs/json.md)."""
+        """For each workload, target, number of threads and mode: how many records, the best, and what failed (docs/json.md)."""
         with self._using() as db:
             return take_json("tctune_database_describe", db)
 
     def rerun(self, each: Optional[Callable[["Rerun"], Any]] = None) -> int:
-        """Measures the best record of every workload, target, number of threads and mode again, where that target runs here. One that now gives a
-        wrong result, crashes or cannot be built is no longer applied: answers with how many these are. The database is open for changes.
-        each: a function that gets a Rerun of each; when it answers with something true that ends it with Stopped, and so does Ctrl-C."""
+        """Measures the best record of each workload, target, number of threads and mode again, if the target runs here. A record that gives a wrong
+        result, crashes or cannot be built is no longer used. Answers with how many these are. The database must be open for changes.
+
+        each: a function that gets a Rerun of each. If it answers with a true value, the call ends with Stopped. Ctrl-C ends it too."""
         unmarked = ffi.new("int64_t *")
         options = Struct("tctune_rerun_options")
         background = Stoppable(options, each or nobody)
@@ -227,7 +264,7 @@ class Database(Handle):
         return int(unmarked[0])
 
     def verify(self) -> List[str]:
-        """Complaints, a line each; none: what it says holds: structure, hashes, and that every trace replays."""
+        """Checks the structure, all hashes, and that each schedule fits its workload. Answers with the problems; an empty list: there are none."""
         complaints: List[str] = []
 
         @ffi.callback("tctune_on_complaint *")
@@ -245,9 +282,9 @@ class Database(Handle):
         return _html.table([f.name for f in dataclasses.fields(Stats)], [dataclasses.astuple(self.stats())])
 
 
-def add_files(database: Path, files: Iterable[Path]) -> List[Tuple[str, int, int]]:
-    """Database.add of files, one after the other up to the first that is refused, into the file `database`: (file, how many records were new, how many
-    were there) of each. It is made where there is none, but not where one of the files is missing or the first is refused.
+def add_files(database: Path, files: Paths) -> List[Tuple[str, int, int]]:
+    """Adds the records of files to the file `database`, which is made if there is none. It stops at the first file that is refused. Answers for each
+    file with its name, how many records were new, and how many the database had.
 
     >>> add_files("all.db", [])
     []
@@ -258,7 +295,7 @@ def add_files(database: Path, files: Iterable[Path]) -> List[Tuple[str, int, int
     def taken(_user: Any, file: Any, added: int, known: int) -> None:
         told.append((text(file), added, known))
 
-    given = [ffi.new("char[]", encode(file)) for file in listed(files) or []]
+    given = [ffi.new("char[]", encode(file)) for file in listed("files", files) or []]
     array = ffi.new("char *[]", given + [ffi.NULL])
     call("tctune_database_add_files", encode(database), array, taken, ffi.NULL)
     return told

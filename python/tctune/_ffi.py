@@ -2,19 +2,18 @@
 import contextlib
 import importlib
 import json
+import operator
 import os
 import threading
 from typing import Any, Iterable, Iterator, List, Optional, TypeVar, Union
 
+from ._place import ABI as _ABI, HERE as _HERE, LIBRARY as _OWN_LIBRARY, SONAME
 from ._version import __version__
 from .errors import BadInput, Closed, EnvironmentProblem, LibraryError, Stopped, TctuneError
 
 Self = TypeVar("Self", bound="Handle")
 Path = Union[str, "os.PathLike[str]"]
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-_ABI = __version__.split(".")[:2]  # of libraries that this package may use
-SONAME = "libtctune.so." + ".".join(_ABI)
 ERROR_SIZE = 4096
 
 
@@ -34,8 +33,8 @@ def _candidates() -> List[str]:
     named = os.environ.get("TCTUNE_LIBRARY")
     if named:
         return [named]
-    beside = os.path.join(_HERE, SONAME)
-    return ([beside] if os.path.exists(beside) else []) + [SONAME]
+    own = [_OWN_LIBRARY, os.path.join(_HERE, SONAME)]
+    return [path for path in own if os.path.exists(path)] + [SONAME]
 
 
 def _check(lib: Any, path: str) -> None:
@@ -113,10 +112,30 @@ def text(p: Any) -> str:
 
 def encode(value: Union[str, bytes, "os.PathLike[str]"]) -> bytes:
     """A text for C."""
-    raw = os.fsencode(value)
+    try:
+        raw = os.fsencode(value)
+    except TypeError:
+        raise BadInput(f"expected a text or a path, not a {type(value).__name__}: {value!r}") from None
     if b"\0" in raw:
         raise BadInput(f"{value!r} has a zero character in it, where C's texts end")
     return raw
+
+
+# Arguments of Python's functions that have another name than the field of C's options that they set.
+_ARGUMENTS = {"database": "db", "shapes": "shape", "level": "opt_level", "without": "disable_pass", "default_steps": "default",
+              "deterministic": "deterministic_measure"}
+
+
+def _expected(kind: Any, value: Any) -> str:
+    """What an option takes, where `value` is of a type that it does not take."""
+    is_text = isinstance(value, (str, bytes, os.PathLike))
+    if kind.kind == "primitive" and not isinstance(value, (int, float)):
+        return f"expected a number, not a {type(value).__name__}: {value!r}"
+    if kind.kind == "primitive" and isinstance(value, float) and kind.cname != "double":
+        return f"expected an integer, not {value!r}"
+    if kind.cname == "char *" and not is_text:
+        return f"expected a text or a path, not a {type(value).__name__}: {value!r}"
+    return ""
 
 
 class Struct:
@@ -135,8 +154,8 @@ class Struct:
         kind = self._fields[name].type
         try:
             setattr(self.c, name, self._convert(kind, value))
-        except (TypeError, OverflowError) as e:
-            raise BadInput(f"{name}: {e}") from None
+        except (BadInput, TypeError, OverflowError) as e:
+            raise BadInput(f"{_ARGUMENTS.get(name, name)}: {_expected(kind, value) or e}") from None
 
     def _convert(self, kind: Any, value: Any) -> Any:
         if isinstance(value, Struct):
@@ -145,7 +164,7 @@ class Struct:
             return self._keep(ffi.new("char[]", encode(value)))
         if kind.cname == "char * *":
             return self._texts(value)
-        return int(value) if isinstance(value, bool) else value
+        return operator.index(value) if kind.kind == "primitive" and kind.cname != "double" and hasattr(value, "__index__") else value
 
     def _texts(self, values: Iterable[Any]) -> Any:
         texts = [self._keep(ffi.new("char[]", encode(v))) for v in values]
@@ -206,6 +225,16 @@ class Handle:
             with self._using() as pointer:
                 self._pointer = None
                 ffi.release(pointer)
+
+    def _describe(self) -> str:
+        """What the representation says of an open one, behind its type."""
+        return ""
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return f"<tctune.{type(self).__name__}, closed>"
+        said = self._describe()
+        return f"<tctune.{type(self).__name__}{' ' if said else ''}{said}>"
 
     def __enter__(self: Self) -> Self:
         self._handle  # pylint: disable=pointless-statement

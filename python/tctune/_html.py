@@ -1,6 +1,8 @@
-"""Tables for notebooks."""
+"""Tables for notebooks, and short texts for representations."""
 import html
 from typing import Any, Iterable, Sequence
+
+_FEW = 3
 
 
 def cell(value: Any, tag: str = "td") -> str:
@@ -29,3 +31,14 @@ def seconds(s: float) -> str:
         if s >= scale:
             return f"{s / scale:.3g} {unit}"
     return f"{s / 1e-6:.3g} us"
+
+
+def few(names: Iterable[str]) -> str:
+    """The first names, and how many more there are.
+
+    >>> few("abcde"), few([])
+    ('a, b, c and 2 more', 'none')
+    """
+    found = list(names)
+    rest = len(found) - _FEW
+    return (", ".join(found[:_FEW]) + (f" and {rest} more" if rest > 0 else "")) or "none"

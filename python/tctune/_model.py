@@ -1,4 +1,4 @@
-"""Models: built, loaded, run, profiled, saved."""
+"""Models: run, profiled, timed, saved, loaded."""
 import dataclasses
 import os
 import threading
@@ -9,9 +9,10 @@ import numpy as np
 
 from . import _html
 from ._background import Stoppable
-from ._ffi import ERROR_SIZE, Handle, Path, Struct, call, encode, ffi, lib, problem, take_json, take_text, text
+from ._ffi import ERROR_SIZE, Handle, Struct, call, encode, ffi, lib, problem, take_json, take_text, text
+from ._options import At, Path
 from ._tensors import Port, View, by_name, describe, ports_of, view
-from ._work import At, at_list
+from ._work import at_list
 from .errors import BadInput, Closed
 
 Outputs = Dict[str, Any]
@@ -19,7 +20,7 @@ Outputs = Dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class KernelTime:
-    """What a kernel of a model takes: `launches` in a run, `seconds` of all of them, median over the runs."""
+    """The time of a kernel: `seconds` of its `launches` in a run, the median over the runs."""
 
     name: str
     launches: int
@@ -31,8 +32,11 @@ class Profile(List[KernelTime]):
 
     @property
     def seconds(self) -> float:
-        """Of all kernels."""
+        """Seconds of all kernels."""
         return sum(k.seconds for k in self)
+
+    def __repr__(self) -> str:
+        return f"<tctune.Profile: {len(self)} kernels, {_html.seconds(self.seconds)}>"
 
     def __str__(self) -> str:
         return "\n".join(f"{k.seconds * 1e6:10.2f} us  {k.launches}x  {k.name}" for k in self)
@@ -42,8 +46,8 @@ class Profile(List[KernelTime]):
 
 
 class Context:
-    """All that runs of a model change. Threads that run one model at once have one each; code and weights are shared. Made by
-    Model.context(); called as the model is."""
+    """The memory that runs of a model write to. It is called like the model. Each thread that runs a model beside others needs a context of its own;
+    code and weights are shared. Model.context() makes one."""
 
     def __init__(self, model: "Model") -> None:
         self.model = model
@@ -68,7 +72,7 @@ class Context:
     # ---- a run ----
 
     def __call__(self, *inputs: Any, out: Union[None, Mapping[str, Any], Sequence[Any]] = None, **named: Any) -> Outputs:
-        """As Model.__call__."""
+        """As a call of the model."""
         if named or len(inputs) != len(self._ins):
             inputs = by_name(self._ins, named, inputs)
         with self._lock:
@@ -99,7 +103,7 @@ class Context:
         return kept
 
     def _take_other(self, i: int, v: View, t: Any) -> View:
-        """An input of another shape than the last one, with strides, or that is no NumPy array."""
+        """Takes an input that has strides, another shape than the last, or is no NumPy array."""
         shape, strides = self._in_kept[i]
         shape[0:len(v.shape)] = v.shape
         t.strides = ffi.NULL
@@ -137,7 +141,7 @@ class Context:
         return {p.name: given[p.name] for p in self._outs}, views
 
     def _check_overlap(self, outs: Sequence[View]) -> None:
-        """Results would be written over what is still read."""
+        """Refuses outputs that overlap each other or inputs: a result would be written over values that are still read."""
         taken = [(p, v.address, v.end) for p, v in zip(self._outs, outs)]
         for p, t, (shape, _) in zip(self._ins, self._in_tensors, self._in_kept):
             start = int(ffi.cast("uintptr_t", t.data))
@@ -150,7 +154,7 @@ class Context:
                     raise BadInput(f"output '{q.name}' and {p.role} '{p.name}' lie in the same memory: give each output memory of its own")
 
     def _trimmed(self, i: int, result: Any, base: Any, shape: Tuple[int, ...]) -> Any:
-        """What was written of an output whose size varies: dense, at the beginning of its memory."""
+        """The written part of an output whose size varies: dense, at the beginning of its memory."""
         if self._is_grown(i):
             return result
         if isinstance(base, tuple):
@@ -162,7 +166,7 @@ class Context:
         return any(p.grows == i for p in self._ins)
 
     def _failed(self, status: int) -> Exception:
-        """What the library refuses, and what it was given."""
+        """The library's error, with the inputs that it was given."""
         given = ", ".join(f"{p.name}: {describe(p.type, s[0][0:len(p.shape)])}" for p, s in zip(self._ins, self._in_kept))
         return problem(status, f"{text(self._error)} (given: {given})")
 
@@ -184,11 +188,14 @@ class Context:
         return Profile(sorted(found, key=lambda k: -k.seconds))
 
     def close(self) -> None:
-        """Gives back what the library keeps for it; a run that is under way ends first."""
+        """Frees the context's memory. It waits for a run that is under way."""
         with self._lock:
             pointer, self._pointer = self._pointer, None
             if pointer is not None:
                 ffi.release(pointer)
+
+    def __repr__(self) -> str:
+        return "<tctune.Context, closed>" if self._pointer is None else f"<tctune.Context of {self.model!r}>"
 
     def __enter__(self) -> "Context":
         return self
@@ -198,7 +205,7 @@ class Context:
 
 
 def _tensors(ports: Sequence[Port]) -> Tuple[Any, List[Any], List[Tuple[Any, Any]]]:
-    """An array of DLTensors, each of them, and the shapes and strides that they point to."""
+    """An array of DLTensors, its elements, and the shapes and strides that these point to."""
     array = ffi.new("DLTensor[]", max(len(ports), 1))
     kept = []
     for i, p in enumerate(ports):
@@ -213,7 +220,7 @@ def _tensors(ports: Sequence[Port]) -> Tuple[Any, List[Any], List[Tuple[Any, Any
 
 @dataclasses.dataclass(frozen=True)
 class Size:
-    """A size of a model's inputs that varies: a multiple of `multiple` from `least` to `most`."""
+    """A size of inputs that varies from run to run: a multiple of `multiple`, from `least` to `most`."""
 
     name: str
     least: int
@@ -222,7 +229,7 @@ class Size:
 
 
 class Model(Handle):
-    """A network or a kernel that was built (tctune.build) or opened (tctune.load), and can be called.
+    """A network or a kernel that can be run. tctune.build and tctune.load make it; call it like a function.
 
     >>> import numpy as np, tctune
     >>> with tctune.build(tctune.te.parse('''
@@ -245,34 +252,35 @@ class Model(Handle):
 
     @property
     def inputs(self) -> Dict[str, Port]:
-        """Name, type and shape of each input, in the model's order."""
+        """The inputs by name, in the model's order."""
         return {p.name: p for p in self._inputs}
 
     @property
     def outputs(self) -> Dict[str, Port]:
-        """The same of the outputs."""
+        """The outputs by name, in the model's order."""
         return {p.name: p for p in self._outputs}
 
     def __call__(self, *inputs: Any, out: Union[None, Mapping[str, Any], Sequence[Any]] = None, **named: Any) -> Outputs:
-        """One run. Inputs are given in the model's order or by name (`model(**{"input.1": x})` where a name is no word of Python's), as
-        NumPy arrays or as whatever has __dlpack__ (torch tensors): dense, in CPU memory, of the input's type. They are not copied,
-        but to memory that is aligned to 64 bytes where theirs is not (tctune.empty makes such).
+        """Runs the model once. Give inputs in the model's order or by name; if a name is not a word of Python's: model(**{"input.1": x}).
 
-        Answers with a dict: name to NumPy array, new ones, or those of `out`, a dict or sequence with a writable array for each output.
-        Those have the shape of `outputs`; where sizes vary, the answer has what was written, a part of that memory.
+        Inputs are NumPy arrays, or anything with __dlpack__ such as torch tensors: dense, in CPU memory, and of the input's type. An input is copied
+        only if its memory is not aligned to 64 bytes; tctune.empty makes arrays that are.
 
-        Other threads may go on meanwhile; a second call of the same model waits (see context())."""
+        Answers with a dict from name to NumPy array. The arrays are new, or those of `out`: a dict or a sequence with a writable array for each
+        output. Arrays of `out` have the shape in `outputs`; if sizes vary, the answer has the part that was written.
+
+        Other Python threads go on during a run. A second call of the same model waits; see context()."""
         own = self._own
         if own is None:
             own = self._own = self.context()
         return own(*inputs, out=out, **named)
 
     def context(self) -> Context:
-        """For a thread that runs the model while others do."""
+        """A context for a thread that runs the model beside other threads."""
         return Context(self)
 
     def profile(self, *inputs: Any, runs: int = 20, **named: Any) -> Profile:
-        """Runs it `runs` times and says where the time goes."""
+        """Runs the model `runs` times, and answers with the time of each kernel."""
         with self.context() as context:
             return context.profile(*inputs, runs=runs, **named)
 
@@ -280,7 +288,7 @@ class Model(Handle):
 
     @property
     def sizes(self) -> Dict[str, Size]:
-        """The sizes of its inputs that vary, by name."""
+        """The sizes of inputs that vary from run to run, by name."""
         least, most, multiple = ffi.new("int64_t *"), ffi.new("int64_t *"), ffi.new("int64_t *")
         found = {}
         with self._using() as model:
@@ -290,7 +298,7 @@ class Model(Handle):
         return found
 
     def sizes_at(self, at: At = None) -> Dict[str, int]:
-        """The sizes of a run in which these are given, {"batch": 4}: others follow from them, or are the least above 0. None: all are the largest."""
+        """All sizes of a run for which some are given, {"batch": 4}. The others follow from these, or are the least above 0. None: the largest."""
         given = Struct("tctune_bench_options", at=at_list(at))
         found = list(self.sizes)
         sizes = ffi.new("int64_t[]", max(len(found), 1))
@@ -299,32 +307,35 @@ class Model(Handle):
         return dict(zip(found, sizes))
 
     def report(self) -> Dict[str, Any]:
-        """How it was built: its kernels with the records that they are from, its memory, and what the network said of records and of rounding."""
+        """How the model was built: its kernels with their records, its memory, and which records or roundings the network refused."""
         with self._using() as model:
             return take_json("tctune_model_report", model)
 
     def plan(self) -> str:
-        """Where every intermediate lies and how long it lives, a line each. Not of a model that was loaded."""
+        """The memory plan: where each intermediate lies and how long it lives. A loaded model has none."""
         with self._using() as model:
             return take_text("tctune_model_plan", model)
 
     def bench(self, *, inputs: Optional[Path] = None, at: At = None, repeats: int = 0, seed: int = 0, name: Optional[str] = None) -> Dict[str, Any]:
-        """The latency of whole runs, and the times of the kernels in them, beside what the machine can do. inputs: file with inputs by name (.npz), or a
-        folder of input_N.pb; None: random ones of `seed`, of the sizes that `at` says, {"batch": 4}, or the largest. repeats: timed
-        runs (30). name: what the document calls the model."""
+        """The latency of whole runs and the times of the kernels in them, beside what the machine can do (docs/json.md).
+
+        inputs: a file with inputs by name (.npz), or a folder of input_N.pb; None: random numbers of `seed`.
+        at: the sizes of random inputs, {"batch": 4}; None: the largest.
+        repeats: timed runs; 0: 30. name: what the document calls the model."""
         return self._bench("tctune_bench", inputs=inputs, at=at_list(at), repeats=repeats, seed=seed, name=name)
 
     def bench_against(self, base: Path, *, inputs: Optional[Path] = None, repeats: int = 0, seed: int = 0,
                       name: Optional[str] = None) -> Dict[str, Any]:
-        """The model against `base`, a file with what bench() told of it some time before: of kernels whose schedule is another, the base's is built here and
-        now, and both run in turns, as does the network; "slower" is true where one of them is slower beyond doubt. What the file says of times
-        is not believed. repeats: rounds (30), at least 11. Not of a model that was loaded, or built as the last of its Work."""
+        """Compares the model with `base`: a file with what bench() told of an earlier build. Kernels with another schedule are built here with the base's
+        schedule too; both run in turns, and so do the networks. The times in the file do not count. ["slower"]: something is slower beyond doubt.
+
+        repeats: rounds, at least 11; 0: 30. A loaded model cannot be compared, nor one that was built with `last`."""
         options = Struct("tctune_bench_options", inputs=inputs, repeats=repeats, seed=seed, name=name)
         with self._using() as model:
             return Stoppable(options).run(lambda: take_json("tctune_bench_against", model, encode(base), options, ffi.NULL))
 
     def bench_range(self, *, repeats: int = 0, seed: int = 0, name: Optional[str] = None) -> Dict[str, Any]:
-        """The latency over the range of each size in turn, the others at their least above 0."""
+        """The latency over the range of each size in turn. The other sizes are the least above 0."""
         return self._bench("tctune_bench_range", repeats=repeats, seed=seed, name=name)
 
     def _bench(self, function: str, **values: Any) -> Dict[str, Any]:
@@ -333,30 +344,32 @@ class Model(Handle):
             return Stoppable(options).run(lambda: take_json(function, model, options))
 
     def trace(self, *, inputs: Optional[Path] = None, at: At = None, seed: int = 0, name: Optional[str] = None) -> Dict[str, Any]:
-        """The course of one run by thread, a slice for each kernel, for Perfetto and chrome://tracing: json.dump writes what they read. Options as for
-        bench()."""
+        """The timeline of one run: for each thread a slice for each kernel. json.dump makes a file of it that Perfetto and chrome://tracing show. The
+        options are those of bench()."""
         options = Struct("tctune_trace_options", inputs=inputs, at=at_list(at), seed=seed, name=name)
         with self._using() as model:
             return take_json("tctune_trace", model, options)
 
     def trial(self, *, inputs: Optional[Path] = None, at: At = None, seed: int = 0, outputs: Optional[Path] = None,
               expected: Optional[Path] = None, rtol: float = 0, atol: float = 0) -> Dict[str, Any]:
-        """One run on inputs as for bench(), as `tctune run` does it. outputs: .npz that they are written to. expected: file (.npz, or a folder of
-        output_N.pb) with what they are compared with: "ok" is false beyond what is tolerated of floats, rtol and atol; 0: by their type, as
-        the ONNX project does; negative: nothing."""
+        """Runs the model once, as `tctune run` does. The inputs are those of bench().
+
+        outputs: a file to write the outputs to (.npz).
+        expected: a file (.npz, or a folder of output_N.pb) to compare the outputs with: ["ok"] says whether they agree.
+        rtol, atol: tolerances of floats; 0: those of their type, as the ONNX project has them; negative: no difference is tolerated."""
         options = Struct("tctune_trial_options", inputs=inputs, at=at_list(at), seed=seed, outputs=outputs, expected=expected, rtol=rtol, atol=atol)
         with self._using() as model:
             return take_json("tctune_try", model, options)
 
     def save(self, path: Path, prefix: Optional[str] = None) -> str:
-        """Writes a shared library and a C header beside it; one relocatable object where the path ends in .o, C source where it ends in
-        .c. `prefix`: of its symbols, else the file's name. Answers with the path. Not for a model that was loaded."""
+        """Writes a shared library and a C header beside it, and answers with the path. A path that ends in .o gets a relocatable object, one that
+        ends in .c gets C source. prefix: of its symbols; None: from the file's name. A loaded model cannot be saved."""
         with self._using() as model:
             call("tctune_model_save", model, encode(path), encode(prefix) if prefix else ffi.NULL)
         return os.fspath(path)
 
     def close(self) -> None:
-        """Gives back what the library keeps for it and its contexts; runs that are under way end first."""
+        """Frees the model and its contexts. It waits for runs that are under way."""
         if self._pointer is None:
             return
         with self._using() as pointer:
@@ -377,9 +390,9 @@ class Model(Handle):
 
 
 def load(library: Path, threads: int = 0) -> Model:
-    """Opens a library that Model.save, or `tctune build`, wrote. threads: 0: as many as it was built for.
+    """Opens a library that Model.save or `tctune build` wrote. threads: 0: the number that it was built for.
 
-    It is code, which runs: load what you trust."""
+    A library is code that runs: load only what you trust."""
     out = ffi.new("tctune_model **")
     call("tctune_load", encode(library), threads, out)
     return Model(out[0])

@@ -1,4 +1,4 @@
-"""Arrays of the caller's as the library's tensors, without copies: NumPy's, and whatever has __dlpack__."""
+"""The caller's arrays as tensors of the library, without copies: NumPy arrays, and anything with __dlpack__."""
 import ctypes
 from typing import Any, Dict, Optional, Sequence, Tuple
 
@@ -7,7 +7,7 @@ import numpy as np
 from ._ffi import ffi, lib
 from .errors import BadInput
 
-# DLPack's codes by what the library calls a type. NumPy has no floats of 8 bits and no bf16: their bits are unsigned integers there.
+# DLPack's codes of types. NumPy has no bf16 and no floats of 8 bits: there, unsigned integers hold their bits.
 _INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6
 _FLOAT8 = {10: "f8e4m3fn", 11: "f8e4m3fnuz", 12: "f8e5m2", 13: "f8e5m2fnuz", 14: "f8e8m0"}
 _NUMPY = {_INT: "int", _UINT: "uint", _FLOAT: "float"}
@@ -15,7 +15,7 @@ _LETTER = {_INT: "i", _UINT: "u", _FLOAT: "f", _BFLOAT: "bf"}
 
 
 def type_name(code: int, bits: int) -> str:
-    """As .te has it: "f32"."""
+    """The name of a type in .te: "f32"."""
     if code == _BOOL:
         return "bool"
     return _FLOAT8.get(code) or f"{_LETTER.get(code, f'type {code} of ')}{bits}"
@@ -30,9 +30,9 @@ def numpy_type(code: int, bits: int) -> Any:
 
 
 class Port:
-    """An input or output of a model: `name`, `type` ("f32"), `dtype` (NumPy's) and `shape`, the largest where sizes vary.
+    """An input or output of a model: `name`, `type` ("f32"), `dtype` (NumPy's) and `shape`; where sizes vary, the largest.
 
-    A bf16 is the uint16 with its bits in NumPy, which has no such type, and a float of 8 bits a uint8; DLPack has them."""
+    NumPy has no bf16 and no floats of 8 bits: a uint16 or a uint8 holds their bits. DLPack has these types."""
 
     __slots__ = ("name", "type", "dtype", "shape", "role", "code", "bits", "grows")
 
@@ -69,7 +69,7 @@ def ports_of(model: Any, role: str) -> Tuple[Port, ...]:
 
 
 class View:
-    """Where an array lies: its address and end, shape, strides in elements (None: dense), and what keeps it alive."""
+    """The memory of an array: address and end, shape, strides in elements (None: dense), and the object that owns it."""
 
     __slots__ = ("address", "end", "shape", "strides", "owner")
 
@@ -167,7 +167,7 @@ def view(x: Any, port: Port) -> View:
 
 
 def empty(shape: Sequence[int], dtype: Any = "float32") -> Any:
-    """A NumPy array whose memory is aligned as kernels want it, to 64 bytes. Inputs and outputs that are not aligned are copied.
+    """A NumPy array whose memory is aligned to 64 bytes, as kernels need it. Arrays that are not aligned are copied.
 
     >>> empty((2, 3), "int8").ctypes.data % 64
     0
@@ -180,7 +180,7 @@ def empty(shape: Sequence[int], dtype: Any = "float32") -> Any:
 
 
 def by_name(ports: Sequence[Port], given: Dict[str, Any], args: Sequence[Any]) -> Tuple[Any, ...]:
-    """The arguments of a call in the model's order."""
+    """The inputs of a call in the model's order."""
     values = dict(zip((p.name for p in ports), args))
     for name, x in given.items():
         if name in values:

@@ -1,25 +1,34 @@
 """Searches for fast schedules."""
 import dataclasses
+import numbers
 import threading
-from typing import Any, Callable, Dict, Iterable, List, Optional, Union
+from typing import Any, Callable, Dict, Iterable, List, Literal, Optional, Union
 
 from . import _html
 from ._background import Background
+from ._ffi import Handle, Struct, call, ffi, lib, new_struct, take_json, text
 from ._fleet import FleetLike, fleet_struct
-from ._ffi import Handle, Path, Struct, call, ffi, lib, new_struct, take_json, text
+from ._options import Accuracy, Constants, Mode, Path, Paths, Precision, Shape
 from ._progress import tune_bar
-from ._work import Shape, Source, listed, read, work_of
-from .errors import Closed, Stopped
+from ._work import Source, joined, listed, opened, read
+from .errors import BadInput, Closed, Stopped
 
-_KINDS = {n: name[len("TCTUNE_"):].lower() for n, name in ffi.typeof("tctune_event_kind").elements.items()}
+_KINDS = {n: name[len("TCTUNE_EVENT_"):].lower() for n, name in ffi.typeof("tctune_event_kind").elements.items()}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class TaskState:
-    """What is known of one task of a session: `trials` measured, `valid` ones; seconds of the `best` verified one (inf: none yet), its
-    `form` ("direct", "winograd-f4" ...) and `trace`; how it is timed (`mode`); `at_roof`, `settled`: it gets no more trials; the first
-    message of a candidate that failed (`failure`); `exhausted`: all candidates were tried; `since_gain`: trials since the best became
-    noticeably better; `forms`: how many ways of computing it are tried; `peak`: operations a second of the unit that can take its sums (0: not known)."""
+    """One task of a session.
+
+    name, hash, weight, flops: as in tctune.Task.
+    trials: candidates measured. valid: those that ran without an error.
+    best: seconds of the fastest verified candidate; inf: none yet. trace: its schedule.
+    form: the algorithm of the best: "direct", "winograd-f4" ... forms: how many algorithms are tried.
+    mode: how candidates are timed: "hot" or "cold".
+    at_roof, settled, exhausted: no more trials: the best is near the machine's peak; further trials would gain nothing; every candidate was tried.
+    failure: the message of the first candidate that failed.
+    since_gain: trials since the best became noticeably better.
+    peak: operations a second of the machine's unit that fits the task; 0: not known."""
 
     name: str
     hash: str
@@ -41,8 +50,11 @@ class TaskState:
 
     @property
     def flops_per_second(self) -> float:
-        """Of the best one, by the operations of the task's own form."""
+        """Of the best candidate, counting the operations of the direct form."""
         return self.flops / self.best
+
+    def __repr__(self) -> str:
+        return f"<tctune.TaskState {self.name!r}: {self.trials} trials, best {_html.seconds(self.best)}>"
 
 
 class TaskStates(List[TaskState]):
@@ -50,6 +62,9 @@ class TaskStates(List[TaskState]):
 
     def _rows(self) -> Iterable[Any]:
         return ((t.name, f"{t.weight:g}", t.trials, t.valid, _html.seconds(t.best), f"{t.flops_per_second / 1e9:.1f}", t.form) for t in self)
+
+    def __repr__(self) -> str:
+        return f"<tctune.TaskStates: {_html.few(t.name for t in self)}>"
 
     def __str__(self) -> str:
         return "\n".join("{:48}  {:>4}  {:>6}  {:>6}  {:>8}  {:>8}  {}".format(*row) for row in
@@ -59,13 +74,18 @@ class TaskStates(List[TaskState]):
         return _html.table(("task", "launches", "trials", "valid", "best", "GFLOP/s", "form"), self._rows())
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Report:
-    """What is known of a session: `trials` of all tasks, earlier sessions' too, of `target_trials` (0: no limit), `measured` by this one;
-    `latency`: seconds, the weighted sum of the best times (inf while a task has none); `seconds` of wall time; `end`: once it has ended:
-    "trials", "time", "at_roof", "stopped" ...; not `quiet`: the machine is busy with other work, and times scatter:
-    a fixed piece of work has this `slowdown` over its best and this `spread`; `seconds_limit`: of the budget (0: none); `expected_gain`: seconds
-    that the next minute should gain; `pairwise`: share of pairs that the cost model ordered rightly (nan: not known yet)."""
+    """The state of a session.
+
+    tasks: a TaskState of each.
+    trials: of all tasks, with those of earlier sessions. target_trials: of the budget; 0: no limit. measured: trials of this session.
+    latency: seconds of all launches of a run with the best schedules; inf while a task has none.
+    seconds: wall time so far. seconds_limit: of the budget; 0: no limit.
+    end: why the session ended: "trials", "time", "at_roof", "stopped" ...; "" before.
+    quiet: no other work disturbs the machine. slowdown, spread: of a fixed piece of work: its time over its best time, and how its times scatter.
+    expected_gain: seconds that the next minute should take off the latency.
+    pairwise: share of pairs of candidates that the cost model ordered rightly; nan: not known yet."""
 
     tasks: TaskStates
     trials: int
@@ -81,6 +101,13 @@ class Report:
     slowdown: float
     spread: float
 
+    def _summary(self) -> str:
+        n = len(self.tasks)
+        return f"{n} task{'s' * (n != 1)}, {self.trials} trials, {_html.seconds(self.latency)}" + (f", ended by {self.end}" if self.end else "")
+
+    def __repr__(self) -> str:
+        return f"<tctune.Report: {self._summary()}>"
+
     def __str__(self) -> str:
         return f"{self.tasks}\n{self.trials} trials, {_html.seconds(self.latency)} {self.end}".rstrip()
 
@@ -89,11 +116,14 @@ class Report:
                                                       [(self.trials, _html.seconds(self.latency), f"{self.seconds:.1f} s", self.end)])
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Event:
-    """What a session tells of: `kind`: "started", "round_started" (of `task`), "measured", "round_done", "searched" (what comes now are
-    comparisons over sizes that vary), "contest" (one of these begins: `programs` at `places` sizes), "compared" (and ended, with
-    `variants` programs for its sizes). task -1: it is of the session as a whole; name: of what it is."""
+    """Something that happened in a session.
+
+    kind: "started", "round_started", "measured", "round_done", "searched" (the search is over; where sizes vary, contests follow),
+        "contest" (a contest of `programs` begins, at `places` sizes), "compared" (the contest ended: `variants` programs serve the sizes).
+    task: its number; -1: the whole session. name: of the task.
+    report: the state now. session: the session."""
 
     kind: str
     task: int
@@ -104,28 +134,38 @@ class Event:
     report: Report
     session: "Session"
 
+    def __repr__(self) -> str:
+        return f"<tctune.Event {self.kind}{f' of {self.name!r}' if self.name else ''}: {self.report.trials} trials>"
+
 
 TuneProgress = Union[None, bool, Callable[[Event], Any]]
+Search = Literal["phases", "random", "ansor"]
 
 
 class Session(Handle):
-    """A search. Everything that can be wrong with its options is found when it is made; run() spends the budget.
+    """A search for fast schedules, in steps. Making it checks all options; run() spends the budget. tctune.tune does both.
 
-    source: a network (a path to an ONNX file), a kernel (a path to a .te file, a tctune.te.Kernel), or a Work. trials: candidates to
-    measure in all, what the database holds counts; minutes: of wall time: one of the two is given, the first reached ends it. db: file
-    of records, made where there is none: a session that was stopped, or killed, goes on from it. threads: of the kernels; 0: every core.
-    stop_at_roof: a kernel that reaches this share of the machine's peak gets no more trials (0.97). batch: candidates of a round. rounds_at_once:
-    rounds under way: what is proposed does not know their results (None: 2 with a fleet, which measures one while the next is proposed, or more
-    where other tuners share it, else 1). accuracy "strict" or "fast" (None); precision "f32" (None), "bf16", "auto". mode: how kernels are timed: "auto" (None), "hot", "cold".
-    search: "phases" (None), "random", "ansor"; phases: only these. start_from: files with records of similar kernels, or "none".
-    deterministic_measure: times are computed, not taken; measure_peak: the machine's peak is measured all the same. fleet: who measures, a
-    tctune.Fleet or the address of its server; None: this machine. Without target and threads, its workers' are taken.
-
-    progress: True for a bar (tqdm), or a function that gets each Event, in the thread that calls run(). When it answers with something
-    true the search ends; what it raises ends it too, and is raised from run(). So does Ctrl-C.
-
-    What follows is as in Work: shape, shape_weights, in_place_cache, opt_level, disable_pass, constants,
-    fixed, dump_graph, pass_times.
+    source: a path to an ONNX file or a .te file, a tctune.te.Kernel, or a tctune.Work.
+    trials, minutes: the budget: how many candidates to measure in all, and how long the search may take. Give one or both; the search
+        ends at whichever comes first. Trials that the database holds already count.
+    db: the file of records, made if there is none. A search that was stopped or killed goes on from it.
+    threads: of the kernels; 0: one for each core. target: what the code is for; None: this machine.
+    stop_at_roof: a kernel that reaches this share of the machine's peak gets no more trials; None: 0.97.
+    batch: candidates of a round; 0: as tctune chooses.
+    rounds_at_once: how many rounds are under way at a time. With more than 1, a round is proposed before the results of the last are known. None:
+        2 with a fleet, or more where tuners share it, else 1.
+    seed: of random choices.
+    accuracy: "strict" or "fast" (None). precision: "f32" (None), "bf16" or "auto". As for tctune.build.
+    mode: how kernels are timed: inputs "hot" in the cache, "cold", or "auto" (None): as in the network.
+    search: "phases" (None), "random" or "ansor". phases: names of the phases to run; None: all.
+    start_from: files with records of similar kernels, which the search starts from; None: those that tctune comes with; "none": no files.
+    deterministic_measure: times are computed, not measured, so that a search can be repeated exactly.
+    measure_peak: measure the machine's peak even so.
+    fleet: a tctune.Fleet, or the address of its server: its workers measure, for their target and threads unless both are given. None: this
+        machine measures.
+    progress: True: a bar (tqdm). Or a function that gets each Event, in the thread that calls run(): if it answers with a true value, or
+        raises, the search ends. Ctrl-C ends the search too. What was measured is kept.
+    shape, shape_weights, in_place_cache, opt_level, disable_pass, constants, fixed, dump_graph, pass_times: as for tctune.Work.
 
     >>> import tctune
     >>> gemm = tctune.te.parse('''
@@ -144,22 +184,20 @@ class Session(Handle):
 
     def __init__(self, source: Source, *, trials: int = 0, minutes: float = 0, db: Path = "tctune.db", threads: int = 0,
                  target: Optional[str] = None, stop_at_roof: Optional[float] = None, batch: int = 0, rounds_at_once: Optional[int] = None,
-                 seed: int = 0, accuracy: Optional[str] = None, precision: Optional[str] = None, mode: Optional[str] = None,
-                 search: Optional[str] = None, phases: Union[None, str, Iterable[str]] = None,
-                 start_from: Union[None, Path, Iterable[Path]] = None, deterministic_measure: bool = False, progress: TuneProgress = None, shape: Shape = None,
-                 shape_weights: Optional[Path] = None, in_place_cache: bool = False, opt_level: Optional[int] = None,
-                 disable_pass: Optional[Iterable[str]] = None, constants: Optional[Path] = None, fixed: bool = False,
-                 dump_graph: Optional[str] = None, pass_times: bool = False, measure_peak: bool = False, fleet: FleetLike = None) -> None:
-        if phases is not None and not isinstance(phases, str):
-            phases = ",".join(phases)
+                 seed: int = 0, accuracy: Optional[Accuracy] = None, precision: Optional[Precision] = None, mode: Optional[Mode] = None,
+                 search: Optional[Search] = None, phases: Union[None, str, Iterable[str]] = None, start_from: Paths = None,
+                 deterministic_measure: bool = False, measure_peak: bool = False, fleet: FleetLike = None, progress: TuneProgress = None,
+                 shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False, opt_level: Optional[int] = None,
+                 disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None, fixed: bool = False,
+                 dump_graph: Optional[str] = None, pass_times: bool = False) -> None:
+        _check_budget(trials, minutes)
         options = Struct("tctune_tune_options", database=db, trials=trials, seconds=minutes * 60, target=target, threads=threads,
                          stop_at_roof=stop_at_roof, batch=batch, rounds_at_once=rounds_at_once, seed=seed, accuracy=accuracy,
-                         precision=precision, mode=mode, search=search, phases=phases, start_from=listed(start_from),
+                         precision=precision, mode=mode, search=search, phases=joined("phases", phases), start_from=listed("start_from", start_from),
                          deterministic=deterministic_measure, measure_peak=measure_peak,
                          fleet=fleet_struct(fleet))
-        work = work_of(source, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
-                       disable_pass=disable_pass, constants=constants, seed=seed or None, fixed=fixed, dump_graph=dump_graph,
-                       pass_times=pass_times)
+        if deterministic_measure and mode is not None:
+            raise BadInput("mode says how times are measured: with deterministic_measure none are: leave one of the two out")
         self._options = options
         self._progress = progress
         self._background: Optional[Background] = None
@@ -167,12 +205,12 @@ class Session(Handle):
         self._callback = ffi.callback("tctune_on_event *", self._on_event)
         options.c.progress = self._callback
         out = ffi.new("tctune_session **")
-        try:
-            with work._using() as pointer:
+        with opened(source, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
+                    disable_pass=disable_pass, constants=constants, seed=seed or None, fixed=fixed, dump_graph=dump_graph,
+                    pass_times=pass_times) as work:
+            self._arrays = work._arrays  # the library reads them again
+            with work._using() as pointer, work._naming():
                 call("tctune_session_new", pointer, options, out)
-        finally:
-            if work is not source:
-                work.close()
         super().__init__(out[0])
         self._now = self._look(out[0])
 
@@ -190,7 +228,7 @@ class Session(Handle):
 
     @property
     def report(self) -> Report:
-        """What is known now, from any thread: while it runs, as of the last event."""
+        """The state now; during a run, the state at the last event. Any thread may ask."""
         return self._now
 
     def _on_event(self, _user: Any, e: Any) -> int:
@@ -214,34 +252,57 @@ class Session(Handle):
         return self._now
 
     def describe(self) -> Dict[str, Any]:
-        """What became of each task, what was measured, how well the cost model knew it, why the search ended, what the machine can do
-        (docs/json.md), of the last run. BadInput before the first."""
+        """The last run at length: each task, what was measured, how well the cost model predicted it, why the search ended, what the machine
+        can do (docs/json.md). BadInput before the first run."""
         with self._using() as pointer:
             return take_json("tctune_session_describe", pointer)
 
     def stop(self) -> None:
-        """Ends a run within about a second, from any thread; one that has not begun ends at once."""
+        """Ends a run within about a second. Any thread may call it. A run that has not begun yet ends at once."""
         with self._end_of_life:
             if self._pointer is None:
                 raise Closed("this session was closed")
             lib.tctune_session_stop(self._pointer)
 
     def close(self) -> None:
-        """Gives back what the library keeps for it; a run that is under way in another thread ends first (see stop())."""
+        """Frees what the library keeps for the session. It waits for a run in another thread; stop() ends that."""
         if self._pointer is not None:
             with self._using() as pointer, self._end_of_life:
                 self._pointer = None
                 ffi.release(pointer)
 
+    def _describe(self) -> str:
+        return self._now._summary()
+
     def _repr_html_(self) -> str:
         return self._now._repr_html_()
 
 
-def tune(source: Source, *, trials: int = 0, minutes: float = 0, db: Path = "tctune.db", progress: TuneProgress = None,
-         **options: Any) -> Report:
-    """A whole Session: searches for fast schedules of a network or a kernel, and answers with its Report. Options as for Session.
+def tune(source: Source, *, trials: int = 0, minutes: float = 0, db: Path = "tctune.db", threads: int = 0,
+         target: Optional[str] = None, stop_at_roof: Optional[float] = None, batch: int = 0, rounds_at_once: Optional[int] = None,
+         seed: int = 0, accuracy: Optional[Accuracy] = None, precision: Optional[Precision] = None, mode: Optional[Mode] = None,
+         search: Optional[Search] = None, phases: Union[None, str, Iterable[str]] = None, start_from: Paths = None,
+         deterministic_measure: bool = False, measure_peak: bool = False, fleet: FleetLike = None, progress: TuneProgress = None,
+         shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False, opt_level: Optional[int] = None,
+         disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None, fixed: bool = False,
+         dump_graph: Optional[str] = None, pass_times: bool = False) -> Report:
+    """Searches for fast schedules of a network or a kernel, and answers with a Report. It is a whole Session, whose options it has.
 
         tctune.tune("bert.onnx", trials=2000, progress=True)
     """
-    with Session(source, trials=trials, minutes=minutes, db=db, progress=progress, **options) as session:
+    with Session(source, trials=trials, minutes=minutes, db=db, threads=threads, target=target, stop_at_roof=stop_at_roof, batch=batch,
+                 rounds_at_once=rounds_at_once, seed=seed, accuracy=accuracy, precision=precision, mode=mode, search=search, phases=phases,
+                 start_from=start_from, deterministic_measure=deterministic_measure, measure_peak=measure_peak, fleet=fleet,
+                 progress=progress, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
+                 disable_pass=disable_pass, constants=constants, fixed=fixed, dump_graph=dump_graph, pass_times=pass_times) as session:
         return session.run()
+
+
+def _check_budget(trials: int, minutes: float) -> None:
+    for name, value in (("trials", trials), ("minutes", minutes)):
+        if isinstance(value, str) or not isinstance(value, numbers.Real):
+            raise BadInput(f"{name}: expected a number, not a {type(value).__name__}: {value!r}")
+        if not 0 <= value < float("inf"):
+            raise BadInput(f"{name}: expected a number from 0 up, not {value!r}")
+    if not trials and not minutes:
+        raise BadInput("the budget is missing: give trials (how many candidates to measure), minutes, or both")

@@ -1,20 +1,24 @@
-"""What is worked on: a network or a kernel, and its tasks."""
+"""Works: a network or a kernel, opened, and its tasks."""
+import contextlib
 import dataclasses
+import operator
 import os
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+import re
+import tempfile
+import zipfile
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
 
 from . import _html
 from ._background import Stoppable
-from ._ffi import Handle, Path, Struct, call, encode, ffi, function, lib, new_struct, take_json, text
+from ._ffi import Handle, Struct, call, encode, ffi, function, lib, new_struct, take_json, text
 from ._fleet import FleetLike, fleet_struct
+from ._options import Accuracy, At, Constants, Mode, Path, Precision, Shape, Sizes
 from .errors import BadInput
 from .te import Kernel
 
 Source = Union[Path, Kernel, "Work"]
-Sizes = Union[int, str, Sequence[int], range]
-Shape = Union[None, Mapping[str, Sizes], Iterable[str]]
-At = Union[None, Mapping[str, int], Iterable[str]]
-T = TypeVar("T")
 
 
 def texts(c: Any) -> Tuple[str, ...]:
@@ -36,12 +40,17 @@ def read(kind: type, c: Any) -> Any:
     return kind(**values)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Task:
-    """A distinct kernel that can be tuned. `workload`: canonical .te text, whose `hash` records know it by; `weight`: launches in a run;
-    `flops`: floating-point operations of a launch, of the largest where its sizes are `varying`; `instead`: it runs in place of
-    others, where records say that this is faster; `sizes`: how many of its sizes vary; `nodes`: names of the ONNX file's nodes that its
-    launches are made from."""
+    """A kernel that can be tuned. Equal kernels of a network are one task.
+
+    name: what messages call the task.
+    workload: its canonical .te text. hash: of that text; records have it.
+    weight: how often a run of the network launches the kernel.
+    flops: floating-point operations of one launch; of the largest launch where sizes vary.
+    varying: whether sizes vary. sizes: how many sizes vary.
+    instead: the kernel replaces others where records say that it is faster.
+    nodes: names of the ONNX file's nodes that its launches are made from."""
 
     name: str
     workload: str
@@ -53,12 +62,21 @@ class Task:
     sizes: int
     nodes: Tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return f"<tctune.Task {self.name!r}, {self.weight:g} launches, {self.flops / 1e6:.3g} MFLOP>"
+
 
 class Tasks(List[Task]):
     """The tasks of a work."""
 
+    def __repr__(self) -> str:
+        return f"<tctune.Tasks: {_html.few(t.name for t in self)}>"
+
     def _repr_html_(self) -> str:
         return _html.table(("", "task", "launches", "MFLOP"), ((i, t.name, f"{t.weight:g}", f"{t.flops / 1e6:.3g}") for i, t in enumerate(self)))
+
+
+# ---- arguments ----
 
 
 def _size(value: Sizes) -> str:
@@ -66,53 +84,128 @@ def _size(value: Sizes) -> str:
         return value
     if isinstance(value, range):
         return f"{value.start}..{value.stop - 1}"
-    return ",".join(map(str, value)) if isinstance(value, Sequence) else str(int(value))
+    return ",".join(map(str, value)) if isinstance(value, Sequence) else str(operator.index(value))
+
+
+def _settings(argument: str, given: Any, written: Callable[[Any], str], example: str) -> Optional[List[str]]:
+    """{"N": 17} as C has it: "N=17". A text, or a list of texts, is in C's form already."""
+    try:
+        if given is None or isinstance(given, str):
+            return None if given is None else [given]
+        return [f"{name}={written(value)}" for name, value in given.items()] if isinstance(given, Mapping) else list(given)
+    except TypeError:
+        raise BadInput(f"{argument}: expected a dict such as {example}, not {given!r}") from None
 
 
 def shape_list(shape: Shape) -> Optional[List[str]]:
-    if shape is None:
-        return None
-    if isinstance(shape, str):
-        return [shape]
-    if isinstance(shape, Mapping):
-        return [f"{name}={_size(value)}" for name, value in shape.items()]
-    return list(shape)
+    return _settings("shape", shape, _size, '{"batch": 4}, {"batch": range(1, 17)} or {"input": (1, 128)}')
 
 
 def at_list(at: At) -> Optional[List[str]]:
-    """The sizes of a run, {"N": 17}, as C has them."""
-    if isinstance(at, str):
-        return [at]
-    if isinstance(at, Mapping):
-        return [f"{name}={value}" for name, value in at.items()]
-    return None if at is None else list(at)
+    return _settings("at", at, str, '{"N": 17}')
 
 
-def listed(of: Union[None, Path, Iterable[Path]]) -> Optional[List[Any]]:
-    """A list of one, or as it is."""
-    if isinstance(of, (str, os.PathLike)):
-        return [of]
-    return None if of is None else list(of)
+def listed(argument: str, of: Union[None, Path, Iterable[Path]]) -> Optional[List[Any]]:
+    """A list: of one text or path, or of all that are given."""
+    if of is None or isinstance(of, (str, os.PathLike)):
+        return None if of is None else [of]
+    try:
+        return list(of)
+    except TypeError:
+        raise BadInput(f"{argument}: expected a text, a path, or a list of these, not a {type(of).__name__}: {of!r}") from None
+
+
+def joined(argument: str, of: Union[None, str, Iterable[str]]) -> Optional[str]:
+    """A text with commas: of one text, or of all that are given."""
+    texts = listed(argument, of)
+    return None if texts is None else ",".join(map(str, texts))
 
 
 def level_of(opt_level: int) -> Any:
     if opt_level not in range(4):
-        raise BadInput(f"opt_level is 0, 1, 2 or 3, not {opt_level!r}")
+        raise BadInput(f"opt_level: expected 0, 1, 2 or 3, not {opt_level!r}")
     return opt_level + lib.TCTUNE_LEVEL_0
 
 
-class Work(Handle):
-    """A network of an ONNX file, or one kernel: of a .te file, or a tctune.te.Kernel.
+# ---- constants ----
 
-    shape: {"input": (1, 128)}, or of a symbolic dimension {"symbol": 128} or a range of sizes {"symbol": range(1, 513)} or
-    {"symbol": "1..512"}; a kernel's symbols get one number each, all or none. shape_weights: file that says how much each size of a
-    range counts. in_place_cache: an output that is an input with new rows behind it is one buffer with that input. opt_level (0 to 3),
-    disable_pass: which graph passes run. constants: of a kernel: file with its constants by name (.npz). fixed: a kernel whose sizes
-    vary, and of which shape says nothing, is refused. dump_graph: a graph pass, or "all", around which the network is printed to standard
-    error; pass_times: so are the times of all passes.
+
+class _ArraysFile:
+    """NumPy arrays by name as a .npz file in a folder of its own. The library reads the file when it builds, so a Work keeps it."""
+
+    def __init__(self, arrays: Mapping[str, Any]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="tctune-")
+        self.path = os.path.join(self._folder.name, "constants.npz")
+        with zipfile.ZipFile(self.path, "w") as out:
+            for name, array in arrays.items():
+                self._put(out, name, array)
+
+    @staticmethod
+    def _put(out: zipfile.ZipFile, name: str, array: Any) -> None:
+        values = np.asarray(array)
+        if values.dtype.hasobject:
+            raise BadInput(f"constants: {name!r} is a {type(array).__name__}, not an array of numbers")
+        with out.open(f"{name}.npy", "w") as entry:
+            np.lib.format.write_array(entry, np.ascontiguousarray(values), allow_pickle=False)
+
+    def say(self, message: str) -> str:
+        """A message of the library, about the arrays that the caller gave."""
+        return message.replace(self.path, "constants")
+
+
+def _names_given(constants: Constants) -> List[str]:
+    """The names of the arrays that are given. Of a file that NumPy cannot read there are none here; the library says what is wrong with it."""
+    if constants is None or isinstance(constants, Mapping):
+        return list(constants or [])
+    try:
+        with np.load(constants) as arrays:
+            return list(arrays)
+    except (OSError, ValueError, TypeError, AttributeError, zipfile.BadZipFile):
+        return []
+
+
+def _check_names(source: Union[Path, Kernel], constants: Constants) -> None:
+    """Refuses an array that the kernel does not have, such as one with a mistyped name."""
+    given = _names_given(constants)
+    known = _constants_of(source) if given else ()
+    for name in given:
+        if name not in known:
+            raise BadInput(f"constants: the kernel has no constant '{name}': it has {', '.join(known) or 'none'}")
+
+
+def _constants_of(source: Union[Path, Kernel]) -> Tuple[str, ...]:
+    """The names of a kernel's tensors that are constants."""
+    if isinstance(source, Kernel):
+        lines = source.text
+    else:
+        with open(source, encoding="utf-8", errors="replace") as f:
+            lines = f.read()
+    return tuple(re.findall(r"^\s*tensor\s+(\w+)\s*\[[^\]]*\]\s*\w+\s+const\b", lines, re.M))
+
+
+# ---- works ----
+
+
+class Work(Handle):
+    """A network or a kernel, opened: what tctune.tune, tctune.build, tctune.show and others work on. They also take what Work takes, and open it
+    themselves; a Work of your own saves that the file is read each time.
+
+    source: a path to an ONNX file or to a .te file, or a tctune.te.Kernel.
+    shape: the sizes of inputs: {"input": (1, 128)}; or of a symbol of the network, a number {"batch": 4} or a range: {"batch": range(1, 17)},
+        {"batch": "1..16"}. Of a kernel's symbols give a number for each, or give nothing.
+    shape_weights: a file that says how much each size of a range counts.
+    in_place_cache: an output that is an input with new rows behind it shares that input's buffer.
+    opt_level: 0 to 3: how many graph passes run. disable_pass: names of passes that do not run.
+    constants: of a kernel: arrays by name, {"W": weights}, or a file with them (.npz).
+    seed: of the numbers that stand for constants which nobody gave.
+    fixed: refuse a kernel whose sizes vary, unless `shape` gives them.
+    dump_graph: the name of a graph pass, or "all": print the network before and after it to standard error.
+    pass_times: print how long each pass took to standard error.
 
     >>> import tctune
     >>> work = Work(tctune.te.parse("tensor X[4] f32\\ncompute Y[i:4] = X[i] + 1.0\\noutput Y", name="add"))
+    >>> work
+    <tctune.Work 'add': 1 task>
     >>> [task.name for task in work.tasks]
     ['add']
     """
@@ -121,25 +214,39 @@ class Work(Handle):
     _free = "tctune_work_free"
 
     def __init__(self, source: Union[Path, Kernel], *, shape: Shape = None, shape_weights: Optional[Path] = None,
-                 in_place_cache: bool = False, opt_level: Optional[int] = None, disable_pass: Optional[Iterable[str]] = None,
-                 constants: Optional[Path] = None, seed: int = 0, fixed: bool = False, dump_graph: Optional[str] = None,
+                 in_place_cache: bool = False, opt_level: Optional[int] = None, disable_pass: Union[None, str, Iterable[str]] = None,
+                 constants: Constants = None, seed: Optional[int] = None, fixed: bool = False, dump_graph: Optional[str] = None,
                  pass_times: bool = False) -> None:
+        is_kernel = _is_kernel(source)
+        if is_kernel and constants is not None:
+            _check_names(source, constants)
+        level = None if opt_level is None else level_of(opt_level)
+        _check_options(is_kernel, {"in_place_cache": in_place_cache, "opt_level": opt_level is not None, "disable_pass": disable_pass is not None,
+                                   "dump_graph": dump_graph is not None, "pass_times": pass_times}, constants)
+        self._arrays = _ArraysFile(constants) if isinstance(constants, Mapping) else None
         options = Struct("tctune_work_options", shapes=shape_list(shape), shape_weights=shape_weights, in_place_cache=in_place_cache,
-                         without=listed(disable_pass), constants=constants, seed=seed,
+                         without=listed("disable_pass", disable_pass), constants=self._arrays.path if self._arrays else constants, seed=seed or 0,
                          fixed=fixed, dump_graph=dump_graph, pass_times=pass_times)
         if isinstance(source, Kernel):
             options.set("te_text", source.text)
-            options.set("te", source.name)
-        else:
-            options.set("te" if os.fspath(source).endswith(".te") else "model", source)
-        if opt_level is not None:
-            options.set("level", level_of(opt_level))
+        options.set("te" if is_kernel else "model", source.name if isinstance(source, Kernel) else source)
+        if level is not None:
+            options.set("level", level)
         out = ffi.new("tctune_work **")
         try:
             call("tctune_open", options, out)
         except BadInput as e:
             raise (BadInput(source.explain(str(e))) if isinstance(source, Kernel) else e) from None
         super().__init__(out[0])
+        self._name = source.name if isinstance(source, Kernel) else os.path.basename(os.fspath(source))
+
+    @contextlib.contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Messages about the constants name the argument, not the file that holds its arrays."""
+        try:
+            yield
+        except BadInput as e:
+            raise (BadInput(self._arrays.say(str(e))) if self._arrays else e) from None
 
     @property
     def tasks(self) -> Tasks:
@@ -153,9 +260,12 @@ class Work(Handle):
         return tasks
 
     def find(self, task: Union[int, str]) -> int:
-        """The number of a task by its name, or by that of an ONNX node which it is made from; a number stays what it is."""
+        """The number of the task with this name, or of the task that is made from the ONNX node with this name. A number is answered with itself."""
         if not isinstance(task, str):
-            return task
+            try:
+                return operator.index(task)
+            except TypeError:
+                raise BadInput(f"task: expected the number or the name of a task, not a {type(task).__name__}") from None
         with self._using() as work:
             found = ffi.new("int *")
             call("tctune_work_find_task", work, encode(task), found)
@@ -163,13 +273,12 @@ class Work(Handle):
 
     @property
     def assumed(self) -> str:
-        """The sizes that nobody gave, as they are assumed: "batch=1..16, sequence=1..512"; "": there are none."""
+        """The ranges that tctune took for sizes that nobody gave: "batch=1..16, sequence=1..512". "": every size is given."""
         with self._using() as work:
             return text(function("tctune_work_assumed")(work))
 
     def sizes(self, task: Union[int, str], at: At = None) -> List[int]:
-        """The sizes of a run of a task in the order of its symbols: those that `at` says, {"N": 17}, one for each that varies; the largest
-        where it is None."""
+        """The sizes of a run of a task, in the order of its symbols. at: a number for each size that varies, {"N": 17}; None: the largest."""
         i = self.find(task)
         c = new_struct("tctune_task")
         options = Struct("tctune_show_options", at=at_list(at))
@@ -179,27 +288,38 @@ class Work(Handle):
             call("tctune_work_sizes_at", work, i, options.c.at, sizes)
             return list(sizes[0:c.sizes])
 
+    def close(self) -> None:
+        """Frees what the library keeps for the work. Models and schedules of it stay."""
+        super().close()
+        self._arrays = None
+
     def check_inputs(self, file: Path) -> None:
-        """Raises where a file (.npz, or a folder of input_N.pb) has no inputs of the network that can be read."""
+        """Raises BadInput unless a file (.npz, or a folder of input_N.pb) has all inputs of the network."""
         with self._using() as work:
             call("tctune_work_check_inputs", work, encode(file))
 
-    def show_tasks(self, *, db: Optional[Path] = None, threads: int = 0, target: Optional[str] = None, accuracy: Optional[str] = None,
-                   precision: Optional[str] = None) -> Dict[str, Any]:
-        """The tasks, each with the schedule that the database has for it, and where that is from (docs/json.md). Options as for tctune.build;
-        db None: no records."""
+    def show_tasks(self, *, db: Optional[Path] = None, threads: int = 0, target: Optional[str] = None, accuracy: Optional[Accuracy] = None,
+                   precision: Optional[Precision] = None) -> Dict[str, Any]:
+        """The tasks, each with the schedule that the database has for it and where that schedule is from (docs/json.md). db None: no records.
+        The options are those of tctune.build."""
         options = Struct("tctune_show_options", database=db, threads=threads, target=target, accuracy=accuracy, precision=precision)
         with self._using() as work:
             return take_json("tctune_show_tasks", work, options)
 
     def bench(self, task: Union[int, str] = 0, *, schedule: Optional[Path] = None, db: Optional[Path] = None, at: At = None,
-              target: Optional[str] = None, threads: int = 0, accuracy: Optional[str] = None, precision: Optional[str] = None,
-              mode: Optional[str] = None, repeats: int = 0, seed: int = 0, fleet: FleetLike = None,
+              target: Optional[str] = None, threads: int = 0, accuracy: Optional[Accuracy] = None, precision: Optional[Precision] = None,
+              mode: Optional[Mode] = None, repeats: int = 0, seed: int = 0, fleet: FleetLike = None,
               require_complete: bool = False) -> Dict[str, Any]:
-        """Times one of its kernels in a process of its own, beside what the machine can do (docs/json.md), and checks its result: a record that fails is
-        marked in the database, and no longer used. schedule: a .sched file; None: that of the best record of db, or the default one. at: of one whose
-        sizes vary those of a run, {"N": 17}; None: the largest. mode: "auto" (None), "hot", "cold". repeats: timed runs (30). fleet: a worker of it runs the kernel,
-        which ["worker"] names, and what its machine can do stands beside the times. require_complete: that there is no record is an error."""
+        """Times one kernel in a process of its own, beside what the machine can do (docs/json.md), and checks its result. A record whose
+        result is wrong is marked in the database, and no longer used.
+
+        task: which kernel, by number or name.
+        schedule: a .sched file; None: the best record of db, or the default schedule.
+        at: the sizes of the run where sizes vary, {"N": 17}; None: the largest.
+        mode: "hot": inputs in the cache; "cold": not in the cache; "auto" (None): as a run of the network has them.
+        repeats: timed runs; 0: 30.
+        fleet: a worker of this fleet runs the kernel; ["worker"] names it.
+        require_complete: raise if db has no record of the kernel."""
         options = Struct("tctune_bench_kernel_options", schedule=schedule, database=db, at=at_list(at), target=target, threads=threads,
                          accuracy=accuracy, precision=precision, mode=mode, repeats=repeats, seed=seed, fleet=fleet_struct(fleet),
                          require_complete=require_complete)
@@ -207,27 +327,55 @@ class Work(Handle):
         with self._using() as work:
             return Stoppable(options).run(lambda: take_json("tctune_bench_kernel", work, i, options))
 
-    def bench_kernels(self, *, db: Optional[Path] = None, target: Optional[str] = None, threads: int = 0, accuracy: Optional[str] = None,
-                      precision: Optional[str] = None, mode: Optional[str] = None, repeats: int = 0, seed: int = 0,
+    def bench_kernels(self, *, db: Optional[Path] = None, target: Optional[str] = None, threads: int = 0, accuracy: Optional[Accuracy] = None,
+                      precision: Optional[Precision] = None, mode: Optional[Mode] = None, repeats: int = 0, seed: int = 0,
                       fleet: FleetLike = None, require_complete: bool = False) -> Dict[str, Any]:
-        """Times all kernels that a run launches, each by itself (docs/json.md), by the workers of a fleet or here; what a run takes as a whole, its
-        library kernels and its copies are not timed (Model.bench does). One that could not be measured says so in ["error"] and ["message"]. Of
-        those whose sizes vary these are the largest. Options as for bench(); the first db that is named decides for all times which kernels of the
-        work are one."""
+        """Times all kernels that a run launches, each by itself, here or by the workers of a fleet (docs/json.md). Library kernels and copies are
+        not timed; Model.bench times whole runs. A kernel that could not be measured has ["error"] and ["message"]. Where sizes vary, the largest
+        are timed. The options are those of bench(). The first db that is named decides for this work which kernels are fused."""
         options = Struct("tctune_bench_kernel_options", database=db, target=target, threads=threads, accuracy=accuracy, precision=precision,
                          mode=mode, repeats=repeats, seed=seed, fleet=fleet_struct(fleet), require_complete=require_complete)
         with self._using() as work:
             return Stoppable(options).run(lambda: take_json("tctune_bench_kernels", work, options, ffi.NULL))
 
+    def _describe(self) -> str:
+        n = len(self.tasks)
+        return f"{self._name!r}: {n} task{'s' * (n != 1)}"
+
     def _repr_html_(self) -> str:
         return self.tasks._repr_html_()
 
 
-def work_of(source: Source, **options: Any) -> Work:
-    """The work itself, or one that is opened; options that are None are not given."""
-    given = {name: value for name, value in options.items() if value is not None and value is not False}
+def _is_kernel(source: object) -> bool:
+    if isinstance(source, Kernel):
+        return True
+    if not isinstance(source, (str, os.PathLike)):
+        raise BadInput(f"source: expected a path to an ONNX file or a .te file, a tctune.te.Kernel or a tctune.Work, not a {type(source).__name__}")
+    return os.fspath(source).endswith(".te")
+
+
+def _check_options(is_kernel: bool, of_networks: Dict[str, bool], constants: Constants) -> None:
+    """The library says the same of C's names."""
+    given = [name for name, is_given in of_networks.items() if is_given]
+    if is_kernel and given:
+        raise BadInput(f"{', '.join(given)}: the source is a kernel, which has no graph: leave out what is for networks")
+    if not is_kernel and constants is not None:
+        raise BadInput("constants: the source is a network, whose file has its constants: leave this out")
+
+
+@contextlib.contextmanager
+def opened(source: Source, *, shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False,
+           opt_level: Optional[int] = None, disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None,
+           seed: Optional[int] = None, fixed: bool = False, dump_graph: Optional[str] = None, pass_times: bool = False) -> Iterator[Work]:
+    """A Work for one call: the caller's own, or one that is opened with these options, and closed after the call."""
+    given: Dict[str, Any] = {"shape": shape, "shape_weights": shape_weights, "in_place_cache": in_place_cache, "opt_level": opt_level,
+                             "disable_pass": disable_pass, "constants": constants, "seed": seed, "fixed": fixed, "dump_graph": dump_graph,
+                             "pass_times": pass_times}
     if isinstance(source, Work):
-        if given:
-            raise BadInput(f"{', '.join(given)}: the work is open already, such options go with its making")
-        return source
-    return Work(source, **given)
+        names = [name for name, value in given.items() if value is not None and value is not False and name != "seed"]
+        if names:
+            raise BadInput(f"{', '.join(names)}: the work is open already: give this to tctune.Work")
+        yield source
+        return
+    with Work(source, **given) as work:
+        yield work

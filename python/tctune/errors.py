@@ -1,29 +1,29 @@
-"""What calls raise."""
+"""The exceptions that calls raise, and the warning that they give."""
 
 
 class TctuneError(Exception):
-    """What tctune refuses or cannot do, in the library's own words. All that it raises of its own is one of these."""
+    """tctune refuses a call, or cannot carry it out. Every exception of tctune's own is a TctuneError; the message is the library's."""
 
 
 class BadInput(TctuneError, ValueError):
-    """What was given is wrong: the message names it, says what was expected, and what to do."""
+    """An argument or a file is wrong. The message names it, and says what was expected and what to do."""
 
 
 class EnvironmentProblem(TctuneError):
-    """Disk, memory, compiler, linker or worker processes failed."""
+    """The disk, the memory, the compiler, the linker or a worker process failed."""
 
 
 class Stopped(TctuneError):
-    """It ended early, as was asked for; what was measured until then is kept."""
+    """The call was stopped before its end. What it had measured is kept."""
 
 
 class Closed(TctuneError, ValueError):
-    """A model, database or session was used after it was closed."""
+    """A model, database, session or other handle was used after close()."""
 
 
 class LibraryError(TctuneError, ImportError):
-    """libtctune is not there, or is of a version that this package does not go with."""
+    """libtctune was not found, or its version does not fit this package."""
 
 
 class TctuneWarning(UserWarning):
-    """What was done may not be what was meant: the message says what to give instead."""
+    """A call did what it was asked to do, but perhaps not what was meant. The message says what to give instead."""

@@ -9,16 +9,16 @@
     kernel = te.kernel(Y)
     print(kernel.text)
 
-A kernel is text (.te, docs/reference/te.md), which tctune.tune, tctune.build and tctune.Schedule take; parse() makes one of text that there
-is. Axes are named by the parameters of the lambda. Sizes that vary are symbols: te.var("N", 1, 512), and what is made of them with +, -, *
-and // by an integer. A literal takes the type of the operand beside it; an axis or a symbol used as a value is an i64."""
+A kernel is a text in .te form (docs/reference/te.md). tctune.tune, tctune.build and others take it; parse() makes a kernel from a text. The
+parameters of the lambda name the axes. Sizes that vary are symbols, such as te.var("N", 1, 512), or are computed from symbols by +, -, * and //
+by an integer. A literal gets the type of the operand beside it. An axis or a symbol in a body is an i64 value."""
 import dataclasses
 import inspect
 import keyword
 import math
 import numbers
 import re
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union, overload
 
 from .errors import BadInput
 
@@ -27,7 +27,9 @@ _NUMPY_TYPE = re.compile(r"(bool|int|uint|float)(\d*)_?$")
 _NAME = re.compile(r"[A-Za-z_]\w*$")
 
 Size = Union[int, "Symbol"]
-ExprLike = Union["Expr", int, float, bool]
+ExprLike = Union["Expr", "Axis", int, float, bool]
+SizeLike = Union[int, "Expr"]
+Shape = Union[SizeLike, Sequence[SizeLike]]
 
 
 def _dtype(kind: Any) -> str:
@@ -48,12 +50,12 @@ def _is_float(kind: str) -> bool:
 
 # ---- expressions ----
 
-# How tightly operators bind in .te; what is at least as loose gets parentheses.
+# How tightly operators bind in .te: an operand with a looser one gets parentheses.
 _OR, _AND, _COMPARE, _SUM, _PRODUCT, _UNARY, _ATOM = range(7)
 
 
 class Expr:
-    """A value at one point: what bodies of computes are made of. dtype None: a literal, which takes that of the operand beside it."""
+    """A value at one point of a tensor. dtype None: a literal, which gets the type of the operand beside it."""
 
     __slots__ = ("_text", "_binds", "dtype", "_uses")
 
@@ -64,7 +66,7 @@ class Expr:
         return self._text if self._binds >= least else f"({self._text})"
 
     def astype(self, dtype: Any) -> "Expr":
-        """A cast."""
+        """This value as another type; see cast()."""
         return cast(dtype, self)
 
     def __repr__(self) -> str:
@@ -200,7 +202,7 @@ def _uses(*operands: Expr) -> Tuple["_Used", ...]:
 
 
 def _common(what: str, *operands: Expr) -> Optional[str]:
-    """The type of operands that must have the same one."""
+    """The type that all operands must have."""
     kinds = {x.dtype: x for x in operands if x.dtype is not None}
     if len(kinds) > 1:
         a, b = list(kinds.values())[:2]
@@ -211,7 +213,7 @@ def _common(what: str, *operands: Expr) -> Optional[str]:
 def _infix(op: str, binds: int, a: ExprLike, b: ExprLike) -> Expr:
     x, y = _expr(a), _expr(b)
     kind = _common(op, x, y)
-    # Comparisons do not chain, and what is on the right binds tighter.
+    # Comparisons do not chain. Operators group from the left, so a right operand must bind tighter.
     text = f"{x._at(binds + (binds == _COMPARE))} {op} {y._at(binds + 1)}"
     return Expr(text, binds, "bool" if binds == _COMPARE else kind, _uses(x, y))
 
@@ -238,7 +240,7 @@ def _call(name: str, *operands: ExprLike, dtype: Optional[str] = None) -> Expr:
 
 
 def cast(dtype: Any, x: ExprLike) -> Expr:
-    """x as another type: floats become integers by cutting off and saturating, integers wrap, and a bool is x != 0.
+    """x as another type. A float becomes an integer by cutting off its fraction, and saturates; integers wrap; a bool is x != 0.
 
     >>> cast("float16", 0.5)
     <te.Expr f16(0.5): f16>
@@ -248,12 +250,12 @@ def cast(dtype: Any, x: ExprLike) -> Expr:
 
 
 def const(value: Union[int, float, bool], dtype: Any) -> Expr:
-    """A number of a type."""
+    """A number with a type."""
     return cast(dtype, value)
 
 
 def select(condition: ExprLike, a: ExprLike, b: ExprLike) -> Expr:
-    """a where the condition holds, else b; memory in the arm that is not taken is not touched."""
+    """a where the condition holds, else b. The other one is not evaluated, so its reads may be out of bounds."""
     c, x, y = _expr(condition), _expr(a), _expr(b)
     if c.dtype != "bool":
         raise BadInput(f"the condition of select must be bool, not {c.dtype or 'a number'}: {c._text}")
@@ -269,7 +271,7 @@ def all(*conditions: ExprLike) -> Expr:  # pylint: disable=redefined-builtin
 
 
 def any(*conditions: ExprLike) -> Expr:  # pylint: disable=redefined-builtin
-    """Whether one of them does."""
+    """Whether at least one condition holds."""
     return _chain("||", _OR, conditions)
 
 
@@ -300,7 +302,7 @@ def _binary(name: str, what: str) -> Callable[[ExprLike, ExprLike], Expr]:
     return function
 
 
-abs = _unary("abs", "Its magnitude.")  # pylint: disable=redefined-builtin
+abs = _unary("abs", "Absolute value.")  # pylint: disable=redefined-builtin
 sqrt = _unary("sqrt", "Square root.")
 rsqrt = _unary("rsqrt", "1 / sqrt(x).")
 exp = _unary("exp", "e to the power of x.")
@@ -316,17 +318,17 @@ acos = _unary("acos", "Arc cosine.")
 atan = _unary("atan", "Arc tangent.")
 sinh = _unary("sinh", "Hyperbolic sine.")
 cosh = _unary("cosh", "Hyperbolic cosine.")
-floor = _unary("floor", "The next integer below, of the same type.")
-ceil = _unary("ceil", "The next integer above.")
-round = _unary("round", "The nearest integer, halves to the even one.")  # pylint: disable=redefined-builtin
-trunc = _unary("trunc", "The next integer towards zero.")
-isnan = _unary("isnan", "Whether it is not a number.")
-isinf = _unary("isinf", "Whether it is infinite.")
+floor = _unary("floor", "The largest integer that is not above x, in the type of x.")
+ceil = _unary("ceil", "The smallest integer that is not below x.")
+round = _unary("round", "The nearest integer; of two, the even one.")  # pylint: disable=redefined-builtin
+trunc = _unary("trunc", "x without its fraction.")
+isnan = _unary("isnan", "Whether x is not a number.")
+isinf = _unary("isinf", "Whether x is infinite.")
 relu = _unary("relu", "max(x, 0).")
 gelu = _unary("gelu", "x * 0.5 * (1 + erf(x / sqrt(2))).")
 silu = _unary("silu", "x * sigmoid(x).")
-tdiv = _binary("tdiv", "The quotient of integers, cut off towards zero.")
-tmod = _binary("tmod", "The remainder that goes with tdiv, of the dividend's sign.")
+tdiv = _binary("tdiv", "The quotient of integers without its fraction.")
+tmod = _binary("tmod", "The remainder of tdiv, which has the dividend's sign.")
 pow = _binary("pow", "a to the power of b.")  # pylint: disable=redefined-builtin
 bitand = _binary("bitand", "Bitwise and, of integers or bool.")
 bitor = _binary("bitor", "Bitwise or.")
@@ -344,7 +346,7 @@ def fma(a: ExprLike, b: ExprLike, c: ExprLike) -> Expr:
 
 
 class Symbol(Expr):
-    """A size that is known when the kernel runs: `least` to `most`, or defined by others. As a value it is an i64."""
+    """A size that varies from run to run, from `least` to `most`, or follows from other sizes. In a body it is an i64 value."""
 
     __slots__ = ("name", "least", "most", "definition")
 
@@ -380,12 +382,12 @@ def var(name: str, least: int, most: int) -> Symbol:
 
 
 def define(name: str, value: Expr) -> Symbol:
-    """A size made of others with +, -, * and // by an integer: te.define("T", P + S)."""
+    """A size computed from other sizes by +, -, * and // by an integer: te.define("T", P + S)."""
     return Symbol(name, 0, 0, _expr(value))
 
 
 def _size(x: Any, owner: str) -> Size:
-    """An extent: an integer, a symbol, or an expression of symbols, which becomes one."""
+    """An extent: an integer or a symbol. An expression of symbols becomes a symbol."""
     if isinstance(x, Symbol):
         return x
     if isinstance(x, Expr):
@@ -409,7 +411,7 @@ def _extent(x: Size) -> str:
 
 
 class Tensor:
-    """A tensor: `name`, `shape`, `dtype`. Indexed in a body it is a value: X[i, k]; of a tensor without dimensions X[()]."""
+    """A tensor: `name`, `shape`, `dtype`. In a body, X[i, k] is the value at an index; X[()] that of a tensor without dimensions."""
 
     def __init__(self, name: str, shape: Tuple[Size, ...], dtype: str, stage: "_Stage") -> None:
         self.name, self.shape, self.dtype, self._stage = name, shape, dtype, stage
@@ -429,7 +431,7 @@ class Tensor:
         return Expr(f"{self.name}[{', '.join(i._text for i in where)}]", _ATOM, self.dtype, _uses(*where) + (self._stage,))
 
     def __call__(self, *indices: Any) -> Expr:
-        """The same, as TVM has it."""
+        """X(i, k) is X[i, k], as in TVM."""
         return self[indices]
 
     def __iter__(self) -> Any:
@@ -440,7 +442,7 @@ class Tensor:
 
 
 class _Stage:
-    """A line of the kernel: a tensor that is given, or a compute with its outputs."""
+    """A line of the kernel: an input tensor, or a compute with its outputs."""
 
     def __init__(self, line: str, names: Tuple[str, ...], shape: Tuple[Size, ...], uses: Tuple["_Used", ...]) -> None:
         symbols = tuple(x for x in shape if isinstance(x, Symbol))
@@ -450,8 +452,8 @@ class _Stage:
 _Used = Union[Symbol, _Stage]
 
 
-def placeholder(shape: Any, dtype: Any = "f32", name: str = "X", const: bool = False) -> Tensor:
-    """A tensor that a run is given; const: that is known when the model is built, so that schedules may pack it.
+def placeholder(shape: Shape, dtype: Any = "f32", name: str = "X", const: bool = False) -> Tensor:
+    """An input tensor. const: its values are known when the model is built, so that schedules may pack it.
 
     >>> placeholder((128, 768), "float32", name="X")
     <te.Tensor X[128, 768] f32>
@@ -462,7 +464,7 @@ def placeholder(shape: Any, dtype: Any = "f32", name: str = "X", const: bool = F
 
 
 class Axis:
-    """An axis that is reduced: `extent`, `name`. In a body it is the coordinate."""
+    """A reduction axis: `extent`, `name`. In a body it is the coordinate, an i64 value."""
 
     def __init__(self, extent: Size, name: str) -> None:
         self.extent, self.name = extent, _checked(name, "reduction axis")
@@ -484,8 +486,8 @@ for _name in _OPERATORS + ["eq", "ne"]:
 Axis.__hash__ = object.__hash__  # type: ignore[assignment]
 
 
-def reduce_axis(extent: Any, name: str = "k") -> Axis:
-    """An axis to reduce over; TVM's (0, n) is taken too."""
+def reduce_axis(extent: Union[SizeLike, Tuple[int, SizeLike]], name: str = "k") -> Axis:
+    """An axis to reduce over. (0, n), as in TVM, means n."""
     if isinstance(extent, tuple):
         if len(extent) != 2 or not isinstance(extent[0], int) or extent[0] != 0:
             raise BadInput(f"reduction axis {name}: its range begins at 0, as in (0, 64), not {extent!r}")
@@ -495,7 +497,7 @@ def reduce_axis(extent: Any, name: str = "k") -> Axis:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Reduction:
-    """What a compute does along reduction axes: all of its body."""
+    """A reduction over axes. It must be the whole body of a compute."""
 
     name: str
     values: Tuple[Expr, ...]
@@ -525,22 +527,38 @@ def _reduce(name: str, values: Sequence[ExprLike], axis: Union[Axis, Iterable[Ax
 
 
 def sum(x: ExprLike, axis: Union[Axis, Iterable[Axis]]) -> Reduction:  # pylint: disable=redefined-builtin
-    """The sum over reduction axes; 0 over nothing."""
+    """The sum over reduction axes; 0 if they are empty."""
     return _reduce("sum", (x,), axis)
 
 
 def prod(x: ExprLike, axis: Union[Axis, Iterable[Axis]]) -> Reduction:
-    """The product; 1 over nothing."""
+    """The product over reduction axes; 1 if they are empty."""
     return _reduce("prod", (x,), axis)
 
 
+@overload
+def max(x: ExprLike, y: ExprLike) -> Expr: ...
+
+
+@overload
+def max(x: ExprLike, *, axis: Union[Axis, Iterable[Axis]]) -> Reduction: ...
+
+
 def max(x: ExprLike, y: Optional[ExprLike] = None, axis: Union[None, Axis, Iterable[Axis]] = None) -> Any:  # pylint: disable=redefined-builtin
-    """max(x, axis=k): the largest along an axis; max(x, y): the larger of two."""
+    """max(x, axis=k): the largest along an axis; max(x, y): the larger of two values."""
     return _extreme("max", x, y, axis)
 
 
+@overload
+def min(x: ExprLike, y: ExprLike) -> Expr: ...
+
+
+@overload
+def min(x: ExprLike, *, axis: Union[Axis, Iterable[Axis]]) -> Reduction: ...
+
+
 def min(x: ExprLike, y: Optional[ExprLike] = None, axis: Union[None, Axis, Iterable[Axis]] = None) -> Any:  # pylint: disable=redefined-builtin
-    """The same of the smallest."""
+    """min(x, axis=k): the smallest along an axis; min(x, y): the smaller of two values."""
     return _extreme("min", x, y, axis)
 
 
@@ -551,12 +569,12 @@ def _extreme(name: str, x: ExprLike, y: Optional[ExprLike], axis: Union[None, Ax
 
 
 def argmax(x: ExprLike, index: ExprLike, axis: Union[Axis, Iterable[Axis]]) -> Reduction:
-    """The largest and its index: V, I = te.compute((8,), lambda i: te.argmax(X[i, k], k, axis=k), name=("V", "I"))."""
+    """The largest value and its index: V, I = te.compute((8,), lambda i: te.argmax(X[i, k], k, axis=k), name=("V", "I"))."""
     return _reduce("argmax", (x, index), axis)
 
 
 def argmin(x: ExprLike, index: ExprLike, axis: Union[Axis, Iterable[Axis]]) -> Reduction:
-    """The same of the smallest."""
+    """The smallest value and its index; see argmax."""
     return _reduce("argmin", (x, index), axis)
 
 
@@ -568,7 +586,7 @@ def _axis_value(name: str) -> Expr:
 
 
 def _axis_names(function: Callable[..., Any], n: int, stage: str) -> List[str]:
-    """Those of the lambda's parameters."""
+    """The names of the lambda's parameters."""
     parameters = list(inspect.signature(function).parameters.values())
     if parameters and parameters[-1].kind is inspect.Parameter.VAR_POSITIONAL:
         return [p.name for p in parameters[:-1]] + [f"i{d}" for d in range(len(parameters) - 1, n)]
@@ -579,7 +597,7 @@ def _axis_names(function: Callable[..., Any], n: int, stage: str) -> List[str]:
 
 
 def _body(result: Any, names: Sequence[str]) -> Tuple[str, List[Expr], Tuple[Axis, ...]]:
-    """The body as text, its values, and the axes that it reduces over."""
+    """The body as text, its values, and its reduction axes."""
     if isinstance(result, Reduction):
         if len(result.values) != len(names):
             raise BadInput(f"{result.name} has {len(result.values)} results, but {len(names)} names: give name=(\"V\", \"I\")")
@@ -593,9 +611,17 @@ def _body(result: Any, names: Sequence[str]) -> Tuple[str, List[Expr], Tuple[Axi
     return value._text, [value], ()
 
 
-def compute(shape: Any, function: Callable[..., Any], name: Union[str, Sequence[str]] = "Y") -> Any:
-    """A tensor that is computed: its value at each point is what the function answers for the coordinates. Its errors name the stage.
-    With two names (argmax, argmin) it answers with two tensors.
+@overload
+def compute(shape: Shape, function: Callable[..., Any], name: str = "Y") -> Tensor: ...
+
+
+@overload
+def compute(shape: Shape, function: Callable[..., Any], name: Union[List[str], Tuple[str, ...]]) -> Tuple[Tensor, ...]: ...
+
+
+def compute(shape: Shape, function: Callable[..., Any], name: Union[str, List[str], Tuple[str, ...]] = "Y") -> Any:
+    """A computed tensor. `function` gets the coordinates of a point and answers with the value there. Errors name the stage. With two names, which
+    argmax and argmin need, it answers with two tensors.
 
     >>> X = placeholder((8, 100), name="X")
     >>> k = reduce_axis(100, "k")
@@ -624,9 +650,9 @@ def compute(shape: Any, function: Callable[..., Any], name: Union[str, Sequence[
 # ---- kernels ----
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Kernel:
-    """One kernel in .te form: its text, and the name that messages and records have for it."""
+    """A kernel: its text in .te form, and the name that messages and records give it."""
 
     text: str
     name: str = "kernel"
@@ -634,8 +660,12 @@ class Kernel:
     def __str__(self) -> str:
         return self.text.rstrip("\n")
 
+    def __repr__(self) -> str:
+        computed = [line.split("[")[0][len("compute "):] for line in self.text.splitlines() if line.startswith("compute ")]
+        return f"<te.Kernel {self.name!r}: {len(computed)} stage{'s' * (len(computed) != 1)}>"
+
     def explain(self, message: str) -> str:
-        """A message of the library about the text, with the stage that its line is of."""
+        """A message of the library about a line of the text, with the stage of that line."""
         m = re.match(rf"{re.escape(self.name)}:(\d+):\d+: ", message)
         lines = self.text.split("\n")
         line = lines[int(m.group(1)) - 1].strip() if m and int(m.group(1)) <= len(lines) else ""
@@ -648,12 +678,12 @@ class Kernel:
 
 
 def parse(text: str, name: str = "kernel") -> Kernel:
-    """A kernel that is text already; what is wrong with it shows when it is used."""
+    """A kernel from a text in .te form. The text is not checked here, but by the first call that takes the kernel."""
     return Kernel(text, name)
 
 
 def _visit(used: _Used, seen: Dict[str, _Used], lines: List[str]) -> None:
-    """What it needs, then itself."""
+    """Appends the lines that `used` needs, then its own."""
     names = (used.name,) if isinstance(used, Symbol) else used.names
     if seen.get(names[0]) is used:
         return
@@ -672,7 +702,7 @@ def _visit(used: _Used, seen: Dict[str, _Used], lines: List[str]) -> None:
 
 
 def kernel(*outputs: Tensor, name: str = "kernel") -> Kernel:
-    """The kernel that computes these tensors, and all that they need.
+    """The kernel that computes these tensors, and every tensor that they need.
 
     >>> X = placeholder((8,), name="X")
     >>> print(kernel(compute((8,), lambda i: X[7 - i] * 2 + 1, name="Y")))

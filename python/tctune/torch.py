@@ -1,16 +1,16 @@
-"""PyTorch's modules, compiled.
+"""Compiles PyTorch's modules.
 
     fast = tctune.torch.compile(module, example_inputs, trials=1000, db="mine.db")
     y = fast(x)
 
-The module is exported to ONNX by PyTorch, tuned where trials or minutes are given, and built. What it becomes is a module with the same
-parameters and state dict, for inference on the CPU."""
+PyTorch exports the module to ONNX; tctune tunes it if trials or minutes are given, and builds it. The result is a module with the same parameters
+and state dict, for inference on the CPU."""
 import inspect
 import os
 import re
 import tempfile
 import warnings
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -19,26 +19,18 @@ try:
 except ImportError as _e:
     raise ImportError("tctune.torch needs PyTorch (Debian: python3-torch)") from _e
 
-from ._build import build
-from ._ffi import Path
+from ._build import DEFAULT_DB, BuildProgress, build
+from ._fleet import FleetLike
 from ._model import Model
-from ._tune import Session, tune
+from ._options import Accuracy, Mode, Path, Paths, Precision, Shape
+from ._tune import Search, TuneProgress, tune
 from ._work import Work
 from .errors import BadInput, TctuneError
 
 
-def _keywords(of: Any) -> Set[str]:
-    return {name for name, p in inspect.signature(of).parameters.items() if p.kind is p.KEYWORD_ONLY}
-
-
-_WORK = _keywords(Work) - {"seed", "constants", "fixed"}  # which of the options of compile() are whose
-_TUNE = _keywords(Session) - _WORK
-_BUILD = _keywords(build) - _WORK
-
-
 class CompiledModule(torch.nn.Module):
-    """A module that runs a library: `model` is it. It has the parameters, buffers and submodules of the one that it was made of, so its
-    state dict is the same; the library has their values as they were. Gradients do not flow through it."""
+    """A module that runs a tctune.Model, `model`. Its parameters, buffers and submodules, and so its state dict, are those of the original module. The
+    model keeps the values that they had when it was compiled. Gradients do not flow through it."""
 
     def __init__(self, module: Any, model: Model, names: Sequence[str], structure: Any) -> None:
         super().__init__()
@@ -47,7 +39,7 @@ class CompiledModule(torch.nn.Module):
         self.training = False
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """As the module's own: tensors in, tensors out. One that is not dense is copied."""
+        """Runs the model, with the arguments and results of the original module's forward. A tensor that is not dense is copied."""
         if len(inputs) > len(self._names):
             raise BadInput(f"{len(inputs)} inputs are given: the module was compiled for {', '.join(self._names)}")
         given = dict(zip(self._names, inputs))
@@ -55,18 +47,18 @@ class CompiledModule(torch.nn.Module):
             if name in given or name not in self._names:
                 raise BadInput(f"input '{name}' is {'given twice' if name in given else 'none of the module'}: it takes {', '.join(self._names)}")
             given[name] = x
-        # What the computation does not use is no input of the library.
+        # An input that the computation does not use is no input of the model.
         results = self.model(**{n: _dense(x) for n, x in given.items() if n in self.model.inputs})
         return _rebuild(self._structure, iter([_tensor(y, self.model.outputs[n].type) for n, y in results.items()]))
 
     def train(self, mode: bool = True) -> "CompiledModule":
-        """Refused: a library is for inference."""
+        """Raises TctuneError: a compiled module is for inference. train(False) is allowed."""
         if mode:
             raise TctuneError(f"a compiled {self._of} is for inference: train the module that it was made of, and compile that again")
         return self
 
     def load_state_dict(self, *_: Any, **__: Any) -> Any:
-        """Refused: the library has its weights."""
+        """Raises TctuneError: the weights are in the model."""
         raise TctuneError(f"the weights of a compiled {self._of} are in its library: load them into the module that it was made of, and "
                           "compile that again")
 
@@ -88,7 +80,7 @@ def _tensor(y: Any, kind: str) -> Any:
 
 
 def _flatten(result: Any, found: List[Any], module: Any) -> Any:
-    """The structure of a result, with None where its tensors are, which are appended to `found`."""
+    """The structure of a result, with None in place of each tensor; the tensors are appended to `found`."""
     if isinstance(result, torch.Tensor):
         found.append(result)
         return None
@@ -114,14 +106,14 @@ def _rebuild(structure: Any, tensors: Any) -> Any:
 
 
 def _input_names(module: Any, n: int) -> List[str]:
-    """Those of forward's parameters."""
+    """The names of forward's parameters."""
     names = [p.name for p in inspect.signature(module.forward).parameters.values()
              if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     return names[:n] if len(names) >= n else [f"input{i}" for i in range(n)]
 
 
 def _in_module(module: Any, e: BaseException) -> str:
-    """Which module of it the exception is from: ", in layers.1 (MyLayer)"."""
+    """The submodule that raised the exception: ", in layers.1 (MyLayer)"."""
     names = {id(m): name for name, m in module.named_modules()}
     where, trace = "", e.__traceback__
     while trace is not None:
@@ -133,7 +125,7 @@ def _in_module(module: Any, e: BaseException) -> str:
 
 
 def _module_of_operator(module: Any, args: Tuple[Any, ...], message: str) -> str:
-    """The same of an operator that an export does not know, by its name in the message."""
+    """The submodule with the operator that the exporter does not know; the message names the operator."""
     operator = re.search(r"\b(?:aten|prim|torchvision|quantized)::\w+", message)
     if not operator:
         return ""
@@ -162,12 +154,24 @@ def _export(module: Any, args: Tuple[Any, ...], path: str, names: Sequence[str],
 
 
 def compile(module: Any, example_inputs: Any, *, dynamic_axes: Optional[Mapping[str, Any]] = None,  # pylint: disable=redefined-builtin
-            trials: int = 0, minutes: float = 0, onnx: Optional[Path] = None, **options: Any) -> CompiledModule:
-    """Compiles a torch.nn.Module. example_inputs: a tensor or a tuple of them, of the shapes that it will be given.
+            onnx: Optional[Path] = None, trials: int = 0, minutes: float = 0, db: Optional[Path] = None, threads: int = 0,
+            target: Optional[str] = None, accuracy: Optional[Accuracy] = None, precision: Optional[Precision] = None,
+            shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False, opt_level: Optional[int] = None,
+            disable_pass: Union[None, str, Iterable[str]] = None, dump_graph: Optional[str] = None, pass_times: bool = False,
+            stop_at_roof: Optional[float] = None, batch: int = 0, rounds_at_once: Optional[int] = None, seed: int = 0,
+            mode: Optional[Mode] = None, search: Optional[Search] = None, phases: Union[None, str, Iterable[str]] = None,
+            start_from: Paths = None, deterministic_measure: bool = False, measure_peak: bool = False, fleet: FleetLike = None,
+            tune_progress: TuneProgress = None, untuned: bool = False, error_budget: Optional[float] = None, inputs: Optional[Path] = None,
+            require_complete: bool = False, top_k_in_graph: int = 0, listing: Optional[Path] = None, only_to_save: bool = False,
+            build_progress: BuildProgress = None) -> CompiledModule:
+    """Compiles a torch.nn.Module.
 
-    dynamic_axes: dimensions that vary, by the names of forward's parameters, as in torch.onnx.export: {"x": {0: "batch"}}; their ranges are
-    given by shape={"batch": "1..16"}. trials, minutes: the budget of a search; neither: records of the database are used as they are, or
-    default schedules. onnx: where the ONNX file is kept; None: nowhere. Other options are those of tctune.tune and tctune.build.
+    example_inputs: a tensor or a tuple of tensors, of the shapes that the module will be given.
+    dynamic_axes: dimensions that vary, by the names of forward's parameters, as in torch.onnx.export: {"x": {0: "batch"}}. Their ranges are in
+        shape: {"batch": "1..16"}.
+    trials, minutes: the budget of a search. Without both, the records that the database has are used, or else default schedules.
+    onnx: where to keep the ONNX file; None: nowhere.
+    The other options are those of tctune.tune and tctune.build, which have their progress in tune_progress and build_progress.
 
     >>> import torch, tctune.torch
     >>> linear = torch.nn.Linear(8, 4)
@@ -193,15 +197,28 @@ def compile(module: Any, example_inputs: Any, *, dynamic_axes: Optional[Mapping[
             names = _input_names(module, len(args))
             structure, outputs = _run_once(module, args)
             _export(module, args, path, names, outputs, dynamic_axes)
-            model = _make(type(module).__name__, path, trials, minutes, options)
+            try:
+                with Work(path, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
+                          disable_pass=disable_pass, dump_graph=dump_graph, pass_times=pass_times) as work:
+                    if trials or minutes:
+                        tune(work, trials=trials, minutes=minutes, db=DEFAULT_DB if db is None else db, threads=threads, target=target,
+                             stop_at_roof=stop_at_roof, batch=batch, rounds_at_once=rounds_at_once, seed=seed, accuracy=accuracy,
+                             precision=precision, mode=mode, search=search, phases=phases, start_from=start_from,
+                             deterministic_measure=deterministic_measure, measure_peak=measure_peak, fleet=fleet, progress=tune_progress)
+                    model = build(work, db=db, untuned=untuned, threads=threads, target=target, accuracy=accuracy, precision=precision,
+                                  error_budget=error_budget, inputs=inputs, require_complete=require_complete,
+                                  top_k_in_graph=top_k_in_graph, progress=build_progress, listing=listing, only_to_save=only_to_save,
+                                  last=True)
+            except TctuneError as e:
+                raise type(e)(f"module {type(module).__name__}: {e}") from e
     finally:
-        for m, mode in modes:
-            m.training = mode
+        for m, was_training in modes:
+            m.training = was_training
     return CompiledModule(module, model, names, structure)
 
 
 def _run_once(module: Any, args: Tuple[Any, ...]) -> Tuple[Any, List[str]]:
-    """The structure of what it answers with, and names for its tensors."""
+    """The structure of the module's result, and names for the tensors in it."""
     found: List[Any] = []
     try:
         with torch.no_grad():
@@ -213,15 +230,3 @@ def _run_once(module: Any, args: Tuple[Any, ...]) -> Tuple[Any, List[str]]:
         raise BadInput(f"module {type(module).__name__} answers with no tensor")
     return structure, [f"output{i}" for i in range(len(found))]
 
-
-def _make(name: str, path: str, trials: int, minutes: float, options: Dict[str, Any]) -> Model:
-    def some(of: Set[str]) -> Dict[str, Any]:
-        return {k: value for k, value in options.items() if k in of}
-
-    try:
-        with Work(path, **some(_WORK)) as work:
-            if trials or minutes:
-                tune(work, trials=trials, minutes=minutes, **some(_TUNE))
-            return build(work, **{k: v for k, v in options.items() if k in _BUILD or k not in _WORK | _TUNE})
-    except TctuneError as e:
-        raise type(e)(f"module {name}: {e}") from e

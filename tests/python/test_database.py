@@ -37,7 +37,7 @@ def test_records(tuned):
         assert len(db.records(workload=r.workload_hash, mode=r.mode, threads=1)) == len(records)
         assert len(db.records(threads=2)) == 0 and db.records(order="rank")
         assert str(r.id) in str(r) and r._repr_html_().count("<pre>") == 2 and db._repr_html_()
-        for query, why in [({"order": "luck"}, "'id', 'median', 'rank', not 'luck'"), ({"mode": "warm"}, "warm"), ({"limit": -1}, "limit: ")]:
+        for query, why in [({"order": "luck"}, "'id' or 'median' or 'rank', not 'luck'"), ({"mode": "warm"}, "warm"), ({"limit": -1}, "limit: ")]:
             with pytest.raises(BadInput, match=why):
                 db.records(**query)
 
@@ -118,7 +118,7 @@ def test_access(tuned):
         with pytest.raises(TctuneError, match="none.db"):
             tctune.Database("none.db", access)
     assert not os.path.exists("none.db")
-    with pytest.raises(BadInput, match="access is 'read', 'change', 'create', not 'w'"):
+    with pytest.raises(BadInput, match="access: expected .read. or .change. or .create., not 'w'"):
         tctune.Database(tuned, "w")
     with open("text.db", "w", encoding="utf-8") as f:
         f.write("this is no database, however long it gets" * 100)

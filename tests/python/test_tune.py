@@ -183,8 +183,8 @@ def test_closed(gemm):
 
 @pytest.mark.parametrize("options, error, why", [
     ({"trials": 0}, BadInput, "budget is missing"),
-    ({"trials": -1}, BadInput, "not negative"),
-    ({"minutes": -1}, BadInput, "not negative"),
+    ({"trials": -1}, BadInput, "trials: expected a number from 0 up"),
+    ({"minutes": -1}, BadInput, "minutes: expected a number from 0 up"),
     ({"trials": "many"}, BadInput, "trials: "),
     ({"trials": 2**40}, BadInput, "trials: "),
     ({"search": "luck"}, BadInput, "luck"),
