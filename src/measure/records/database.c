@@ -124,7 +124,7 @@ const char *tc_meas_db_path(const tc_meas_db *db) {
 }
 
 bool tc_meas_db_writable(const tc_meas_db *db) {
-    return sqlite3_db_readonly(db->sql, "main") == 0;
+    return db->writes;
 }
 
 /* ---- whole file ---- */

@@ -14,6 +14,7 @@ typedef void tc_meas_misfit(void *user, int64_t id, const char *why);
 struct tc_meas_db {
     sqlite3 *sql;
     char *path;
+    bool writes;            /* opened for writing. A reader may have the right to write, and does not */
     int schema;             /* of the file: older than ours when it is only read */
     int64_t steps;          /* of SQLite's machine since the last statement was prepared (database_guard.c) */
     tc_meas_misfit *misfit; /* is told of each that a query meets */

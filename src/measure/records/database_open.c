@@ -298,6 +298,7 @@ tc_status tc_meas_db_open(const char *path, tc_meas_db_mode mode, tc_meas_db **o
     TC_TRY(check_path(path, mode, err));
     tc_meas_db *db = tc_xcalloc(1, sizeof *db);
     db->path = tc_xstrdup(path);
+    db->writes = mode == TC_MEAS_DB_WRITE;
     tc_status s = mode == TC_MEAS_DB_READ ? open_read(db, err) : open_write(db, err);
     if (s == TC_OK)
         *out = db;
@@ -309,6 +310,7 @@ tc_status tc_meas_db_open(const char *path, tc_meas_db_mode mode, tc_meas_db **o
 tc_status tc_meas_db_open_memory(tc_meas_db **out, tc_error *err) {
     tc_meas_db *db = tc_xcalloc(1, sizeof *db);
     db->path = tc_xstrdup("(in memory)");
+    db->writes = true;
     tc_status s = open_file(db, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
     if (s == TC_OK)
         s = migrate(db, err);
