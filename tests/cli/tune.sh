@@ -84,7 +84,7 @@ ok "$TCTUNE" --te similar.te --trials 12 --threads 1 --deterministic-measure --s
 [ "$(json out phases.transfer.tried)" -gt 0 ] || fail "nothing was taken over from a similar kernel"
 ok "$TCTUNE" --te similar.te --trials 12 --threads 1 --deterministic-measure --start-from same.json --db similar2.db
 refused 2 "there are construct, transfer, descent and evolution" "$TCTUNE" --te gemm.te --trials 4 --phases construct,luck
-refused 2 "there are phases, random and ansor" "$TCTUNE" --te gemm.te --trials 4 --search luck
+refused 2 "--search needs phases, random or ansor" "$TCTUNE" --te gemm.te --trials 4 --search luck
 run 1 "$TCTUNE" --te gemm.te --trials 4 --start-from none.jsonl --db bad.db
 grep -q "none.jsonl" err || fail "the message does not name the file"
 [ ! -e bad.db ] || fail "a command that could not begin made a database"

@@ -137,14 +137,17 @@ static int shell(const tc_strbuf *command) {
 }
 
 static int link_program(const platform *p, const suite *s) {
-    static const char *const LOADER[] = {"codegen/load/image", "codegen/load/object", "codegen/load/relocate",
-                                         "support/alloc",      "support/arena",       "support/status",
-                                         "support/strbuf",     "support/system/fs",   "support/system/memory"};
+    /* The loader first, then what it and the runtime call. */
+    enum { LOADER = 3 };
+    static const char *const sources[] = {"codegen/load/image",    "codegen/load/object",   "codegen/load/relocate",
+                                          "support/alloc",         "support/arena",         "support/status",
+                                          "support/strbuf",        "support/system/fs",     "support/system/groups",
+                                          "support/system/memory", "support/system/threads"};
     tc_strbuf c = {0};
     tc_sb_printf(&c, "'%s' -std=c17 -O1 %s -fopenmp -D_GNU_SOURCE -I'%s/src' -I'%s/include' -o '%s/program'", p->compiler,
                  loads(p) ? "-rdynamic -DLOADS" : "-static", TCTUNE_SOURCE_DIR, TCTUNE_SOURCE_DIR, s->dir);
-    for (size_t i = 0; loads(p) && i < TC_LEN(LOADER); i++)
-        tc_sb_printf(&c, " '%s/src/%s.c'", TCTUNE_SOURCE_DIR, LOADER[i]);
+    for (size_t i = loads(p) ? 0 : LOADER; i < TC_LEN(sources); i++)
+        tc_sb_printf(&c, " '%s/src/%s.c'", TCTUNE_SOURCE_DIR, sources[i]);
     tc_sb_printf(&c, " '%s/harness.c' '%s/src/codegen/artefacts/runtime.c' '%s/kernels.c'", TCTUNE_TEST_DIR, TCTUNE_SOURCE_DIR,
                  s->dir);
     if (by_handler(p))
