@@ -1,5 +1,5 @@
 /* Test cases in the form of the ONNX project. A case is a folder with a file model.onnx and folders test_data_set_N, which hold
- * inputs and expected outputs. */
+ * inputs and expected outputs: tensors, sequences of tensors, and optionals of either. */
 #ifndef TCTUNE_CASES_H
 #define TCTUNE_CASES_H
 

@@ -38,7 +38,7 @@ static void print_constants(const json_t *c) {
     json_array_foreach(constants, i, name) {
         printf("%s'%s'", i ? ", " : "", json_string_value(name));
     }
-    printf(" given as constant%s, for without: %s\n", n == 1 ? "" : "s", tc_cli_text(c, "without_constants"));
+    printf(" given as constant%s; without: %s\n", n == 1 ? "" : "s", tc_cli_text(c, "without_constants"));
 }
 
 static void print_case(const json_t *c) {
@@ -113,7 +113,10 @@ const tc_cli_command tc_cli_verify = {
         "table says why. "
         "Some models ask for the values of inputs when they are imported (axes, shapes). They get the values of the data set as "
         "constants, and the table says "
-        "so; build has no data, and refuses such a model. Symbolic sizes that --shape does not give are those of the data set.",
+        "so; build has no data, and refuses such a model. Inputs and outputs may be sequences and optionals: each element "
+        "becomes an "
+        "input or output of the model, NAME[0], NAME[1], ... Symbolic sizes that --shape does not give are those of the data "
+        "set.",
     .examples = {{"Run all test cases in a folder:", "tctune verify node"},
                  {"Run one case with tight tolerances:", "tctune verify node/test_softmax_axis_1 --rtol 1e-5 --atol 1e-6"}},
     TC_CLI_ARGS(verify_args, options),

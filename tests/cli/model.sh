@@ -132,7 +132,7 @@ run 1 "$TCTUNE" verify "$models/cases" "$models/wrong"
 says "1 passed, 1 failed, 1 skipped" "elements differ"
 ! grep -q "given as constant" out || fail "no case needs constants"
 ok "$TCTUNE" verify "$models/cases/right" "$models/asks" # build has no data to take the shape from
-says "with 'shape' given as constant, for without: node 'only'" "2 passed, 0 failed, 0 skipped; 1 had inputs given as constants"
+says "with 'shape' given as constant; without: node 'only'" "2 passed, 0 failed, 0 skipped; 1 had inputs given as constants"
 ok "$TCTUNE" verify "$models/cases/right" "$models/asks" --json
 [ "$(json out with_constants)" -eq 1 ] || fail "verify --json does not count constants"
 [ "$(json out cases.1.constants.0)" = shape ] || fail "verify --json does not name the constants"
