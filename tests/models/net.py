@@ -285,8 +285,8 @@ class Net:
         scale = np.float32((high - low) / (limits.max - limits.min))
         return scale, int(np.clip(np.rint(-low / scale), limits.min, limits.max))
 
-    def fixed_scale(self, x, dtype, calibration):
-        """calibration: extremes that x is expected to have, as a file has one scale for all its inputs."""
+    def fixed_scale(self, dtype, calibration):
+        """calibration: the extremes that are expected, as a file has one scale for all inputs."""
         scale, zero = self.scale_for(np.array(calibration), dtype)
         return self.constant(np.float64(scale)), self.constant(np.array(zero, dtype))
 
@@ -298,7 +298,7 @@ class Net:
 
     def rounded(self, x, low, high, dtype=np.uint8):
         """Quantised, and back."""
-        scale, zero = self.fixed_scale(x, dtype, (low, high))
+        scale, zero = self.fixed_scale(dtype, (low, high))
         return self.dequantize(self.quantize(x, scale, zero), scale, zero)
 
     def integer_weight(self, *shape):

@@ -76,8 +76,8 @@ def integer_matmul(n, x, columns):
     w = n.weights.standard_normal((k, columns)) / k ** 0.5
     w_scale, _ = n.scale_for(w, np.int8)
     weight, scale_w, zero_w = n.constant(to_integers(w, w_scale, 0, np.int8)), n.constant(np.float64(w_scale)), n.constant(np.int8(0))
-    s, z = n.fixed_scale(x, np.uint8, (-4, 4))
-    t, y = n.fixed_scale(x, np.uint8, (-4, 4))
+    s, z = n.fixed_scale(np.uint8, (-4, 4))
+    t, y = n.fixed_scale(np.uint8, (-4, 4))
     q = n.quantize(x, s, z)
     product = (q.array.astype(np.int64) - int(z.array)) @ weight.array.astype(np.int64)
     result = to_integers(product * (s.array * scale_w.array), t.array, int(y.array), np.uint8)
@@ -219,12 +219,12 @@ def mobile_qdq(rng):
 def conv_qop(rng):
     """QLinearConv, whose weights have a scale for each channel."""
     n = Net("conv_qop", 6)
-    s, z = n.fixed_scale(None, np.uint8, (-4, 4))
+    s, z = n.fixed_scale(np.uint8, (-4, 4))
     q = n.quantize(image(n, rng, [1, 3, 16, 16], 1, 3, 16, 16), s, z)
     for channels, stride in ((16, 1), (32, 2)):
         w, scales, zeros = n.integer_weight(channels, q.array.shape[1], 3, 3)
         b = n.constant(n.weights.integers(-500, 500, channels).astype(np.int32))
-        t, y = n.fixed_scale(None, np.uint8, (0, 4))
+        t, y = n.fixed_scale(np.uint8, (0, 4))
         sums = convolve(q.array.astype(np.int64) - int(z.array), w.array.astype(np.int64), [1] * 4, [stride] * 2)
         real = (sums + b.array.reshape(-1, 1, 1)) * (s.array * scales.array).reshape(-1, 1, 1)
         q = n.op("QLinearConv", [q, s, z, w, scales, zeros, t, y, b], to_integers(real, t.array, int(y.array), np.uint8),
