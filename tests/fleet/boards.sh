@@ -93,7 +93,7 @@ until_it_says board.log "this worker takes no jobs: no builder for key $key: sta
 tries=0
 until "$TCTUNE" fleet status --nats "$url" | grep -q "^board .* waiting"; do
     tries=$((tries + 1))
-    [ "$tries" -lt 100 ] || fail "the board does not come to wait again"
+    [ "$tries" -lt 1200 ] || fail "the board does not come to wait again"
     sleep 0.1
 done
 

@@ -104,7 +104,7 @@ until_it_works() { # PROCESS: it has others at work
     tries=0
     until grep -qs "^PPid:.$1\$" /proc/[0-9]*/status; do
         tries=$((tries + 1))
-        [ "$tries" -lt 400 ] || fail "nobody works"
+        [ "$tries" -lt 2400 ] || fail "nobody works"
         sleep 0.05
     done
 }
@@ -112,7 +112,7 @@ until_it_waits() { # a tuner, for results
     tries=0
     until "$TCTUNE" fleet status --nats "$url" --json | grep -q '"weight"'; do
         tries=$((tries + 1))
-        [ "$tries" -lt 400 ] || fail "nobody waits"
+        [ "$tries" -lt 2400 ] || fail "nobody waits"
         sleep 0.05
     done
 }

@@ -67,7 +67,7 @@ for port in 24222 25222 26222 27222; do
     tries=0
     until [ "$(grep -c serves up.log)" -eq 2 ] || ! kill -0 "$up" 2>/dev/null; do
         tries=$((tries + 1))
-        [ "$tries" -lt 600 ] || fail "the workers do not come"
+        [ "$tries" -lt 1800 ] || fail "the workers do not come"
         sleep 0.1
     done
     ! kill -0 "$up" 2>/dev/null || break

@@ -90,7 +90,7 @@ says err "there is no stream of records"
 tries=0
 until [ "$("$TCTUNE" fleet status --nats "$url" 2>/dev/null | grep -c -e "^one" -e "^two")" -eq 2 ]; do
     tries=$((tries + 1))
-    [ "$tries" -lt 300 ] || fail "the workers do not come back"
+    [ "$tries" -lt 2400 ] || fail "the workers do not come back"
     sleep 0.1
 done
 run 0 tune 32 desk.db --fleet "$url"

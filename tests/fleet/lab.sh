@@ -128,7 +128,7 @@ lab_await_known() { # NUMBER
     lab_tries=0
     until [ "$(nsenter --net=/run/netns/switch "$TCTUNE" fleet status --nats "$url" 2>/dev/null | grep -c "^w[0-9]")" -ge "$1" ]; do
         lab_tries=$((lab_tries + 1))
-        [ "$lab_tries" -lt 300 ] || fail "tuners are not told of $1 workers"
+        [ "$lab_tries" -lt 2400 ] || fail "tuners are not told of $1 workers"
         sleep 0.1
     done
 }

@@ -122,7 +122,7 @@ grep -q "the workers w[156] and w[156] order [0-9]* of [0-9]* pairs of candidate
 lab_tries=0
 until "$TCTUNE" db export --db team.db --out team >/dev/null 2>&1 && grep '"job":' later | sort >told && sort team | cmp -s - told; do
     lab_tries=$((lab_tries + 1))
-    [ "$lab_tries" -lt 200 ] || fail "who follows does not come to have the same records, those of the liar not verified"
+    [ "$lab_tries" -lt 2400 ] || fail "who follows does not come to have the same records, those of the liar not verified"
     sleep 0.1
 done
 lab_stop $follower

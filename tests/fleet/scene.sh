@@ -34,7 +34,7 @@ until_it_says() { # FILE TEXT
     tries=0
     until grep -qF -- "$2" "$1" 2>/dev/null; do
         tries=$((tries + 1))
-        [ "$tries" -lt 400 ] || fail "$1 does not come to say: $2"
+        [ "$tries" -lt 2400 ] || fail "$1 does not come to say: $2"
         sleep 0.05
     done
 }
@@ -47,7 +47,7 @@ serve() { # a port: -1 is any; and options of the server
     tries=0
     until url=$(sed -n 's/.*"nats":\["\([^"]*\)".*/\1/p' nats-server_$server.ports 2>/dev/null) && [ -n "$url" ]; do
         tries=$((tries + 1))
-        [ "$tries" -lt 200 ] || fail "the server does not say where it is"
+        [ "$tries" -lt 2400 ] || fail "the server does not say where it is"
         sleep 0.05
     done
 }

@@ -54,7 +54,7 @@ void test_server_restart(test_server *s) {
     assert_true(s->pid >= 0);
     if (s->pid == 0)
         run(s);
-    for (int i = 0; i < 500; i++) { /* until it listens; a server that cannot ends at once */
+    for (int i = 0; i < 6000; i++) { /* until it listens; a server that cannot ends at once */
         int fd = local_socket(s->port, false), status;
         if (fd >= 0) {
             close(fd);

@@ -205,7 +205,7 @@ static uint64_t messages(void) {
 
 static void await_messages(uint64_t n) {
     for (int i = 0; messages() < n; i++) {
-        assert_true(i < 500);
+        assert_true(i < 6000);
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }
 }
@@ -290,7 +290,7 @@ static void what_changes_is_told(void **state) {
     tc_fleet_followed n = {0};
     for (int i = 0; n.changed < 3; i++) {
         tc_fleet_followed more = follow(b);
-        assert_true(i < 500 && more.stored == 0 && more.refused == 0 && more.known == 0);
+        assert_true(i < 6000 && more.stored == 0 && more.refused == 0 && more.known == 0);
         n.changed += more.changed;
     }
     tc_fleet_publish_end(p);
@@ -479,7 +479,7 @@ static void await_records(const char *path, size_t n) {
     tc_meas_db_stats s = {0};
     tc_meas_db *db = opened(path);
     for (int i = 0; (size_t)s.records < n; i++) {
-        assert_true(i < 1000);
+        assert_true(i < 6000);
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
         check(tc_meas_db_stat(db, &s, &err));
     }

@@ -95,14 +95,14 @@ static void let_go(worker *w) {
 
 static void await_job(worker *w) {
     for (int i = 0; !tc_is_raised(&w->begun); i++) {
-        assert_true(i < 1500);
+        assert_true(i < 6000);
         pause_briefly();
     }
 }
 
 /* What it says why it takes no jobs, once it says that it is in such a state. */
 static const char *await_state(const char *name, const char *state) {
-    for (int i = 0; i < 1500; i++) {
+    for (int i = 0; i < 6000; i++) {
         tc_fleet_crowd c = tc_fleet_crowd_new();
         check(tc_fleet_crowd_see(&c, bus, &err));
         const char *why = NULL;
@@ -149,7 +149,7 @@ static const char *answered_by(const char *id) {
 static void await_answer(const char *id, const char *worker_name) {
     const char *who;
     for (int i = 0; !(who = answered_by(id)); i++) {
-        assert_true(i < 1500);
+        assert_true(i < 6000);
         pause_briefly();
     }
     assert_string_equal(who, worker_name);

@@ -248,7 +248,7 @@ static void what_is_begun_waits_no_more(void **state) {
     check(tc_fleet_job_read(tc_fleet_delivery_text(d), arena, &j, &err));
     assert_int_equal(j.call.n, 8);
     check(answer(b, f->key, &j, 0, &err));
-    for (int i = 0; i < 500 && jobs_of(f) < 2; i++) {
+    for (int i = 0; i < 5000 && jobs_of(f) < 2; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 25000000}, NULL);
         tc_meas_tend(m);
     }
@@ -368,7 +368,7 @@ static void what_is_passed_over_is_asked_for_again(void **state) {
     assert_non_null(answered);
     for (int i = 0; i < PASSED; i++)
         assert_int_equal(out[i].error, TC_MEAS_RUN_CRASH);
-    for (int i = 0; i < 100 && jobs_of(f) > 0; i++)
+    for (int i = 0; i < 6000 && jobs_of(f) > 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     assert_int_equal(jobs_of(f), 0);
     tc_meas_free(m);

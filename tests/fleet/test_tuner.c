@@ -72,7 +72,7 @@ static void await_workers(size_t n) {
         tc_fleet_crowd_free(&c);
         if (all)
             break;
-        assert_true(i < 500);
+        assert_true(i < 6000);
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }
     tc_fleet_bus_close(b);
@@ -421,7 +421,7 @@ static bool is_answered(tc_fleet_bus *b, const char *tuner, const char *id) {
 /* Until nothing that the tuner asked for is in the queue. */
 static void await_empty_queue(tc_fleet_bus *b, const char *tuner) {
     int64_t n = 1;
-    for (int i = 0; i < 1000 && n > 0; i++) {
+    for (int i = 0; i < 6000 && n > 0; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
         check(tc_fleet_bus_asked(b, own_key(), tuner, &n, &err));
     }

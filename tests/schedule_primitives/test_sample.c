@@ -1,5 +1,5 @@
 /* Tile decisions: every draw and mutation is legal and wastes little; mutations differ; all perfect tiles of a small extent are
- * reached; and the cost of a replay. */
+ * reached; and replays in one context. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "schedule_primitives/sample.h"
-#include "support/log.h"
 #include "support/vec.h"
 #include "te/text.h"
 
@@ -134,9 +133,10 @@ static const char *const SKETCH = "compute_inline T\n"
                                   "u = sample_categorical [0, 16, 64]\n"
                                   "pragma acc auto_unroll_max u\n";
 
-/* A bound for a loaded machine, sanitisers off; the measured number is printed. */
-static void test_replay_is_cheap(void **state) {
+/* What a search does: one context, reset after each candidate, takes any number of them. */
+static void test_replays_in_one_context(void **state) {
     (void)state;
+    enum { REPLAYS = 2000 };
     tc_ctx *parent = tc_ctx_new();
     const tc_workload *w = NULL;
     tc_trace *t = NULL;
@@ -146,31 +146,23 @@ static void test_replay_is_cheap(void **state) {
         fail_msg("%s", err.msg);
     tc_ctx *c = tc_ctx_child(parent);
     tc_rng r = tc_rng_seed(4);
-    enum { N = 2000 };
-    double best = 1;
-    for (int round = 0; round < 5; round++) {
-        double start = tc_now();
-        for (int i = 0; i < N; i++) {
-            tc_sched *s = NULL;
-            if (tc_sch_replay(c, w, t, &r, &s, NULL) != TC_OK && (tc_sch_replay(c, w, t, &r, &s, &err) != TC_OK))
-                fail_msg("%s", err.msg);
-            tc_ctx_reset(c);
-        }
-        best = TC_MIN(best, (tc_now() - start) / N);
+    for (int i = 0; i < REPLAYS; i++) {
+        tc_sched *s = NULL;
+        if (tc_sch_replay(c, w, t, &r, &s, &err) != TC_OK)
+            fail_msg("%s", err.msg);
+        tc_ctx_reset(c);
     }
-    print_message("replay of %d steps: %.1f us\n", t->n, 1e6 * best);
-#ifndef TCTUNE_SANITIZED
-    assert_true(best < 1e-3);
-#endif
     tc_ctx_free(c);
     tc_ctx_free(parent);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),           cmocka_unit_test(test_legal),
-        cmocka_unit_test(test_reaches_all),     cmocka_unit_test(test_mutations_connect),
-        cmocka_unit_test(test_replay_is_cheap),
+        cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_legal),
+        cmocka_unit_test(test_reaches_all),
+        cmocka_unit_test(test_mutations_connect),
+        cmocka_unit_test(test_replays_in_one_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,13 +10,15 @@ typedef struct variant {
     struct elsewhere *fleet; /* NULL: measured here */
 } variant;
 
+enum { TRIALS = 60 }; /* enough that later rounds go by a model of earlier ones */
+
 static const tc_meas_carrier shuffled;
 
 static tc_meas_records search(bench *b, variant v, tc_arena *a) {
     tc_error err;
     tc_meas_db *kept = b->db;
     assert_int_equal(tc_meas_db_open_memory(&b->db, &err), TC_OK);
-    tc_tune_options o = simulated(b, 120);
+    tc_tune_options o = simulated(b, TRIALS);
     o.batch = 0;
     o.seed = v.seed;
     o.rounds_at_once = v.rounds_at_once;
@@ -26,7 +28,7 @@ static tc_meas_records search(bench *b, variant v, tc_arena *a) {
     run_tune(t);
     tc_meas_records r;
     assert_int_equal(tc_meas_db_select(b->db, a, &(tc_meas_filter){0}, &r, &err), TC_OK);
-    assert_int_equal(r.len, 120);
+    assert_int_equal(r.len, TRIALS);
     tc_tune_free(t);
     tc_meas_db_close(b->db);
     b->db = kept;
