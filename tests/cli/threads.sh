@@ -110,9 +110,16 @@ int main(int argc, char **argv) {
 }
 C
 cc -I. few.c ./net.so ./alone.so -o few
+for name in net alone; do # the same as C source
+    mkdir "$name"
+    ok "$TCTUNE" build --te gemm.te --untuned --threads $([ $name = net ] && echo 4 || echo 1) --name $name -o $name/$name.c
+done
+cc -O1 -fopenmp -Inet -Ialone few.c net/net.c alone/alone.c -lm -o few_c
 for stacks in 0 1 2; do
-    ok env LD_LIBRARY_PATH=. sh -c 'ulimit -s 8192; exec ./few '$stacks
-    says "the same"
-    [ ! -s err ] || fail "something is said on stderr"
+    for program in few few_c; do
+        ok env LD_LIBRARY_PATH=. sh -c "ulimit -s 8192; exec ./$program $stacks"
+        says "the same"
+        [ ! -s err ] || fail "something is said on stderr"
+    done
 done
 echo "$checks checks"

@@ -15,6 +15,11 @@ extern int omp_get_thread_num(void);
 #else
 #define TC_THREAD 0
 #endif
+#if defined(_OPENMP) && defined(__unix__) && defined(__GNUC__)
+#include <pthread.h>
+#include <sched.h>
+#define TC_TRIES_THREADS
+#endif
 
 #if defined(__GNUC__)
 #define TC_ALIAS __attribute__((may_alias))
@@ -30,6 +35,48 @@ extern int omp_get_thread_num(void);
 #define TC_UNROLL(n) TC_PRAGMA(GCC unroll(n)) /* the loop that follows */
 #else
 #define TC_UNROLL(n)
+#endif
+
+/* ---- threads ---- */
+
+/* OpenMP's runtimes end the process where a thread of a team cannot be started. So a thread that runs with a larger team than ever before
+ * starts that many plain threads once, and ends them: the team is no larger than that went. */
+#ifdef TC_TRIES_THREADS
+TC_FN void *tc_wait_at_gate(void *gate) {
+    pthread_mutex_lock((pthread_mutex_t *)gate);
+    pthread_mutex_unlock((pthread_mutex_t *)gate);
+    return 0;
+}
+
+/* How many of n threads, the calling one included, there were. */
+TC_FN int tc_try_threads(int n) {
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t *t = (pthread_t *)malloc((size_t)n * sizeof *t);
+    int started = 0;
+    pthread_mutex_lock(&gate);
+    while (t && started < n - 1 && pthread_create(&t[started], 0, tc_wait_at_gate, &gate) == 0)
+        started++;
+    pthread_mutex_unlock(&gate);
+    for (int i = 0; i < started; i++)
+        pthread_join(t[i], 0);
+    for (int i = 0; i < 200; i++)
+        sched_yield(); /* threads that were joined count for limits a little longer */
+    free(t);
+    return started + 1;
+}
+
+/* n, or as many threads as the calling thread's team can have. */
+TC_FN int tc_team(int n) {
+    static __thread int most = 1, refused = INT32_MAX;
+    if (n > most && n < refused) {
+        int got = tc_try_threads(n);
+        most = got > most ? got : most;
+        refused = got < n ? n : INT32_MAX;
+    }
+    return n < most ? n : most;
+}
+#else
+#define tc_team(n) (n)
 #endif
 
 /* ---- small numbers ---- */

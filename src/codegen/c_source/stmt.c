@@ -109,7 +109,7 @@ static int open_team(tc_cgc_writer *w, bool parallel) {
     if (!parallel || w->nthreads <= 1)
         return 0;
     int team = ++w->teams;
-    tc_cgc_text(w, "#ifdef _OPENMP\n#pragma omp parallel num_threads(%d)\n#endif\n", w->nthreads);
+    tc_cgc_text(w, "#ifdef _OPENMP\n#pragma omp parallel num_threads(tc_team(%d))\n#endif\n", w->nthreads);
     tc_cgc_line(w, "{\n");
     w->indent++;
     tc_cgc_line(w, "const unsigned before%d = tc_begin_flush();\n", team);

@@ -267,7 +267,7 @@ static void library(source *s) {
     tc_sb_printf(&s->b, "static int32_t %s_parallel_for(const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure) {\n",
                  s->name);
     tc_sb_add(&s->b, "    int32_t team = rt->nthreads;\n#ifdef _OPENMP\n"
-                     "#pragma omp parallel for schedule(static) num_threads(team)\n#endif\n"
+                     "#pragma omp parallel for schedule(static) num_threads(tc_team(team))\n#endif\n"
                      "    for (int32_t t = 0; t < team; t++)\n        if (n * t / team < n * (t + 1) / team)\n"
                      "            body(n * t / team, n * (t + 1) / team, t, closure);\n    return 0;\n}\n\n");
     tc_sb_printf(&s->b, "static const tc_rt %s_rt = {TC_RT_ABI, %d, %s_parallel_for, 0};\n\n", s->name, s->m->threads, s->name);
