@@ -1,6 +1,6 @@
 /* src/support owns what every folder needs and no subject has: memory that never returns NULL, the arena, status codes, text
- * buffers, arrays, hash maps, random numbers, the lexer, the log, and hashes, those that are trusted included (seal.h). Not here:
- * calls of the operating system (src/support/system) and anything that knows tensors.
+ * buffers, arrays, hash maps, random numbers, the lexer, the log, guesses at mistyped names, and hashes, trusted ones included
+ * (seal.h). Not here: calls of the operating system (src/support/system) and anything that knows tensors.
  *
  * The library's own memory, and what happens when the system refuses a block.
  *
