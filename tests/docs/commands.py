@@ -5,7 +5,7 @@
   commands.py refuses     texts that are wrong, each in one way
 
 A text in backquotes that begins with `tctune ` names a command: there must be one, and it must take each option. So must what stands
-outside of backquotes, where an option, or a word in capitals, follows the command's name. In the strings of a file that describes
+outside of backquotes, where an option, a word in capitals or the name of a file follows the command's name. In the strings of a file that describes
 commands (src/cli), an option belongs to one of these; in other files of the source, to any command.
 
 TCTUNE: the command."""
@@ -60,7 +60,7 @@ def command_of(words):
 
 def complaint(text):
     """What is wrong with a command line; None: nothing."""
-    words = re.match(r"tctune((?: [a-z][a-z]*)*)", text)[1].split()
+    words = re.match(r"tctune((?: [a-z]+(?=\s|$))*)", text)[1].split()
     given = OPTION.findall(re.split(r" (?:\|\||&&|[|;>]|2>)", text)[0])
     if text in ("tctune --version", "tctune --help", "tctune version", "tctune help") or "COMMAND" in text:
         return None
@@ -74,7 +74,7 @@ def complaint(text):
 
 
 def lines_of(text):
-    """Command lines in a text: those in backquotes, those that begin a line, and those that an option or a word in capitals gives away."""
+    """Command lines in a text: those in backquotes, and those that an option, a word in capitals or the name of a file gives away."""
     found = []
     for span in re.findall(r"`([^`]+)`", text):
         if span.startswith("tctune "):
@@ -84,7 +84,8 @@ def lines_of(text):
             rest = re.split(r"[;)\"]|[.,:](?= |$)|#", line[m.start():])[0].strip()
             words = rest.split()[1:]
             named = [w for w in words if re.fullmatch(r"[a-z]+", w)]
-            if words[0].startswith("--") or (command_of(named[:1]) and re.match(r"tctune [a-z]+(?: [a-z]+)? (?:--[a-z]|[A-Z][A-Z])", rest)):
+            told = re.search(r" --[a-z]| [A-Z][A-Z]| [\w-]+\.[a-z]", rest)
+            if words[0].startswith("--") or (named[:1] == words[:1] and command_of(named[:1]) and told):
                 found.append(rest)
     return found
 
@@ -122,8 +123,10 @@ def source_files():
 
 
 def described(path):
-    """The commands that a file of src/cli describes."""
-    return re.findall(r'\.name = "([a-z]+(?: [a-z]+)?)"', path.read_text())
+    """The commands that a file of src/cli describes; a macro makes several of a family."""
+    text = path.read_text()
+    families = re.findall(r'\.name = "([a-z]+ )" #', text)
+    return [*re.findall(r'\.name = "([a-z]+(?: [a-z]+)?)"', text), *(c for c in commands() for f in families if c.startswith(f))]
 
 
 def of_source(path):
@@ -180,11 +183,11 @@ def refuses():
     """Wrong texts, and how each is refused; and right ones."""
     for text, why in (("`tctune bench --model m.onnx --trials 6`", "tctune bench takes no --trials"), ("`tctune buld --model m.onnx`", "no command 'buld'"),
                       ("`tctune db stat --db t.db`", "no command 'db stat'"), ("Tune first: tctune --model M --minuts 3", "tctune tune takes no --minuts"),
-                      ("type tctune show --te F --trials 2, then go on", "tctune show takes no --trials"), ("`tctune --kernel 3`", "tctune tune takes no --kernel")):
+                      ("tctune show gemm.te --trials 2", "tctune show takes no --trials"), ("type tctune show --te F --trials 2, then go on", "tctune show takes no --trials"), ("`tctune --kernel 3`", "tctune tune takes no --kernel")):
         found = [complaint(line) for line in lines_of(text)]
         assert len(found) == 1 and found[0] and why in found[0], (text, found)
     for text in ("`tctune bench --model m.onnx --kernel 6`", "tctune is a library", "`tctune --version`", "`tctune db stats` says it", "`tctune COMMAND --help`", "as tctune tune does it",
-                 "`tctune --model m.onnx --trials 3 | grep --count x`", "`tctune export`"):
+                 "`tctune --model m.onnx --trials 3 | grep --count x`", "`tctune export`", "`tctune model.onnx --trials 3`"):
         assert not [c for c in map(complaint, lines_of(text)) if c], text
     print("wrong texts are refused")
 
