@@ -77,7 +77,8 @@ says out "0 cost models"
 # ---- one who comes late has all; of another key nothing ----
 run 0 "$TCTUNE" db follow "$url" --db late.db --key 'another-*' --once
 says out "late.db: 0 records added, 0 were there, 0 changed, 0 refused, 32 of others"
-run 0 "$TCTUNE" db follow "$url" --db late.db --once
+run 0 "$TCTUNE" db follow "$url" --db late.db --once --progress json
+says err '{"event":"followed","stored":'
 same desk.db late.db
 
 # ---- the server's disk is lost: a tuner that has nothing to measure puts its records there again ----
