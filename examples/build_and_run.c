@@ -1,4 +1,5 @@
-/* Builds a network with the records of a database, runs it on ones, and prints what its kernels take: build_and_run NETWORK.onnx DATABASE */
+/* Builds a network with the records of a database, runs it on ones, and prints what its kernels take: build_and_run NETWORK.onnx
+ * DATABASE */
 #include <stdio.h>
 #include <stdlib.h>
 #include <tctune/tctune.h>

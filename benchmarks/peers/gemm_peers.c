@@ -1,8 +1,9 @@
 /* gemm_peers PEER M N K THREADS [TYPE]: a matmul of another library that obeys lines on its standard input, so that its runs can
  * alternate with another program's. "run K" times K runs (after an untimed one) and prints {"times_ms": [...]}; "quit" ends it.
  * TYPE is f32, bf16 for products of such numbers with sums of f32, or u8s8 for products of bytes with sums of 32 bits. Without
- * arguments it names the peers, with a TYPE alone those that have it. The first line that it prints is {"ready": true, ...}, after its result was found right.
- */
+ * arguments it names the peers, with a TYPE alone those that have it. The first line that it prints is {"ready": true, ...},
+ * after its result was found right.
+ * */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -138,8 +138,8 @@ static bool is_empty(const DLTensor *t) {
     return empty;
 }
 
-/* Its elements are the first of each dimension of a dense array of that shape. Sizes that are out of range are refused later, so what
- * is multiplied here may be anything. */
+/* Its elements are the first of each dimension of a dense array of that shape. Sizes that are out of range are refused later, so
+ * what is multiplied here may be anything. */
 static bool lies_in(const DLTensor *t, const int64_t *shape) {
     uint64_t stride = 1, dense = 1;
     bool fits = true;
@@ -156,8 +156,8 @@ static bool is_of_type(const tc_graph_port *p, const DLTensor *t) {
            t->device.device_type == kDLCPU;
 }
 
-/* The port's view of t; TC_BAD_INPUT when it is anything else. Where sizes vary they are whatever t says, which the run looks at. room: the
- * output in whose buffer it lies; NULL: it is dense. */
+/* The port's view of t; TC_BAD_INPUT when it is anything else. Where sizes vary they are whatever t says, which the run looks at.
+ * room: the output in whose buffer it lies; NULL: it is dense. */
 static tc_status take(const port *p, const DLTensor *t, const tc_graph_port *room, tc_graph_tensor *out, tc_error *err) {
     bool same = is_of_type(p->port, t);
     tc_graph_shape shape = p->port->shape;

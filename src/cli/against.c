@@ -1,4 +1,5 @@
-/* What `tctune bench --against` prints for people: each kernel beside the base's, what the slower ones decide otherwise, and the network. */
+/* What `tctune bench --against` prints for people: each kernel beside the base's, what the slower ones decide otherwise, and the
+ * network. */
 #include <string.h>
 
 #include "cli/print.h"

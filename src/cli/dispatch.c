@@ -149,8 +149,8 @@ static bool reader_left(void) {
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
 }
 
-/* What was printed must have arrived: a report on a full disk is not a report. A reader that left has what it wanted (`| head`): nothing
- * is said then, and the status is as if SIGPIPE had ended the command. */
+/* What was printed must have arrived: a report on a full disk is not a report. A reader that left has what it wanted (`| head`):
+ * nothing is said then, and the status is as if SIGPIPE had ended the command. */
 static int finish_output(int status) {
     bool lost = fflush(stdout) != 0 || ferror(stdout);
     if (!lost || status != TC_CLI_DONE)

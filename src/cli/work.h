@@ -7,8 +7,8 @@
 /* One of --model and --te, with options that go with it: TC_CLI_DONE, or TC_CLI_USAGE. */
 int tc_cli_work_check(const tc_cli_source_args *a, tc_error *err);
 tctune_level tc_cli_level(const tc_cli_pass_args *p); /* --opt-level */
-/* Opens what --model or --te names, and says which sizes are assumed: TC_CLI_DONE, TC_CLI_USAGE (as tc_cli_work_check), TC_CLI_FAILED; *out is NULL unless
- * done. constants: a file with the constants of a --te kernel; NULL: random ones. */
+/* Opens what --model or --te names, and says which sizes are assumed: TC_CLI_DONE, TC_CLI_USAGE (as tc_cli_work_check),
+ * TC_CLI_FAILED; *out is NULL unless done. constants: a file with the constants of a --te kernel; NULL: random ones. */
 int tc_cli_work_open(const tc_cli_source_args *a, const char *constants, uint64_t seed, tctune_work **out, tc_error *err);
 const char *tc_cli_work_path(const tc_cli_source_args *a); /* of the file */
 
@@ -49,7 +49,8 @@ int tc_cli_check_error_budget(const tc_cli_model_args *a, bool in_graph, tc_erro
 double tc_cli_error_budget(double budget);
 /* Says on standard error what of a model its user should know: records that are not used, and which option would use them. */
 void tc_cli_warn_of(const json_t *report);
-/* What --model or --te names, to be run: a built library, or a source that is built. TC_CLI_DONE, TC_CLI_USAGE, TC_CLI_FAILED; *out is NULL unless done. */
+/* What --model or --te names, to be run: a built library, or a source that is built. TC_CLI_DONE, TC_CLI_USAGE, TC_CLI_FAILED;
+ * *out is NULL unless done. */
 int tc_cli_model_open(const tc_cli_model_args *a, tctune_model **out, tc_error *err);
 /* --at of a model: TC_CLI_DONE, or TC_CLI_USAGE. */
 int tc_cli_check_model_at(const tctune_model *m, const tc_cli_texts *at, tc_error *err);

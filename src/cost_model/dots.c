@@ -1,5 +1,5 @@
-/* Which stores are dot products in vector registers: their value is known before the pass that makes them (tir_lower/passes/units/dot.c),
- * so the features find what it will.
+/* Which stores are dot products in vector registers: their value is known before the pass that makes them
+ * (tir_lower/passes/units/dot.c), so the features find what it will.
  *
  *     vectorized j { unrolled q in 4 reduce { acc[j] = acc[j] + i32(a[k * 4 + q]) * i32(b[k * 256 + j * 4 + q]) } }
  *

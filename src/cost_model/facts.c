@@ -74,7 +74,8 @@ static double unrolled_steps(const nest *n, const store_site *s) {
     return p;
 }
 
-/* Operands alive in the band: of a register tile's two sides the shorter one, and one of the longer (tir_lower/passes/loops/order.c). */
+/* Operands alive in the band: of a register tile's two sides the shorter one, and one of the longer
+ * (tir_lower/passes/loops/order.c). */
 static double operand_registers(const nest *n, const store_site *s) {
     double vectors = 0, broadcasts = 0;
     for (int i = 1; i < s->naccess; i++) {

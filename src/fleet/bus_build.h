@@ -1,7 +1,7 @@
 /* What boards that do not compile and builders use of the server (bus.h):
  *
- *   tctune.build.KEY.BOARD        candidates to be built, a work queue: each job is given to one of the key's builders, and to another
- *                                 where that builder says nothing for a lease
+ *   tctune.build.KEY.BOARD        candidates to be built, a work queue: each job is given to one of the key's builders, and to
+ *                                 another builder if that one says nothing for a lease
  *   tctune.built.KEY.BUILDER.ID   what a candidate came to, the last word of each builder
  *   tctune.chunk.KEY.BUILDER.DIGEST
  *                                 pieces of objects

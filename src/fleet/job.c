@@ -106,7 +106,8 @@ void tc_fleet_job_write(const tc_fleet_job *j, tc_strbuf *out) {
     fleet_end(o, out);
 }
 
-/* What a candidate is raced against is no part of it: a tuner that was started again may know another best. Nor is whom it is for, or how long it is wanted. */
+/* What a candidate is raced against is no part of it: a tuner that was started again may know another best. Nor is whom it is
+ * for, or how long it is wanted. */
 const char *tc_fleet_job_id(tc_arena *a, const tc_fleet_job *j, uint64_t nonce) {
     tc_strbuf b = {0};
     tc_fleet_job plain = *j;

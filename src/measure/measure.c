@@ -471,7 +471,8 @@ tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *inputs, size_t n, 
 
 /* ---- over sizes ---- */
 
-/* After so many rounds in which a program was clearly slower than the best it is out of the race: one alone may be the machine's doing. */
+/* After so many rounds in which a program was clearly slower than the best it is out of the race: one alone may be the machine's
+ * doing. */
 enum { SLOW_ROUNDS = 2 };
 
 typedef struct field {

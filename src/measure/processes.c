@@ -42,8 +42,8 @@ static tc_status check_target(const char *text, bool runs, tc_machine *machine, 
     return TC_OK;
 }
 
-/* Of the memory that all workers may have together, two thirds are the runner's, who holds tensors. The builders share the rest, and are
- * no more than it is enough for. Where there is only one of both kinds, it has all. */
+/* Of the memory that all workers may have together, two thirds are the runner's, who holds tensors. The builders share the rest,
+ * and are no more than it is enough for. Where there is only one of both kinds, it has all. */
 typedef struct share {
     uint64_t runner, builder;
     int builders;

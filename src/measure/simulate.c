@@ -114,8 +114,8 @@ static tc_status build(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, bool 
     return TC_OK;
 }
 
-/* What the program takes at the sizes of the record: of its time for the largest what they leave of the work, times a factor of their
- * own. */
+/* What the program takes at the sizes of the record: of its time for the largest what they leave of the work, times a factor of
+ * their own. */
 static tc_status seconds_at(simulator *s, const tc_meas_job *j, double *seconds, tc_error *err) {
     *seconds = j->simulated;
     if (!*j->r->sizes)

@@ -42,8 +42,8 @@ static void whole_of(const tc_tensor *t, tc_ival *part) {
         part[d] = (tc_ival){0, t->shape[d] - 1};
 }
 
-/* name[axes] = the part of t. The axes are called as those of t's producer, or ax0, ax1, ... for an input. end: where axes of the whole
- * end, if t does not itself. */
+/* name[axes] = the part of t. The axes are called as those of t's producer, or ax0, ax1, ... for an input. end: where axes of the
+ * whole end, if t does not itself. */
 static const tc_compute *copy_of(tc_sched *s, const char *name, const tc_tensor *t, const tc_ival *part, const tc_var *const *end,
                                  const tc_compute *producer) {
     tc_axis axes[TC_MAX_DIMS];

@@ -3,8 +3,8 @@
  *   D[i] = sum(k) f(i, k),  k = ko * 4 + ki,  rfactor D.ki
  *     =>  R[i, ki] = sum(ko) select(ko * 4 + ki < n, f(i, ko * 4 + ki), 0);  D[i] = sum(ki) R[i, ki]
  *
- * The select stands only where the splits are imperfect, or the size varies: R's axes cover the padded range, so the surplus must not
- * count. */
+ * The select stands only where the splits are imperfect, or the size varies: R's axes cover the padded range, so the surplus must
+ * not count. */
 #include "schedule_primitives/sch_int.h"
 
 typedef struct rebuild {

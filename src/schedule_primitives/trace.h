@@ -58,8 +58,8 @@ typedef struct tc_trace {
     tc_arena *arena; /* where its steps live */
     int n;
     tc_instr *steps;
-    uint64_t
-        id; /* tc_trace_hash_steps, where it was kept: of a sketch and of its copies, which it tells from others; 0: was not */
+    /* tc_trace_hash_steps, where it was kept: of a sketch and of its copies, which it tells from others; 0: was not */
+    uint64_t id;
 } tc_trace;
 
 TC_NODISCARD tc_status tc_trace_parse(tc_arena *a, const char *file, const char *text, tc_trace **out, tc_error *err);
@@ -80,8 +80,8 @@ uint64_t tc_trace_hash_decisions(uint64_t steps, const tc_trace *t);
 /* The trace for tc_te_canonical(w) that does what t does to w: for recording what was written with a kernel's own names. Stages
  * and loops that t makes keep their names, unless these could be canonical ones. In `a`. */
 tc_trace *tc_trace_canonical(tc_arena *a, const tc_workload *w, const tc_trace *t);
-/* The reverse, for people: t, which is in canonical names, in those of w. Names that t makes stay, also where w has the same name: replay
- * the result before it is used. In `a`. */
+/* The reverse, for people: t, which is in canonical names, in those of w. Names that t makes stay, also where w has the same
+ * name: replay the result before it is used. In `a`. */
 tc_trace *tc_trace_own(tc_arena *a, const tc_workload *w, const tc_trace *t);
 
 #endif

@@ -1,5 +1,5 @@
-/* A trace in canonical names, and back in the names of its workload. A stage that a step makes (cache_write, rfactor) takes its axes'
- * names over from the stage it came from, so those follow the same renaming; all other names that steps make are free. */
+/* A trace in canonical names, and back in the names of its workload. A stage that a step makes (cache_write, rfactor) takes its
+ * axes' names over from the stage it came from, so those follow the same renaming; all other names that steps make are free. */
 #include <ctype.h>
 
 #include "schedule_primitives/sch_int.h"

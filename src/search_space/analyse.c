@@ -30,8 +30,8 @@ static bool runs_along(const tc_expr *read, const tc_axis *k) {
     return tc_expr_uses_var(read->args[read->nargs - 1], k->var);
 }
 
-/* What computes such a value must store it. Padded, bytes cost one pass over them, while a condition in the inner loop would cost the
- * instruction. */
+/* What computes such a value must store it. Padded, bytes cost one pass over them, while a condition in the inner loop would cost
+ * the instruction. */
 bool tc_space_feeds_unit(const tc_machine *m, const tc_compute *producer, const tc_compute *sum) {
     const tc_expr *e = sum->body[0];
     if (sum->reducer != TC_RED_SUM || e->op != TC_OP_MUL)
@@ -118,8 +118,8 @@ static bool gathers(const tc_expr *read) {
 }
 
 /* An anchor has an operand that some spatial axis does not walk, and no streamed operand as large as the iteration space: there
- * each value is used once, and tiling has nothing to keep (softmax's maximum under a mask, the mean of embeddings that are looked up).
- * Constants that large are still worth packing. */
+ * each value is used once, and tiling has nothing to keep (softmax's maximum under a mask, the mean of embeddings that are looked
+ * up). Constants that large are still worth packing. */
 static stage_kind classify(const tc_compute *op) {
     if (op->reducer == TC_RED_NONE)
         return KIND_MAP;

@@ -25,8 +25,8 @@ static factor sample_reg_rows(emitter *e, int id, int64_t extent) {
     return chosen(tc_space_sample_choice(&e->b, ROLE_REG_ROW, id, n, tc_space_tile_rows, extent));
 }
 
-/* Divides the reduction, into k[0] blocks of k[1] unrolled steps of k[2], each of k[3] where a dot instruction takes so many, and the
- * vector axis. */
+/* Divides the reduction, into k[0] blocks of k[1] unrolled steps of k[2], each of k[3] where a dot instruction takes so many, and
+ * the vector axis. */
 static void split_reduction(emitter *e, const anchor_plan *p, int id, loop_ref *k, loop_ref *v) {
     const tc_compute *op = p->op;
     const tc_axis *last = &op->raxes[op->nraxis - 1];

@@ -1,4 +1,5 @@
-/* Anchors whose terms are sums of another stage, each with a scale of its own: products with weights that are quantised in blocks.
+/* Anchors whose terms are sums of another stage, each with a scale of its own: products with weights that are quantised in
+ * blocks.
  *
  *     compute S[m, n, b] = sum(k) X[m, b, k] * number(W[n, b, k])          # of one block
  *     compute Y[m, n] = sum(b) S[m, n, b] * C[n, b]
@@ -8,8 +9,9 @@
  *       for k_o: S[tile] += ..                          # k_u and other reductions unrolled; W packed in the order it is walked
  *       Y_acc[tile] += S[tile] * C[.., b]               # registers
  *
- * There may be several sums of a block, by more reductions of Y: all of them are computed at once. A scale is applied once for a block, and not to each number; both tiles stay in registers. What bounds such products of few rows is
- * memory: the constants may be prefetched some bytes ahead of the loops, which else wait at each page. */
+ * There may be several sums of a block, by more reductions of Y: all of them are computed at once. A scale is applied once for a
+ * block, and not to each number; both tiles stay in registers. What bounds such products of few rows is memory: the constants may
+ * be prefetched some bytes ahead of the loops, which else wait at each page. */
 #include "search_space/anchor_int.h"
 
 #include <assert.h>

@@ -151,8 +151,8 @@ void tc_space_emit_steps(emitter *e, const anchor_plan *p, int id) {
 /* Rows of a fixed size that make a tile, where others vary. Chosen; not measured apart. */
 enum { WORTH_A_TILE = 4 };
 
-/* Of two row axes, that d, which comes later, carries the register tile rather than the other. Tiles of rows that a run may not have are
- * work for nothing, so an axis whose size varies does where there is none of a fixed size that is worth a tile. */
+/* Of two row axes, that d, which comes later, carries the register tile rather than the other. Tiles of rows that a run may not
+ * have are work for nothing, so an axis whose size varies does where there is none of a fixed size that is worth a tile. */
 static bool carries_better(const decision *d, const decision *other, int64_t enough, bool dots) {
     if (d->varies != other->varies)
         return d->varies ? other->extent < WORTH_A_TILE : d->extent >= WORTH_A_TILE;

@@ -1,5 +1,5 @@
-/* The tiling rule for units with tiles: a reduction whose operands are the narrow types of such a unit, the second one
- * packed for it: a constant when the model is built, another one at root or by each task.
+/* The tiling rule for units with tiles: a reduction whose operands are the narrow types of such a unit, the second one packed for
+ * it: a constant when the model is built, another one at root or by each task.
  *
  *   parallel task = fused(.., row_0, vec_0):
  *     for row_1:                                         # grids of the block: they share the packed panel
@@ -7,8 +7,8 @@
  *       for other reductions, k_o: acc += ..             # one instruction per tile of the grid
  *       epilogue on the grid's buffer, which is in L1; one store
  *
- * With the reduction in blocks, and blocks of columns too, the panels that a grid shares with others stay in the first-level cache, and
- * the results rest in another one between the blocks:
+ * With the reduction in blocks, and blocks of columns too, the panels that a grid shares with others stay in the first-level
+ * cache, and the results rest in another one between the blocks:
  *
  *   parallel task:
  *     acc[block] = 0

@@ -1,8 +1,9 @@
 /* Constructed schedules: decisions that follow from the machine's facts, in the manner of Roller (OSDI'22). A register tile of r
- * rows by n vectors needs r*n accumulators, the operands of its shorter side and one of the longer (tir_lower/passes/loops/order.c); r*n must cover
- * the latency of the multiply-add (4 cycles x 2 pipes = 8 or more in flight). The tile, the shares lost to ragged edges, the
- * balance of the tasks over the cores and the traffic of the panels give an estimate by which they are ranked; measuring decides.
- */
+ * rows by n vectors needs r*n accumulators, the operands of its shorter side and one of the longer
+ * (tir_lower/passes/loops/order.c); r*n must cover the latency of the multiply-add (4 cycles x 2 pipes = 8 or more in flight).
+ * The tile, the shares lost to ragged edges, the balance of the tasks over the cores and the traffic of the panels give an
+ * estimate by which they are ranked; measuring decides.
+ * */
 #include "schedule_primitives/sample.h"
 #include "search_space/construct_int.h"
 #include "support/log.h"
@@ -18,8 +19,8 @@ enum { SHORT_AXIS = 8 };
 /* What constructed schedules take for decisions that the estimate does not weigh: steps of a reduction's block; axes of a block
  * up to which rows are not tiled; row tiles, and register widths, of a cache block. Chosen; not measured apart. */
 enum { BLOCK_K = 256, FEW_ROWS = 8, BLOCK_TILES = 8, MANY_BLOCK_TILES = 16, BLOCK_WIDTHS = 4, FEW_BLOCK_WIDTHS = 2 };
-/* Bytes of a stream's prefetches. Measured with 4 bits, one row and 4096 x 4096, cold: 512 to 4096 take the same time; where a unit adds up
- * bytes, two threads of Zen 4, 1024 take 1.1 to 1.3 times as long as none. */
+/* Bytes of a stream's prefetches. Measured with 4 bits, one row and 4096 x 4096, cold: 512 to 4096 take the same time; where a
+ * unit adds up bytes, two threads of Zen 4, 1024 take 1.1 to 1.3 times as long as none. */
 enum { AHEAD = 1024 };
 
 /* Factors of the estimate. Only the order of plans matters, and measuring decides in the end; so where nothing else is said, a
@@ -28,22 +29,23 @@ static const double FREE_LOADS = 0.4; /* loads per multiply-add that cost nothin
 static const double MASKED = 0.5;     /* depthwise, over half of the registers: steps load what others broadcast */
 static const double UNIT_FREE = 0.6, UNIT_WAITS = 0.7; /* beside a unit's products: see waits_of_unit */
 static const double PANEL_L2 = 0.5; /* share of the L2 cache that the machine tells of, for a panel of the vector operand */
-/* The same for a block of rows. Measured where ROWS_STREAM was: of the peak 90 % with an eighth, 88 with a quarter, 85 with a half. */
+/* The same for a block of rows. Measured where ROWS_STREAM was: of the peak 90 % with an eighth, 88 with a quarter, 85 with a
+ * half. */
 static const double ROWS_L2 = 0.25;
 static const double PANEL_MISSES = 0.9;   /* a larger panel */
 static const double ROWS_STREAM = 0.96;   /* measured: products of bytes, 1024 x 1024 x 1024, one thread */
 static const double BLOCKED = 0.85;       /* the reduction in blocks: accumulators go through the cache .. */
 static const double BLOCKED_LARGE = 0.95; /* .. which a panel that does not fit is worth */
-/* Bytes of a panel of floats that come in a cycle from the second-level cache, and from beyond it; products of vectors in a cycle; up
- * to which share of the products' time loading is hidden, and how much of the rest of that time is not. Fitted to matmuls of 128 rows,
- * 295 KB and 1.2 MB a panel of 96 columns, in tiles of 4, 6, 8 and 12 rows, one thread of Cascade Lake. */
+/* Bytes of a panel of floats that come in a cycle from the second-level cache, and from beyond it; products of vectors in a
+ * cycle; up to which share of the products' time loading is hidden, and how much of the rest of that time is not. Fitted to
+ * matmuls of 128 rows, 295 KB and 1.2 MB a panel of 96 columns, in tiles of 4, 6, 8 and 12 rows, one thread of Cascade Lake. */
 static const double FROM_L2 = 32, BEYOND_L2 = 16, PRODUCTS = 2, HIDDEN = 0.67, NOT_HIDDEN = 0.25;
 static const double UNPACKED = 0.9;     /* an operand read in place, by more than .. */
 static const int64_t FEW_READERS = 16;  /* .. so many rows */
 static const double MOST_PACKING = 0.5; /* packing is one pass over what all rows read: at most this share of the work */
-/* A copy, or the stages before the last anchor, made by all cores and then read by all: what a barrier and the way from one core's
- * cache to another's take. Measured with attention of 12 heads over 128 tokens, two threads of Zen 4: in tasks of a head each 317 us, with
- * copies made by all before 345, all stages apart 370 to 530. */
+/* A copy, or the stages before the last anchor, made by all cores and then read by all: what a barrier and the way from one
+ * core's cache to another's take. Measured with attention of 12 heads over 128 tokens, two threads of Zen 4: in tasks of a head
+ * each 317 us, with copies made by all before 345, all stages apart 370 to 530. */
 static const double PACKED_APART = 0.01, NOT_CHAINED = 0.98;
 static const double ROWS_OUTSIDE = 0.98; /* panels of the vector operand change with every step */
 static const double OTHER_WIDTH = 0.9;   /* elementwise loops in other steps than of four vectors */
@@ -53,17 +55,17 @@ static const double WRONG_SERIAL = 0.6;  /* a parallel region around less than S
 static const double SERIAL_WORK = 1e5;   /* operations and bytes: see SERIAL_WORK in sketch.c */
 static const double WHOLE_PASS = 4;      /* a pass over memory, in steps of one over the cache */
 static const double INLINED_OP = 3; /* an operation on what is broadcast, in vectors of a tile's row; measured: two to four */
-/* Sums of blocks: an accumulator that waits in memory, and taking out a number, in products of a vector. Fitted to 4 bits of floats, one
- * thread of Cascade Lake, where tiles of 2 x 3, 2 x 6, 2 x 8, 4 x 2, 4 x 4, 4 x 5, 8 x 1 and 8 x 2 vectors take 1.13, 1.20, 1.30, 1.78,
- * 1.70, 1.68, 3.45 and 2.99 ns for 16 weights. */
+/* Sums of blocks: an accumulator that waits in memory, and taking out a number, in products of a vector. Fitted to 4 bits of
+ * floats, one thread of Cascade Lake, where tiles of 2 x 3, 2 x 6, 2 x 8, 4 x 2, 4 x 4, 4 x 5, 8 x 1 and 8 x 2 vectors take 1.13,
+ * 1.20, 1.30, 1.78, 1.70, 1.68, 3.45 and 2.99 ns for 16 weights. */
 static const double RELOAD = 4, TAKING_OUT = 2;
-/* Several sums of a block, columns that are no whole number of tiles. Measured: 4 bits by digits, one row, 4096 columns, two threads of Zen 4,
- * cold: 80 at a time take 1.3 times as long as 64. */
+/* Several sums of a block, columns that are no whole number of tiles. Measured: 4 bits by digits, one row, 4096 columns, two
+ * threads of Zen 4, cold: 80 at a time take 1.3 times as long as 64. */
 static const double LEFT_OVER = 0.8;
 static const double OTHER_UNROLL = 0.99; /* the reduction in other steps than four */
 
-/* What a row takes in a tile that tests for each of its rows whether there is one. Measured: convolutions of 7 x 7 rows in tiles of 14, two
- * threads of Zen 4, take 2.3 times as long as in tiles of 7. */
+/* What a row takes in a tile that tests for each of its rows whether there is one. Measured: convolutions of 7 x 7 rows in tiles
+ * of 14, two threads of Zen 4, take 2.3 times as long as in tiles of 7. */
 static const double TESTED = 2.3;
 /* Sizes of an axis that varies for which a tile is judged. Chosen. */
 enum { SIZES = 32 };
@@ -110,8 +112,8 @@ static int64_t column_blocks(const sketch *k, const decision *v, int64_t width) 
     return k->v.chain ? 1 : tc_ceil_div(v->extent, width);
 }
 
-/* Of `count` parts of an operand, of so many bytes each, those of a block that stays in this share of the second-level cache; the same
- * number of blocks for each core. */
+/* Of `count` parts of an operand, of so many bytes each, those of a block that stays in this share of the second-level cache; the
+ * same number of blocks for each core. */
 static int64_t staying(const tc_machine *m, int64_t count, double bytes, double share) {
     double room = share * (double)m->l2;
     int64_t most = bytes * (double)count <= room ? count : TC_MAX(1, (int64_t)(room / bytes));
@@ -146,8 +148,8 @@ static double panel_bytes(const decision *v, int64_t width) {
     return (double)v->depth * (double)width * (v->unit ? tc_dtype_bytes(v->unit->b) : 4.0);
 }
 
-/* Panels of the vector operand that a task of an anchor goes through. Where `mid` is 3, a block stays in the second-level cache: one of
- * rows for all panels, or, where panels change with every step, one of panels for all rows. */
+/* Panels of the vector operand that a task of an anchor goes through. Where `mid` is 3, a block stays in the second-level cache:
+ * one of rows for all panels, or, where panels change with every step, one of panels for all rows. */
 static int64_t panels(const tc_space *s, const plan *p, int anchor) {
     const sketch *k = &s->sk[p->sketch];
     const decision *v = vec_of(k, anchor), *outer = tc_space_role_of(k, anchor, ROLE_VEC_OUTER);
@@ -245,8 +247,8 @@ static double cost_of_unpacking(const sketch *k, const decision *v, double rows,
     return 1 + (v->produced.unpacking + ACCESSES * v->produced.numbers) * rows / task;
 }
 
-/* Whether the operand that all rows of anchor `id` read comes from beyond the second-level cache for each panel, though the products
- * are done by a unit that is too fast for that. */
+/* Whether the operand that all rows of anchor `id` read comes from beyond the second-level cache for each panel, though the
+ * products are done by a unit that is too fast for that. */
 static bool streams_rows(const tc_space *s, const sketch *k, int id) {
     const decision *v = vec_of(k, id);
     double rows = 1;
@@ -259,17 +261,17 @@ static bool streams_rows(const tc_space *s, const sketch *k, int id) {
     return v->unit && blocks && rows * v->row_bytes > PANEL_L2 * (double)s->m.l2;
 }
 
-/* How much longer a tile of dot products takes for its loads. The first cache gives two vectors a cycle, and takes a line in a cycle in
- * which it gives none: of a panel that it does not hold, every vector. Measured with u8 x i8, 384 x 1152 x 1024, one thread of Cascade
- * Lake, tiles of 8 x 3, 6 x 4, 12 x 2, 5 x 5, 4 x 6 and 24 x 1 vectors, for which it is busy for 0.71, 0.75, 0.75, 0.8, 0.92 and 1.13
- * of the products' time: 1.06, 1.11, 1.12, 1.10, 1.23 and 1.35 times the products' time. */
+/* How much longer a tile of dot products takes for its loads. The first cache gives two vectors a cycle, and takes a line in a
+ * cycle in which it gives none: of a panel that it does not hold, every vector. Measured with u8 x i8, 384 x 1152 x 1024, one
+ * thread of Cascade Lake, tiles of 8 x 3, 6 x 4, 12 x 2, 5 x 5, 4 x 6 and 24 x 1 vectors, for which it is busy for 0.71, 0.75,
+ * 0.75, 0.8, 0.92 and 1.13 of the products' time: 1.06, 1.11, 1.12, 1.10, 1.23 and 1.35 times the products' time. */
 static double waits_of_unit(const tc_space *s, const tc_intrinsic *unit, double rows, double vecs, double panel) {
     double busy = (rows + vecs) / 2 + (panel > (double)s->m.l1 / 2 ? vecs : 0);
     return UNIT_WAITS * fmax(0.0, busy / (rows * vecs * unit->cycles) - UNIT_FREE);
 }
 
-/* The share of the time that is left for the products of a tile of so many rows while the vector operand's panel comes from where it
- * fits: each of its vectors serves a product of every row. `again`: other tiles read it too. Units: see waits_of_unit. */
+/* The share of the time that is left for the products of a tile of so many rows while the vector operand's panel comes from where
+ * it fits: each of its vectors serves a product of every row. `again`: other tiles read it too. Units: see waits_of_unit. */
 static double streaming(const tc_space *s, const sketch *k, const decision *v, double panel, double rows, bool again) {
     double far = PANEL_L2 * (double)s->m.l2;
     if (v->unit || !again)
@@ -288,8 +290,9 @@ static int64_t sums_of_block(const decision *v) {
     return v->inner ? v->sums : 1;
 }
 
-/* Of a tile's speed, what is left where the registers do not hold all that it needs. Sums of blocks are in them beside the bytes that numbers
- * are taken out of, for each tile of rows again, and two masks; what they are added to may wait in memory from block to block. */
+/* Of a tile's speed, what is left where the registers do not hold all that it needs. Sums of blocks are in them beside the bytes
+ * that numbers are taken out of, for each tile of rows again, and two masks; what they are added to may wait in memory from block
+ * to block. */
 static double held(const tc_machine *m, const decision *v, int64_t rows, int64_t vecs) {
     int64_t tile = rows * vecs, room = m->vector_regs - operand_registers(m, rows, vecs) - (v->inner ? vecs + 2 : 0);
     int64_t sums = tile * sums_of_block(v);
@@ -301,8 +304,8 @@ static double held(const tc_machine *m, const decision *v, int64_t rows, int64_t
     return 1 / (1 + RELOAD * waiting) / (1 + TAKING_OUT / (double)(rows * sums_of_block(v)));
 }
 
-/* Rows that n rows in tiles of r by vecs take as long as. The last tile of a size that varies is as long as what is left, if there is a
- * body for that, and else tests. */
+/* Rows that n rows in tiles of r by vecs take as long as. The last tile of a size that varies is as long as what is left, if
+ * there is a body for that, and else tests. */
 static double rows_computed(double n, double r, double vecs, bool varies) {
     double left = fmod(n, r), whole = n - left;
     if (!varies || left == 0)
@@ -310,7 +313,8 @@ static double rows_computed(double n, double r, double vecs, bool varies) {
     return whole + (r > TC_TIR_ROWS_LEFT + 1 ? TESTED * left : fmax(left, IN_FLIGHT / vecs));
 }
 
-/* The rows of an axis over that: of all the sizes that it may have, which are taken by their logarithms, so that each counts by its rows. */
+/* The rows of an axis over that: of all the sizes that it may have, which are taken by their logarithms, so that each counts by
+ * its rows. */
 static double use_of_rows(const decision *d, int64_t r, int64_t vecs) {
     double rows = 0, computed = 0, least = (double)TC_MAX(d->least, 1), most = (double)d->extent;
     for (int i = 0, n = d->varies ? SIZES : 1; i < n; i++) {
@@ -415,8 +419,8 @@ static bool any_streams(const tc_space *s, const sketch *k) {
 
 typedef TC_VEC(plan) plan_list;
 
-/* Register tiles worth a try: r x n up to the register file. All of every sketch: the last ones are often those that a rule made for
- * this kind of workload. */
+/* Register tiles worth a try: r x n up to the register file. All of every sketch: the last ones are often those that a rule made
+ * for this kind of workload. */
 static void enumerate(const tc_space *s, plan_list *out) {
     bool chains = any_chain(s);
     for (int k = 0; k < s->nsketch; k++) {
@@ -473,7 +477,8 @@ int tc_space_construct(const tc_space *s, tc_arena *a, tc_trace **out, int cap) 
     return m;
 }
 
-/* Where sizes vary the verifier must show that the program keeps within them; what it shows of one schedule it may not of another. */
+/* Where sizes vary the verifier must show that the program keeps within them; what it shows of one schedule it may not of
+ * another. */
 static tc_status try_default(const tc_space *s, tc_ctx *ctx, tc_trace *t, tc_trace **out, tc_error *err) {
     tc_tir_origin from = {.workload = s->w, .machine = &s->m, .trace = t};
     tc_tir_program p;

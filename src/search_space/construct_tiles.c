@@ -115,7 +115,8 @@ static double balance(const tiling *t) {
     return (double)tasks / (double)(tc_ceil_div(tasks, t->m->cores) * t->m->cores);
 }
 
-/* What remains after packing, of each element of both operands once, or once per task, and of the first one's in the tiles' order. */
+/* What remains after packing, of each element of both operands once, or once per task, and of the first one's in the tiles'
+ * order. */
 static double packing(const tiling *t) {
     const tc_intrinsic *u = t->unit;
     double work = (double)(t->batch * t->depth * t->height * t->width) / (double)(u->m * u->n * u->k) * u->cycles;

@@ -1,5 +1,5 @@
-/* Weights that a kernel takes out of fewer bits than it multiplies with: maps of constants alone, which the graph keeps apart because
- * they are smaller so (DequantizeLinear, MatMulNBits). Such a map is a producer (producers.c), with other places:
+/* Weights that a kernel takes out of fewer bits than it multiplies with: maps of constants alone, which the graph keeps apart
+ * because they are smaller so (DequantizeLinear, MatMulNBits). Such a map is a producer (producers.c), with other places:
  *
  *   at the read     inlined: each tile of rows takes out the numbers again
  *   per task        for the columns of a task, and the whole reduction
@@ -9,7 +9,8 @@
  *       for k_p, k_i: W[k][v] = .. bits[..] ..          # panels in the anchor's width; k_i unrolled: parts of a byte
  *       acc += X * W
  *
- * Never as a whole, which would be the pass over memory that it is kept apart for. What it reads is stored in the order of its panels. */
+ * Never as a whole, which would be the pass over memory that it is kept apart for. What it reads is stored in the order of its
+ * panels. */
 #include "search_space/anchor_int.h"
 
 /* Periods that are parts of a byte. */

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most blocks that are asked for are of the first two sizes, or chunks of an arena, which are of the third. What a call takes from here
- * until it ends is counted by tests/campaign/memory: 3.5 MiB at most, in a search on two threads. */
+/* Most blocks that are asked for are of the first two sizes, or chunks of an arena, which are of the third. What a call takes
+ * from here until it ends is counted by tests/campaign/memory: 3.5 MiB at most, in a search on two threads. */
 static const struct {
     size_t size;
     int count;

@@ -48,8 +48,8 @@ struct tc_arena {
     size_t bytes;
 };
 
-/* With room for n bytes. `size` is what would be best: where the system does not have that, as little as will do; NULL where that is
- * more than the reserve has, and refused. */
+/* With room for n bytes. `size` is what would be best: where the system does not have that, as little as will do; NULL where that
+ * is more than the reserve has, and refused. */
 static chunk *chunk_new(size_t n, size_t size) {
     size_t cap = n > size ? n : size, least = FIRST_CHUNK - sizeof(chunk);
     chunk *c = malloc(sizeof *c + cap);
@@ -90,8 +90,8 @@ void tc_arena_reset(tc_arena *a) {
     a->bytes = 0;
 }
 
-/* Makes `current` a chunk with room for n bytes: the next kept one that is large enough, else a new one; false when memory for it has run
- * out. */
+/* Makes `current` a chunk with room for n bytes: the next kept one that is large enough, else a new one; false when memory for it
+ * has run out. */
 static bool advance(tc_arena *a, size_t n) {
     while (a->current && a->current->next) {
         a->current = a->current->next;

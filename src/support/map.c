@@ -1,6 +1,6 @@
-/* Open addressing over indices into an insertion-ordered array of entries. A slot holds index + 1; 0 is free.
- * Invariant: at most half of the slots are taken, and nslots is 0 or a power of two. Where memory runs out more of them are, until the
- * call ends (alloc.h). */
+/* Open addressing over indices into an insertion-ordered array of entries. A slot holds index + 1; 0 is free. Invariant: at most
+ * half of the slots are taken, and nslots is 0 or a power of two. Where memory runs out more of them are, until the call ends
+ * (alloc.h). */
 #include "support/map.h"
 
 #include <assert.h>

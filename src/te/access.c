@@ -144,8 +144,8 @@ static bool says(const tc_expr *cond, const tc_expr *what) {
     return cond == what || (cond->op == TC_OP_AND && (says(cond->args[0], what) || says(cond->args[1], what)));
 }
 
-/* An index that is read from memory is the same in a condition around it, as nothing that a kernel reads so changes meanwhile. Conditions are
- * simplified. */
+/* An index that is read from memory is the same in a condition around it, as nothing that a kernel reads so changes meanwhile.
+ * Conditions are simplified. */
 static bool is_said_below(const te_scan *s, tc_ctx *c, const tc_env *env, const tc_expr *index, const tc_expr *size) {
     const tc_expr *below = tc_bin(c, TC_OP_LT, index, size), *simple = s->known.len ? tc_te_simplify(c, below, env) : below;
     for (size_t i = 0; i < s->known.len; i++)

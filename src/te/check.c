@@ -1,5 +1,5 @@
-/* What every kind of node takes, in one place: the constructors assert it, the parser reports it with its place. Total: any operands
- * of any kind may be asked about. */
+/* What every kind of node takes, in one place: the constructors assert it, the parser reports it with its place. Total: any
+ * operands of any kind may be asked about. */
 #include "te/te_int.h"
 
 te_takes te_takes_of(tc_op op) {

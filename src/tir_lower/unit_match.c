@@ -69,7 +69,8 @@ static bool take_apart(const matcher *x, const tc_buffer *b, const tc_expr *inde
 
 static const char *const LOOPS[ROLES] = {"row", "column", "product"};
 
-/* Whether value v of the loop adds (v / group) * stride + v % group * step; *stride is found where it is not known (group < extent). */
+/* Whether value v of the loop adds (v / group) * stride + v % group * step; *stride is found where it is not known (group <
+ * extent). */
 static bool walks(const matcher *x, const offsets *o, const tc_buffer *b, int role, int64_t group, int64_t step,
                   int64_t *stride) {
     int64_t n = x->extent[role];

@@ -180,7 +180,8 @@ bool tc_tune_can_score(const tc_tune *t) {
 
 /* ---- keeping ---- */
 
-/* "cost", and where the records that it learnt from are of a mode apart, "cost-emulated": searches of others do not begin with it. */
+/* "cost", and where the records that it learnt from are of a mode apart, "cost-emulated": searches of others do not begin with
+ * it. */
 static const char *model_name(const tc_tune *t, tc_arena *a) {
     tc_meas_mode m = t->o.measure.mode;
     return tc_meas_mode_is_apart(m) ? tc_arena_printf(a, "cost-%s", tc_meas_mode_text(m)) : "cost";

@@ -8,8 +8,9 @@
 #include "tune/kernel/variants.h"
 #include "tune/range_int.h"
 
-/* Programs of a tuned size that take part: where the first of one size is slow at another, often the next are not. Of a size of the grid
- * that somebody tuned besides, the best. Layouts of constants for which companions are looked for. All numbers were chosen. */
+/* Programs of a tuned size that take part: where the first of one size is slow at another, often the next are not. Of a size of
+ * the grid that somebody tuned besides, the best. Layouts of constants for which companions are looked for. All numbers were
+ * chosen. */
 enum { FINALISTS = 4, TRIED = 32, LAYOUTS = 4 };
 
 static void enter(range_contest *x, int f, const char *trace, uint64_t program) {
@@ -151,8 +152,8 @@ static tc_status enter_from(range_contest *x, const int64_t *sizes, int most, tc
 
 /* ---- companions ---- */
 
-/* Variants of one kernel pack its constants alike. Those that are best at two sizes rarely do, so there are also the best of each size
- * among those that pack them as somebody does who is there already. */
+/* Variants of one kernel pack its constants alike. Those that are best at two sizes rarely do, so there are also the best of each
+ * size among those that pack them as somebody does who is there already. */
 
 /* The nest that a trace makes of a form; NULL: it makes none. */
 static const tc_func *nest_of(const range_contest *x, tc_ctx *c, const tc_workload *w, const char *trace) {

@@ -136,8 +136,8 @@ static bool own(const tc_tune *t, const tc_meas_summary *m) {
     return false;
 }
 
-/* Times of another way of timing are no times of this one, but what was fast there is a good start. Simulated ones, and emulated ones, keep to
- * themselves, and what was timed in a network is in its hot or cold record too. */
+/* Times of another way of timing are no times of this one, but what was fast there is a good start. Simulated ones, and emulated
+ * ones, keep to themselves, and what was timed in a network is in its hot or cold record too. */
 static bool of_use(const tc_tune *t, tc_meas_mode theirs) {
     tc_meas_mode own = t->o.measure.mode;
     return tc_meas_mode_is_apart(own) ? theirs == own : theirs == TC_MEAS_HOT || theirs == TC_MEAS_COLD;

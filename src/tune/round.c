@@ -87,8 +87,8 @@ static void count(tc_tune_flight *w, size_t j) {
     }
 }
 
-/* Each is stored when it is measured: whatever ends this process loses none. It counts when its round is waited for: what is proposed
- * meanwhile does not depend on who was faster. */
+/* Each is stored when it is measured: whatever ends this process loses none. It counts when its round is waited for: what is
+ * proposed meanwhile does not depend on who was faster. */
 static void on_measured(void *user, size_t index, const tc_record *r) {
     tc_tune_flight *w = user;
     (void)r;

@@ -24,12 +24,12 @@ typedef struct tc_tune_task {
     const char *name;            /* for reports */
     const tc_workload *workload; /* canonicalised inside; tasks with equal canonical text are merged */
     double weight;               /* how often the kernel runs per inference: > 0 */
-    const struct tc_tune_weights
-        *sizes;   /* how much each size of what varies counts; NULL: by the logarithm, or it does not vary */
+    /* How much each size of what varies counts; NULL: by the logarithm, or it does not vary */
+    const struct tc_tune_weights *sizes;
     double stake; /* what a second of it counts for beside others' when trials are shared; 0: its weight */
-    const tc_workload
-        *varying; /* it is this one, with symbols, at some sizes: forms that this does not have are of no use; NULL: it is not */
-    int ninstead; /* of a kernel that only could run, in place of others: how many, */
+    /* It is this one, with symbols, at some sizes: forms that this does not have are of no use; NULL: it is not */
+    const tc_workload *varying;
+    int ninstead;       /* of a kernel that only could run, in place of others: how many, */
     const int *instead; /* and which of the tasks these are; 0: it is one of those that run */
     int nalong;         /* others of the kind that would then run too, a task once per launch, */
     const int *along;   /* as in `instead` */
@@ -179,7 +179,9 @@ typedef struct tc_tune_options {
     tc_tune_progress *progress;        /* may be NULL */
     void *user;
     tc_tune_timing timing; /* how tasks are timed, unless all of it is in a mode apart */
-    int rounds_at_once; /* under way, up to TC_TUNE_MOST_ROUNDS; 0: 2 where candidates are measured elsewhere, or more where others share who measures, else 1 */
+    /* Under way, up to TC_TUNE_MOST_ROUNDS; 0: 2 where candidates are measured elsewhere, or more where others share who
+     * measures, else 1 */
+    int rounds_at_once;
     tc_meas_options measure; /* target, threads, seed and stop are filled in; mode: SIMULATED or EMULATED, or left to `timing` */
 } tc_tune_options;
 

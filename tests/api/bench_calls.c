@@ -1,5 +1,5 @@
-/* What the API costs beside the library that it runs, in turns: a call of tctune_context_run beside one of PREFIX_context_run, and threads that
- * share a model, each with a context, beside as many processes.
+/* What the API costs beside the library that it runs, in turns: a call of tctune_context_run beside one of PREFIX_context_run,
+ * and threads that share a model, each with a context, beside as many processes.
  *   bench_api_calls LIBRARY.so PREFIX [WORKERS]        PREFIX: of its symbols; built for one thread */
 #include <dlfcn.h>
 #include <pthread.h>

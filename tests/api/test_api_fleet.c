@@ -1,5 +1,5 @@
-/* Fleets as programs see them, on a server of the test's own: workers that serve in a thread, tuners that use them, what is told of both, and
- * what is refused. */
+/* Fleets as programs see them, on a server of the test's own: workers that serve in a thread, tuners that use them, what is told
+ * of both, and what is refused. */
 #include "api_documents.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Kernels shown and compared: the documents are those of schedules that were made by hand, and what is wrong is found before anything is opened. */
+/* Kernels shown and compared: the documents are those of schedules that were made by hand, and what is wrong is found before
+ * anything is opened. */
 #include "api_common.h"
 
 #include <jansson.h>

@@ -1,5 +1,5 @@
-/* A run after the first asks for no memory: with a context of its own or the model's, of what was built here or loaded, on data that is
- * aligned or not, in sizes that vary. The counting malloc is that of the memory campaign. */
+/* A run after the first asks for no memory: with a context of its own or the model's, of what was built here or loaded, on data
+ * that is aligned or not, in sizes that vary. The counting malloc is that of the memory campaign. */
 #include "api_common.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* What callers may give a run, and what they may not: each thing that can be wrong with a tensor of DLPack is refused with what was given,
- * and nothing is written. */
+/* What callers may give a run, and what they may not: each thing that can be wrong with a tensor of DLPack is refused with what
+ * was given, and nothing is written. */
 #include "api_common.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* One model in many threads, built here and loaded: contexts are made, run, asked for shapes and profiled at once, in sizes that differ from
- * thread to thread, while others ask what the model is; and a cache that grows in place, which each thread has its own of. The thread
- * sanitizer looks at it. */
+/* One model in many threads, built here and loaded: contexts are made, run, asked for shapes and profiled at once, in sizes that
+ * differ from thread to thread, while others ask what the model is; and a cache that grows in place, which each thread has its
+ * own of. The thread sanitizer looks at it. */
 #include "api_common.h"
 
 #include <pthread.h>

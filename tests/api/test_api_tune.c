@@ -227,7 +227,8 @@ static void test_bad_options(void **state) {
     tctune_work_free(w);
 }
 
-/* A program that was compiled with a newer header asks for what this library does not know, and one with an older one does not ask. */
+/* A program that was compiled with a newer header asks for what this library does not know, and one with an older one does not
+ * ask. */
 static void test_structs_of_other_versions(void **state) {
     (void)state;
     struct {

@@ -1,6 +1,6 @@
-/* Every kernel of benchmarks/ops and benchmarks/search/apart parses, prints and parses to the same workload, and has a default schedule that lowers to a
- * verified program. Programs without vectors are named, not refused: the space decides what is fast. TCTUNE_OPS_REPORT=1 prints a
- * line per kernel.
+/* Every kernel of benchmarks/ops and benchmarks/search/apart parses, prints and parses to the same workload, and has a default
+ * schedule that lowers to a verified program. Programs without vectors are named, not refused: the space decides what is fast.
+ * TCTUNE_OPS_REPORT=1 prints a line per kernel.
  *
  *     test_ops_parse [[--but] WORD]      only files whose name contains the word, or only others */
 #include "support/cmocka_all.h"

@@ -1,5 +1,5 @@
-/* What the scripts of this folder need and a shell cannot make: small models, right and broken ones, and tensors. fixture DIR writes them
- * (see the functions below). */
+/* What the scripts of this folder need and a shell cannot make: small models, right and broken ones, and tensors. fixture DIR
+ * writes them (see the functions below). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

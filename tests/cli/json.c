@@ -1,5 +1,5 @@
-/* json FILE PATH prints the value at PATH ("kernels.0.name"); fails when FILE is not one JSON value or has no such path. A program of its
- * own, since the scripts start it often: without LLVM it is there in a tenth of the time. */
+/* json FILE PATH prints the value at PATH ("kernels.0.name"); fails when FILE is not one JSON value or has no such path. A
+ * program of its own, since the scripts start it often: without LLVM it is there in a tenth of the time. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* timeline FILE: checks a file of the Trace Event Format: every slice has what viewers need, and on a thread each two slices are apart or
- * one lies within the other. Prints how many threads have slices, how many kernels there are, and how many forks, works and waits
- * there are. */
+/* timeline FILE: checks a file of the Trace Event Format: every slice has what viewers need, and on a thread each two slices are
+ * apart or one lies within the other. Prints how many threads have slices, how many kernels there are, and how many forks, works
+ * and waits there are. */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* What it costs that a kernel chooses among its variants by the sizes of a run: one row of 16 numbers, which takes next to nothing, by a
- * function of so many variants and by the program that serves that size alone, in turns.
+/* What it costs that a kernel chooses among its variants by the sizes of a run: one row of 16 numbers, which takes next to
+ * nothing, by a function of so many variants and by the program that serves that size alone, in turns.
  *     bench_codegen_choose [VARIANTS] */
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,8 +13,8 @@ typedef struct kernel_output {
     void *user;
 } kernel_output;
 
-/* out[i] = map(in0[i], in1[i], ...) for i < n, `lanes` at a time, one output after another; n must be a multiple of lanes. Many outputs
- * in one kernel cost little more to compile than one. */
+/* out[i] = map(in0[i], in1[i], ...) for i < n, `lanes` at a time, one output after another; n must be a multiple of lanes. Many
+ * outputs in one kernel cost little more to compile than one. */
 void kernel_elementwise_all(kernel *k, int nin, const tc_dtype *in, int nout, const kernel_output *out, int64_t n, int lanes);
 /* The same with one output. */
 void kernel_elementwise(kernel *k, int nin, const tc_dtype *in, tc_dtype out, int64_t n, int lanes, kernel_map *map, void *user);

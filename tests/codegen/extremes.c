@@ -1,7 +1,7 @@
-/* Integer arithmetic at the extremes of every type: random expressions over the smallest and largest numbers, constants and data, with
- * indices whose arithmetic wraps too. What the interpreter of workloads says (te/expr.h has its semantics), the simplified bodies, the
- * lowered programs of random schedules under their interpreter, the compiled kernels and the kernels in C must say as well, bit for
- * bit.
+/* Integer arithmetic at the extremes of every type: random expressions over the smallest and largest numbers, constants and data,
+ * with indices whose arithmetic wraps too. What the interpreter of workloads says (te/expr.h has its semantics), the simplified
+ * bodies, the lowered programs of random schedules under their interpreter, the compiled kernels and the kernels in C must say as
+ * well, bit for bit.
  *
  *     test_cg_extremes [CASES [SEED]]                 C is compiled for batches of cases; --no-c: not at all */
 #include <dlfcn.h>

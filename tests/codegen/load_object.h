@@ -1,4 +1,5 @@
-/* An object that tests of the loader write field by field: code, constants, data, memory without content, a few symbols, relocations. */
+/* An object that tests of the loader write field by field: code, constants, data, memory without content, a few symbols,
+ * relocations. */
 #ifndef TC_TESTS_CODEGEN_LOAD_OBJECT_H
 #define TC_TESTS_CODEGEN_LOAD_OBJECT_H
 

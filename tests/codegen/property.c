@@ -1,6 +1,6 @@
 /* Random workload x random legal trace -> build -> lower -> compile -> run on 1 and 3 threads -> compare with the TIR interpreter
- * on the same lowered function, so that what differs is the code generator's fault. For every third seed also with sizes that vary, at
- * two of them; for every sixth a workload in which sizes are made of others. On failure: seed, lowered TIR.
+ * on the same lowered function, so that what differs is the code generator's fault. For every third seed also with sizes that
+ * vary, at two of them; for every sixth a workload in which sizes are made of others. On failure: seed, lowered TIR.
  *
  *     test_cg_property [CASES [SEED]] */
 #include <stdio.h>

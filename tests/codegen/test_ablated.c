@@ -1,5 +1,5 @@
-/* What LLVM makes of programs without a part: the part is gone, and the rest is the code of the whole program. For a fixed CPU, so that it is
- * the same everywhere. */
+/* What LLVM makes of programs without a part: the part is gone, and the rest is the code of the whole program. For a fixed CPU,
+ * so that it is the same everywhere. */
 #include "codegen/assembly/asm_facts.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Kernels with sizes that vary as C source: random workloads under random schedules in one file, compiled with warnings as errors, each run
- * at two sizes against the interpreter of the same lowered program. */
+/* Kernels with sizes that vary as C source: random workloads under random schedules in one file, compiled with warnings as
+ * errors, each run at two sizes against the interpreter of the same lowered program. */
 #include "support/cmocka_all.h"
 
 #include <dlfcn.h>

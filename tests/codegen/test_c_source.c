@@ -1,5 +1,6 @@
-/* Kernels with tiles as C source: products with ragged edges by every unit that has tiles, whether or not this machine does, through
- * the compilers that are here with warnings as errors, against the interpreter of lowered programs and that of workloads. */
+/* Kernels with tiles as C source: products with ragged edges by every unit that has tiles, whether or not this machine does,
+ * through the compilers that are here with warnings as errors, against the interpreter of lowered programs and that of
+ * workloads. */
 #include "support/cmocka_all.h"
 
 #include <dlfcn.h>
@@ -43,8 +44,8 @@ static size_t bytes_of(const tc_tensor *t) {
     return (size_t)tc_tensor_size(t) * (size_t)tc_dtype_bytes(t->dtype);
 }
 
-/* Rows and columns that no tile divides. Of every other unit a reduction in whole blocks, whose sums start at zero in their tiles; of
- * the others one with a rest, which adds to sums that come from memory. */
+/* Rows and columns that no tile divides. Of every other unit a reduction in whole blocks, whose sums start at zero in their
+ * tiles; of the others one with a rest, which adds to sums that come from memory. */
 static void write_te(const tc_intrinsic *u, tc_strbuf *b) {
     const char *acc = tc_dtype_name(u->acc);
     int rest = u->place == TC_UNIT_BLOCK ? u->group - 3 : u->group;

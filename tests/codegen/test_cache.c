@@ -275,7 +275,8 @@ static void objects_of_others_are_not_run(void **state) {
     }
 }
 
-/* A link to a sound object, one that others can write to, one under the name of another program, and a pipe, which nobody writes. */
+/* A link to a sound object, one that others can write to, one under the name of another program, and a pipe, which nobody
+ * writes. */
 static void files_that_are_not_ours_are_not_read(void **state) {
     (void)state;
     char path[4352], away[4352], other[4352];

@@ -1,4 +1,5 @@
-/* What this machine is without LLVM and what LLVM says must be the same: the target's text is part of every record and of a board's key. */
+/* What this machine is without LLVM and what LLVM says must be the same: the target's text is part of every record and of a
+ * board's key. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +84,8 @@ static void same_features(void **state) {
 
 /* ---- AArch64 processors, by what Linux tells of them ---- */
 
-/* LLVM's own, of C++: llvm::sys::detail::getHostCPUNameForARM(StringRef), which any machine has. A StringRef is passed as these two. */
+/* LLVM's own, of C++: llvm::sys::detail::getHostCPUNameForARM(StringRef), which any machine has. A StringRef is passed as these
+ * two. */
 typedef struct words {
     const char *text;
     size_t n;

@@ -1,5 +1,5 @@
-/* LLVM's library is opened when something of it is first wanted: not before, only once, and where it cannot be opened compiling says so
- * while what needs no compiler goes on. Each test is a process of its own, since a library that is open stays open. */
+/* LLVM's library is opened when something of it is first wanted: not before, only once, and where it cannot be opened compiling
+ * says so while what needs no compiler goes on. Each test is a process of its own, since a library that is open stays open. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The loader of objects: what each relocation becomes, in code that runs here and in AArch64's instructions, which are taken apart again;
- * what pages may do; and objects that are damaged, field by field and byte by byte, of which none may do harm. */
+/* The loader of objects: what each relocation becomes, in code that runs here and in AArch64's instructions, which are taken
+ * apart again; what pages may do; and objects that are damaged, field by field and byte by byte, of which none may do harm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -409,8 +409,8 @@ static void refuses_damage_of_instructions(void **state) {
     refuses(&o, sizeof o, EM_AARCH64, "of an instruction, where none can be", false);
 }
 
-/* Whatever a byte becomes, there is an error with a message or an image. The copy is as long as the object, so that a sanitizer sees what
- * is read behind it. */
+/* Whatever a byte becomes, there is an error with a message or an image. The copy is as long as the object, so that a sanitizer
+ * sees what is read behind it. */
 static void try(const object *o, size_t size) {
     tc_load_image *m = NULL;
     tc_error err = {0};

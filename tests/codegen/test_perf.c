@@ -1,4 +1,5 @@
-/* What profilers are told of code in this process: each function under its name at its address, in files that cannot be led astray. */
+/* What profilers are told of code in this process: each function under its name at its address, in files that cannot be led
+ * astray. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

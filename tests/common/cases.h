@@ -1,4 +1,5 @@
-/* What a test of random cases is asked to run: PROGRAM [CASES [SEED]]. Where it is not asked, what test_size.h says of `otherwise`. */
+/* What a test of random cases is asked to run: PROGRAM [CASES [SEED]]. Where it is not asked, what test_size.h says of
+ * `otherwise`. */
 #ifndef TC_TESTS_COMMON_CASES_H
 #define TC_TESTS_COMMON_CASES_H
 

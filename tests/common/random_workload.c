@@ -13,9 +13,8 @@ typedef struct gen {
     const tc_tensor *out[4];
 } gen;
 
-/* ---- small helpers ----
- * Each draw is in a statement, or a declarator, of its own: compilers evaluate arguments and initialisers in different orders, and a seed
- * is the same workload everywhere. */
+/* ---- small helpers ---- Each draw is in a statement, or a declarator, of its own: compilers evaluate arguments and initialisers
+ * in different orders, and a seed is the same workload everywhere. */
 
 static int64_t below(gen *g, int64_t n) {
     return tc_rng_below(g->r, n);

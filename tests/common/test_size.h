@@ -15,8 +15,8 @@ static inline uint64_t test_some(uint64_t n) {
     return test_is_full() ? n : (n + 2) / 3;
 }
 
-/* The same of graphs, which are built and run: sanitizers look at how memory is used, for which fewer do, and make each take several times
- * as long. */
+/* The same of graphs, which are built and run: sanitizers look at how memory is used, for which fewer do, and make each take
+ * several times as long. */
 static inline uint64_t test_some_graphs(uint64_t n) {
 #ifdef TCTUNE_SANITIZED
     n = (n + 2) / 3;

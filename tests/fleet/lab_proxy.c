@@ -1,10 +1,10 @@
-/* A wire between NATS clients and their server that loses, holds up and repeats messages. It knows as much of the protocol as that takes: a
- * frame is a line, and where that begins with PUB, HPUB, MSG or HMSG it ends with the number of bytes that follow. Everything but
- * such messages passes as it is.
+/* A wire between NATS clients and their server that loses, holds up and repeats messages. It knows as much of the protocol as
+ * that takes: a frame is a line, and where that begins with PUB, HPUB, MSG or HMSG it ends with the number of bytes that follow.
+ * Everything but such messages passes as it is.
  *
- * Faults are ordered by lines of the standard input, `drop`, `twice` or `delay MS`: each strikes one message, a few further on in whatever
- * direction, and what was struck is printed. Its end ends the program. With `garbage`, whoever is behind it sends results that are
- * none: where times begin stands what JSON does not allow there. */
+ * Faults are ordered by lines of the standard input, `drop`, `twice` or `delay MS`: each strikes one message, a few further on in
+ * whatever direction, and what was struck is printed. Its end ends the program. With `garbage`, whoever is behind it sends
+ * results that are none: where times begin stands what JSON does not allow there. */
 #include "lab.h"
 
 #include <arpa/inet.h>

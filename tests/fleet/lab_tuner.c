@@ -1,5 +1,5 @@
-/* A tuner without a search: candidates that differ, as many as are asked for or as the seconds are enough for, by the carrier that searches
- * use. It tells what it had measured, in how long, and how much of that it took of a processor itself. */
+/* A tuner without a search: candidates that differ, as many as are asked for or as the seconds are enough for, by the carrier
+ * that searches use. It tells what it had measured, in how long, and how much of that it took of a processor itself. */
 #include "lab.h"
 
 #include <stdio.h>

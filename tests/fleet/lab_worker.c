@@ -1,8 +1,9 @@
-/* A worker as any other, by src/fleet/serve.h, but that its times are computed from programs as tc_meas_simulated does, and that it then
- * waits for as long as a board would have measured. Two cores can so carry many.
+/* A worker as any other, by src/fleet/serve.h, but that its times are computed from programs as tc_meas_simulated does, and that
+ * it then waits for as long as a board would have measured. Two cores can so carry many.
  *
- * It may lie: `faster` divides its times by ten, but not that of the reference kernel; `later` does so from its 17th run on; `wrong` says of every other candidate that its result
- * is wrong. And it may be `unsteady`: the reference takes twice as long, two times of four. */
+ * It may lie: `faster` divides its times by ten, but not that of the reference kernel; `later` does so from its 17th run on;
+ * `wrong` says of every other candidate that its result is wrong. And it may be `unsteady`: the reference takes twice as long,
+ * two times of four. */
 #include "lab.h"
 
 #include <math.h>

@@ -33,8 +33,8 @@ static tc_fleet_bus *take_one(const char *url, const tc_fleet_self *self, tc_fle
     return b;
 }
 
-/* One that is lost in the middle of its first job: what it begins is the job, or its third candidate where that was lost before. With a
- * machine that begins anew it is one that was there before, and tells so when it is started again. */
+/* One that is lost in the middle of its first job: what it begins is the job, or its third candidate where that was lost before.
+ * With a machine that begins anew it is one that was there before, and tells so when it is started again. */
 static void be_lost(const char *url, const char *key, const char *boot) {
     tc_fleet_self self = {.key = key, .name = "lost", .boot = boot};
     tc_fleet_delivery *d;

@@ -15,7 +15,8 @@ typedef struct test_server {
 void test_server_start(test_server *s, const char *more);
 /* The same server again, with what it kept. */
 void test_server_restart(test_server *s);
-/* The same server again with room for so much ("512KB") on its disk, of which it keeps what it had after such a call before, and nothing else. */
+/* The same server again with room for so much ("512KB") on its disk, of which it keeps what it had after such a call before, and
+ * nothing else. */
 void test_server_limit(test_server *s, const char *room);
 void test_server_kill(test_server *s); /* at once; its files stay */
 /* Ends it, and removes its files. */

@@ -1,5 +1,6 @@
-/* Boards that do not compile, and those who build for them, on a real server. Workers are processes of their own: this program, started as one. What
- * such a board makes of candidates must be what a worker makes of them that builds for itself; and what goes wrong with builders is no candidate's. */
+/* Boards that do not compile, and those who build for them, on a real server. Workers are processes of their own: this program,
+ * started as one. What such a board makes of candidates must be what a worker makes of them that builds for itself; and what goes
+ * wrong with builders is no candidate's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

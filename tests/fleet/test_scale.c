@@ -55,7 +55,8 @@ static void the_window_is_the_last_eight(void **state) {
     assert_true(least == 1 && most == 8);
 }
 
-/* A quiet machine, with one time that was disturbed; one that another process comes to use and leaves; one that is used all the time. */
+/* A quiet machine, with one time that was disturbed; one that another process comes to use and leaves; one that is used all the
+ * time. */
 static void spread_tells_unsteady_machines(void **state) {
     (void)state;
     static const double quiet[] = {1, 1.01, 1.03, 1, 1.4, 1.02, 1, 1.01}, restless[] = {1, 1.4, 1.4, 1, 1, 1.4, 1, 1.4},

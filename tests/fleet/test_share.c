@@ -76,8 +76,8 @@ static void equal_weights_are_equal_shares(void **state) {
         }
 }
 
-/* Of any weights up to a hundredfold: within a tenth, none without a job, the workers busy, and no more in the queue than eight times what
- * these, or the smallest weight, need. */
+/* Of any weights up to a hundredfold: within a tenth, none without a job, the workers busy, and no more in the queue than eight
+ * times what these, or the smallest weight, need. */
 static void shares_follow_weights(void **state) {
     (void)state;
     tc_rng r = tc_rng_seed(3);
@@ -222,7 +222,8 @@ static int64_t jobs_of(const tc_fleet *f) {
     return n;
 }
 
-/* Two that share two workers: each has eight candidates waiting. When a worker begins them the next are asked for, however long that takes. */
+/* Two that share two workers: each has eight candidates waiting. When a worker begins them the next are asked for, however long
+ * that takes. */
 static void what_is_begun_waits_no_more(void **state) {
     (void)state;
     enum { MANY = 40 };
@@ -286,7 +287,8 @@ static void filter(server_side *s, const char *subject) {
     assert_int_equal(js_AddConsumer(NULL, s->b->js, BUS_WORK_STREAM, &c, NULL, &code), NATS_OK);
 }
 
-/* Workers are given a later job of another tuner, and end it. The server's own fault leaves no more behind than this does: a queue that went on. */
+/* Workers are given a later job of another tuner, and end it. The server's own fault leaves no more behind than this does: a
+ * queue that went on. */
 static void pass_over(server_side *s) {
     jsSubOptions o;
     jsErrCode code = 0;

@@ -1,5 +1,6 @@
-/* Users who sign what a server asks them to sign. The server is a thread of this program, which chooses what that is: some signatures begin with a 0,
- * and what the client's library makes of such a one (bus.c) a server refuses. Connections are made, and made again, all the same. */
+/* Users who sign what a server asks them to sign. The server is a thread of this program, which chooses what that is: some
+ * signatures begin with a 0, and what the client's library makes of such a one (bus.c) a server refuses. Connections are made,
+ * and made again, all the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -119,8 +119,8 @@ static inline void fill_memory(const tc_graph_program *p, const tc_graph_tensor 
     }
 }
 
-/* Runs every launch by tc_te_interp, or as the library kernel or step that it is. out[] are OWNED. *work: what these computed and copied: points,
- * and bytes. */
+/* Runs every launch by tc_te_interp, or as the library kernel or step that it is. out[] are OWNED. *work: what these computed and
+ * copied: points, and bytes. */
 static inline tc_status interpret_counting(const tc_graph_program *p, const tc_graph_tensor *in, tc_graph_tensor *out,
                                            double *work, tc_error *err) {
     *work = 0;

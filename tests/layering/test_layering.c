@@ -122,7 +122,8 @@ static bool check_floor(checker *c, const char *file, int line, const char *fold
     return true;
 }
 
-/* Of what the operating system is asked for, the command needs files, its stop flag, and the calls around what it allocates itself. */
+/* Of what the operating system is asked for, the command needs files, its stop flag, and the calls around what it allocates
+ * itself. */
 static bool is_commands_system(const char *name) {
     static const char *const headers[] = {"support/system/fs.h", "support/system/memory.h", "support/system/stop.h"};
     bool is = !is_within(name, "support/system");
@@ -131,8 +132,8 @@ static bool is_commands_system(const char *name) {
     return is;
 }
 
-/* What is a call of the command's is a call of any program's: it knows the public API, and of the library only what serves to handle texts
- * and lists. */
+/* What is a call of the command's is a call of any program's: it knows the public API, and of the library only what serves to
+ * handle texts and lists. */
 static void check_command(checker *c, const char *file, int line, const char *folder, const char *name) {
     if (!is_within(folder, "src/cli") || is_within(name, "cli") || is_within(name, "tctune"))
         return;

@@ -1,5 +1,5 @@
-/* What was found right is believed by the user who found it, and by nobody to whom the database comes. Each process decides once who it is,
- * so that those who admit and those who ask are processes of their own. */
+/* What was found right is believed by the user who found it, and by nobody to whom the database comes. Each process decides once
+ * who it is, so that those who admit and those who ask are processes of their own. */
 #include "database.h"
 
 #include <sys/wait.h>

@@ -303,8 +303,8 @@ static void a_program_that_fails_at_a_size(void **state) {
     tc_meas_free(m);
 }
 
-/* Where others take the machine for a moment, a program that is as good as any looks slow for a round. Runs are 1 and 2, 3 and 4 backwards, 5
- * and 6. */
+/* Where others take the machine for a moment, a program that is as good as any looks slow for a round. Runs are 1 and 2, 3 and 4
+ * backwards, 5 and 6. */
 static void a_slow_round_is_run_again(void **state) {
     (void)state;
     enum { ROUNDS = 3 };

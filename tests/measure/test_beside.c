@@ -1,5 +1,5 @@
-/* What is sent along with a database: journals from which SQLite would change it and delete other files, logs of other databases, and what
- * is no file at all. */
+/* What is sent along with a database: journals from which SQLite would change it and delete other files, logs of other databases,
+ * and what is no file at all. */
 #include "database.h"
 
 #include <sqlite3.h>

@@ -1,5 +1,5 @@
-/* What the doctor finds on machines that are made up of files, and in facts that are made up; every check is found to be bad by some test,
- * and good or silent by another. */
+/* What the doctor finds on machines that are made up of files, and in facts that are made up; every check is found to be bad by
+ * some test, and good or silent by another. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Databases that others made: what is not ours is refused by name, what contradicts itself is never used, and nothing takes for ever. */
+/* Databases that others made: what is not ours is refused by name, what contradicts itself is never used, and nothing takes for
+ * ever. */
 #include "database.h"
 
 #include <sqlite3.h>

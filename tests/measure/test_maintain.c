@@ -89,8 +89,9 @@ static void summaries_count(void **state) {
     tc_meas_db_close(db);
 }
 
-/* The one to use: cold before hot, never a simulated or an emulated one, and one timed by itself must be clearly faster than one timed in turns.
- */
+/* The one to use: cold before hot, never a simulated or an emulated one, and one timed by itself must be clearly faster than one
+ * timed in turns.
+ * */
 static void the_best_is_the_one_to_trust(void **state) {
     (void)state;
     tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
@@ -589,8 +590,8 @@ static tc_record in_graph(tc_record r, double seconds, int64_t when) {
     return r;
 }
 
-/* A form takes as long as its constants are read, whatever its hot time says, and no longer where it computes meanwhile; a cold time
- * has that in it. */
+/* A form takes as long as its constants are read, whatever its hot time says, and no longer where it computes meanwhile; a cold
+ * time has that in it. */
 static void the_reading_of_constants(void **state) {
     (void)state;
     tc_meas_db *db = open_db(in_dir("reading.db"), TC_MEAS_DB_WRITE);

@@ -1,5 +1,5 @@
-/* The sandbox by itself: what a worker with a folder of kept objects may do, and one without; what it is told by its environment. The
- * attacks on it are tests/campaign/hostile_code. */
+/* The sandbox by itself: what a worker with a folder of kept objects may do, and one without; what it is told by its environment.
+ * The attacks on it are tests/campaign/hostile_code. */
 #include "support/cmocka_all.h"
 
 #include <fcntl.h>
@@ -36,8 +36,8 @@ static int teardown(void **state) {
 
 enum { LACKS = 99 };
 
-/* The exit status of `act` in a sandbox, or minus the signal that ended it. What a kernel without Landlock or filters cannot show is
- * left out. */
+/* The exit status of `act` in a sandbox, or minus the signal that ended it. What a kernel without Landlock or filters cannot show
+ * is left out. */
 static int inside(const tc_sandbox *s, int (*act)(void)) {
     int status;
     fflush(NULL);

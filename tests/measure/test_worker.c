@@ -152,8 +152,8 @@ static unsigned part_named(const char *text) {
     return TC_TIR_WITHOUT(p);
 }
 
-/* A program without a part runs, whatever it computes, and is no duplicate of the whole one; its record is marked and says nothing of the
- * result. What the program does not have is said. */
+/* A program without a part runs, whatever it computes, and is no duplicate of the whole one; its record is marked and says
+ * nothing of the result. What the program does not have is said. */
 static void a_part_left_out(void **state) {
     (void)state;
     tc_meas *m = make((tc_meas_options){0});

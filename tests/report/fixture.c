@@ -1,5 +1,5 @@
-/* Databases that are the same on every machine: two kernels for a target that is none, with times that are made up. fixture DIR writes
- * normal.db, base.db, in which the same take longer, and empty.db. */
+/* Databases that are the same on every machine: two kernels for a target that is none, with times that are made up. fixture DIR
+ * writes normal.db, base.db, in which the same take longer, and empty.db. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

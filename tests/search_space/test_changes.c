@@ -1,4 +1,5 @@
-/* Decisions changed one at a time: each change is another trace that differs where it says, every decision has some, and those that are legal lower. */
+/* Decisions changed one at a time: each change is another trace that differs where it says, every decision has some, and those
+ * that are legal lower. */
 #include <string.h>
 
 #include "support/cmocka_all.h"
@@ -126,7 +127,8 @@ static void test_what_is_missing(void **state) {
     release(f);
 }
 
-/* A loop that is entered often gives its tasks to the outermost one; one at the top takes more turns at a time, or the next one takes over. */
+/* A loop that is entered often gives its tasks to the outermost one; one at the top takes more turns at a time, or the next one
+ * takes over. */
 static void test_tasks(void **state) {
     (void)state;
     fixture *f = changes_of("parallel D.j\n");

@@ -1,5 +1,5 @@
-/* Products in blocks by digits (digits.c): the form is found in every way of writing them, its error is below what is said of it, NaN stays NaN,
- * and what is no such product has no such form. */
+/* Products in blocks by digits (digits.c): the form is found in every way of writing them, its error is below what is said of it,
+ * NaN stays NaN, and what is no such product has no such form. */
 #include "support/cmocka_all.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-/* Kernels and schedules that are broken by their grammar and their types (common/break_text.h). Each is refused with its place and a
- * message; or it is taken, and then its text reads back as the same, it gets a default schedule and a random one, both are lowered, verified and
- * interpreted, and where all of it is exact, the results are those of the reference interpreter. A schedule that is taken computes
- * what its workload says, as every legal one.
+/* Kernels and schedules that are broken by their grammar and their types (common/break_text.h). Each is refused with its place
+ * and a message; or it is taken, and then its text reads back as the same, it gets a default schedule and a random one, both are
+ * lowered, verified and interpreted, and where all of it is exact, the results are those of the reference interpreter. A schedule
+ * that is taken computes what its workload says, as every legal one.
  *
  *     test_ill_typed [CASES [SEED]]
  *

@@ -1,7 +1,8 @@
-/* Construction does not depend on the C library's sort, nor on the compiler: qsort is replaced, for all that this program links, by one
- * that shuffles before it sorts, so that elements which compare equal come out in any order; traces and lowered programs of fixed
- * workloads must be those of the digest here, whoever compiled this. Nor does it depend on what was done before: ids begin at any
- * number, and contexts hold the nodes of another workload, or of the same one, whose schedules were constructed first. */
+/* Construction does not depend on the C library's sort, nor on the compiler: qsort is replaced, for all that this program links,
+ * by one that shuffles before it sorts, so that elements which compare equal come out in any order; traces and lowered programs
+ * of fixed workloads must be those of the digest here, whoever compiled this. Nor does it depend on what was done before: ids
+ * begin at any number, and contexts hold the nodes of another workload, or of the same one, whose schedules were constructed
+ * first. */
 #include "support/cmocka_all.h"
 
 #include "constructed.h"

@@ -11,7 +11,8 @@
 #include "tir_lower/program/program.h"
 #include "tir_lower/verify/verify.h"
 
-/* Under sanitizers, where interpreting takes ten times as long, each eighth family stands for all, and fewer samples for a sketch. */
+/* Under sanitizers, where interpreting takes ten times as long, each eighth family stands for all, and fewer samples for a
+ * sketch. */
 #ifdef TCTUNE_SANITIZED
 enum { FAMILY_STEP = 8, DRAWS = 3 };
 #else

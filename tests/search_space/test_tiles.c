@@ -1,5 +1,5 @@
-/* Constructed schedules for units with tiles: what their grids load is found in the caches. The loads that a schedule's decisions make
- * are run through a cache that keeps what was used last, for products whose operands do not fit it, and counted. */
+/* Constructed schedules for units with tiles: what their grids load is found in the caches. The loads that a schedule's decisions
+ * make are run through a cache that keeps what was used last, for products whose operands do not fit it, and counted. */
 #include "families.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
-/* The user's secret: one for all processes of a folder, and none from a file that is not this user's alone. Each process decides once, so
- * each question is asked in one of its own. */
+/* The user's secret: one for all processes of a folder, and none from a file that is not this user's alone. Each process decides
+ * once, so each question is asked in one of its own. */
 #include "support/cmocka_all.h"
 
 #include <fcntl.h>

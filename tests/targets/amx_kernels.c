@@ -1,7 +1,7 @@
 /* Random kernels of units with tiles: product shapes with ragged edges, grids of tiles, blocks of the reduction, alone and around
  * grids of a block, epilogues, second operands that are packed at run time, operands that are converted first, attention. Each is
- * lowered, compiled, run on 1 and on 3 threads (natively, or by the handler of tile instructions), and compared bit for bit with the
- * interpreter of lowered programs, and with the reference interpreter of te: exactly where sums are integers.
+ * lowered, compiled, run on 1 and on 3 threads (natively, or by the handler of tile instructions), and compared bit for bit with
+ * the interpreter of lowered programs, and with the reference interpreter of te: exactly where sums are integers.
  *
  *     amx_kernels [CASES [SEED]] */
 #include <math.h>
@@ -380,8 +380,8 @@ static bool check_constructed(const tc_target *t, const tc_workload *w, const tc
     return ok;
 }
 
-/* Schedules that the search space makes for the same product: constructed ones, what a search finds, and sketches with tiles, and with
- * the reduction in blocks, whose decisions are drawn. */
+/* Schedules that the search space makes for the same product: constructed ones, what a search finds, and sketches with tiles, and
+ * with the reduction in blocks, whose decisions are drawn. */
 static bool check_space(const tc_target *t, const tc_workload *w, uint64_t seed, totals *sum) {
     tc_error err = {0};
     tc_arena *a = tc_arena_new();

@@ -1,5 +1,5 @@
-/* Tile instructions on CPUs that have none: a handler of SIGILL decodes them, carries them out and goes on behind them. What it does
- * is proved against results taken from hardware (test_amx.c), so kernels with tiles are tested on any x86-64. */
+/* Tile instructions on CPUs that have none: a handler of SIGILL decodes them, carries them out and goes on behind them. What it
+ * does is proved against results taken from hardware (test_amx.c), so kernels with tiles are tested on any x86-64. */
 #ifndef TC_TESTS_TARGETS_AMX_TRAP_H
 #define TC_TESTS_TARGETS_AMX_TRAP_H
 

@@ -7,9 +7,9 @@
  *         bytes of workspace for 1 thread, for 3 threads; number of arguments, and for each
  *             bytes; whether it is a result; when it is none, its content, padded to 8 bytes
  *
- * Output: the results of each kernel, for 1 thread and then for 3, in order. With CARRIES_OUT a handler provides the dot products that
- * this CPU lacks, and says at the end how many there were. With LOADS further arguments are objects, which the loader loads: kernels that
- * are in one run from there, and at the end it says how many. */
+ * Output: the results of each kernel, for 1 thread and then for 3, in order. With CARRIES_OUT a handler provides the dot products
+ * that this CPU lacks, and says at the end how many there were. With LOADS further arguments are objects, which the loader loads:
+ * kernels that are in one run from there, and at the end it says how many. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -72,8 +72,8 @@ static suite_case *read_case(const char *file) {
     return c;
 }
 
-/* A product of matrices, or a convolution along one axis, of types that units take, with an epilogue or without; the second operand is
- * mostly constant, and some reductions, of few rows, are as long as what sketches divide. */
+/* A product of matrices, or a convolution along one axis, of types that units take, with an epilogue or without; the second
+ * operand is mostly constant, and some reductions, of few rows, are as long as what sketches divide. */
 static suite_case *draw_case(tc_rng *r, int number) {
     static const char *const TYPES[][3] = {
         {"i8", "i8", "i32"}, {"u8", "u8", "i32"}, {"u8", "i8", "i32"}, {"i8", "u8", "i32"}, {"bf16", "bf16", "f32"}};

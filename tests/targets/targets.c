@@ -1,8 +1,8 @@
 /* Code for CPUs that this machine is not: the kernels of cases/ are compiled for a target, linked statically by a cross compiler
  * with the runtime and a small harness, run under qemu's user emulation, and compared with the interpreter. The emulated CPU has
- * what the target promises and no more: an instruction beyond it ends the program. Dot products that qemu has not are carried out on this
- * CPU, by itself or by a handler (vector_trap.c). On some platforms the kernels that run are not those that were linked, but what our
- * loader made of their objects (codegen/load).
+ * what the target promises and no more: an instruction beyond it ends the program. Dot products that qemu has not are carried out
+ * on this CPU, by itself or by a handler (vector_trap.c). On some platforms the kernels that run are not those that were linked,
+ * but what our loader made of their objects (codegen/load).
  *
  *     test_targets PLATFORM [SAMPLED [DRAWN]]      exit status 77: a tool is missing, and which package has it */
 #include <stdio.h>

@@ -90,7 +90,8 @@ static void expect(const operands *o, const form *f) {
 
 /* ---- instructions ---- */
 
-/* One instruction with the accumulator, the first and the second operand in registers of these numbers; %0 points at the operands. */
+/* One instruction with the accumulator, the first and the second operand in registers of these numbers; %0 points at the
+ * operands. */
 #define RUN(acc, a, b, instruction)                                                                                              \
     __asm__ volatile("vmovdqu64 128(%0), %%zmm" #acc "\n\tvmovdqu64 (%0), %%zmm" #a "\n\tvmovdqu64 64(%0), %%zmm" #b             \
                      "\n\tkmovq 256(%0), %%k3\n\t" instruction "\n\tvmovdqu64 %%zmm" #acc ", 192(%0)" ::"r"(o),                  \

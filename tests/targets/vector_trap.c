@@ -25,8 +25,8 @@ static void die(const char *what, const uint8_t *at) {
 
 /* ---- registers ---- */
 
-/* The area that XSAVE filled and XRSTOR will read. A part whose bit in the header is clear holds the initial values, zeros, whatever
- * stands there. */
+/* The area that XSAVE filled and XRSTOR will read. A part whose bit in the header is clear holds the initial values, zeros,
+ * whatever stands there. */
 typedef struct area {
     uint8_t *at;
     uint64_t has;

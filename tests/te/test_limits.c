@@ -1,5 +1,5 @@
-/* The limits of expressions (te/expr.h): what is too deep or too large is an error of the call that would use it, however it was made;
- * and what is as deep as it may be takes no more stack than is said there. */
+/* The limits of expressions (te/expr.h): what is too deep or too large is an error of the call that would use it, however it was
+ * made; and what is as deep as it may be takes no more stack than is said there. */
 #include "support/cmocka_all.h"
 
 #include <pthread.h>

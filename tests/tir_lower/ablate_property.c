@@ -1,7 +1,7 @@
-/* Programs with a part left out: random workload x random legal trace x each part, each pair of parts and all that the program has. Each is
- * one that the verifier takes, stays within its buffers when it is interpreted, and has the statements of the whole program, but for those
- * that the part is; the whole program is what it was. For every third seed with sizes that vary. On failure: the seed, the parts, the
- * workload and the trace.
+/* Programs with a part left out: random workload x random legal trace x each part, each pair of parts and all that the program
+ * has. Each is one that the verifier takes, stays within its buffers when it is interpreted, and has the statements of the whole
+ * program, but for those that the part is; the whole program is what it was. For every third seed with sizes that vary. On
+ * failure: the seed, the parts, the workload and the trace.
  *
  *     test_tir_ablate_property [CASES [SEED]] */
 #include <stdio.h>

@@ -177,7 +177,8 @@ static bool run_fixed(const tc_workload *w, tc_rng *rng, uint64_t seed, totals *
     return ok;
 }
 
-/* w, or nothing where it is NULL. Each size in a context of its own: schedules are made in children of the workload's, which must not grow meanwhile. */
+/* w, or nothing where it is NULL. Each size in a context of its own: schedules are made in children of the workload's, which must
+ * not grow meanwhile. */
 static bool run_varying(const tc_workload *w, tc_rng *rng, uint64_t seed, totals *sum) {
     tc_error err = {0};
     subject o = {.w = w};

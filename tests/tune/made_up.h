@@ -66,7 +66,8 @@ static inline int end(void **state) {
     return 0;
 }
 
-/* Somebody who took part: of the schedule's time, with its interval, over ten rounds; low NAN: tried once. The schedule's traits are its own. */
+/* Somebody who took part: of the schedule's time, with its interval, over ten rounds; low NAN: tried once. The schedule's traits
+ * are its own. */
 static inline entrant *enter(made_up *m, tc_tune_trial_kind kind, double ratio, double low, double high) {
     assert_true(m->f.n < MADE_UP);
     entrant *e = &m->e[m->f.n++];

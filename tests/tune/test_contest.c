@@ -65,7 +65,8 @@ static tc_status run_somewhere(const tc_meas_jobs *b, tc_meas_job *j, tc_error *
     return s;
 }
 
-/* The search goes by the common scale, and finds what it finds on one machine; records are of their machines, and the winner's is the first. */
+/* The search goes by the common scale, and finds what it finds on one machine; records are of their machines, and the winner's is
+ * the first. */
 static void machines_that_differ_find_the_same(void **state) {
     bench *b = *state;
     tc_arena *a = tc_arena_new();

@@ -120,8 +120,8 @@ static void each_is_suspected_where_it_is(void **state) {
     (void)state;
 }
 
-/* By a change of what it is about, whose program is without it; not by the same change of a program that has it still, by another schedule, nor
- * by what changes something else. */
+/* By a change of what it is about, whose program is without it; not by the same change of a program that has it still, by another
+ * schedule, nor by what changes something else. */
 static void check_less(made_up *m, tc_tune_cause cause, tc_space_change_kind about, const traits *sound) {
     for (int k = 0; k < TC_NCHANGES; k++) {
         entrant *e = change(m, (tc_space_change_kind)k, 1, 1, 1);

@@ -1,5 +1,5 @@
-/* An explanation from end to end, with workers whose times and whose machine are made up: whether it is quiet goes by what they say of it,
- * whatever else runs here. The executable is its own worker. */
+/* An explanation from end to end, with workers whose times and whose machine are made up: whether it is quiet goes by what they
+ * say of it, whatever else runs here. The executable is its own worker. */
 #include "support/cmocka_all.h"
 
 #include <stdlib.h>

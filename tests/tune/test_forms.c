@@ -70,7 +70,8 @@ static void test_alternatives_of_a_finished_task_are_tried(void **state) {
     const tc_tune_state *s = &tc_tune_get_report(t)->task[0];
     for (int f = 0; f < s->nform; f++)
         assert_true(s->form[f].trials > 0);
-    /* A round of each of the others, and more only of one with fewer operations that is not far behind: by times, so it may happen. */
+    /* A round of each of the others, and more only of one with fewer operations that is not far behind: by times, so it may
+     * happen. */
     assert_in_range(tc_tune_get_report(t)->measured, 12, 200);
     assert_int_equal(tc_tune_get_report(t)->end, TC_TUNE_END_AT_ROOF);
     tc_tune_free(t);

@@ -1,4 +1,5 @@
-/* Ranges: the tasks that stand for them, schedules of fixed sizes taken to sizes that vary, and a contest from search to variants. */
+/* Ranges: the tasks that stand for them, schedules of fixed sizes taken to sizes that vary, and a contest from search to
+ * variants. */
 #include "session.h"
 
 #include "common/random_symbols.h"
@@ -121,7 +122,8 @@ static void what_does_not_fit_is_refused_with_the_reason(void **state) {
         assert_true(*err.msg);
 }
 
-/* Tiles that end beyond the largest size, in a loop that is fused of all of them, written to a workspace that has room for that size alone. */
+/* Tiles that end beyond the largest size, in a loop that is fused of all of them, written to a workspace that has room for that
+ * size alone. */
 static void tiles_that_stand_out_are_right(void **state) {
     bench *b = *state;
     const char *text = "symbol N 1..205\ntensor X[N, 8] f32\ncompute S[h:2, i:N, j:N] = sum(k:4) X[i, h * 4 + k] * X[j, k]\n"
@@ -235,7 +237,8 @@ static const char conv[] =
     "symbol N 1..4\ntensor X[N, 10, 10, 16] f32\ntensor W[3, 3, 16, 16] f32 const\n"
     "compute Y[n:N, h:8, w:8, o:16] = sum(r:3, s:3, c:16) X[n, h + r, w + s, c] * W[r, s, c, o]\noutput Y\n";
 
-/* Of a size those forms are searched that all sizes have: tiles can be numbered up to a batch that varies, halves of rows that vary cannot. */
+/* Of a size those forms are searched that all sizes have: tiles can be numbered up to a batch that varies, halves of rows that
+ * vary cannot. */
 static void forms_are_those_of_the_range(void **state) {
     bench *b = *state;
     static const char square[] = "symbol N 200..400\ntensor X[N, 512] f32\ntensor W[512, 512] f32 const\n"

@@ -168,8 +168,8 @@ static void another_seed_another_search(void **state) {
     tc_arena_free(a);
 }
 
-/* What is proposed while others measure does not depend on who of them is faster: rounds that are under way at once make the same search as
- * rounds of this machine, of which each is proposed without the results of as many. */
+/* What is proposed while others measure does not depend on who of them is faster: rounds that are under way at once make the same
+ * search as rounds of this machine, of which each is proposed without the results of as many. */
 static void order_of_results_changes_nothing(void **state) {
     for (int at_once = 1; at_once <= 3; at_once++) {
         tc_arena *a = tc_arena_new();

@@ -159,8 +159,8 @@ static void test_records_of_another_cpu_are_a_start(void **state) {
     tc_arena_free(a);
 }
 
-/* What an emulated processor measured is for searches on such processors: another neither knows it, nor begins with it, nor with what was
- * learnt from it. Times are computed here, whatever their mode says. */
+/* What an emulated processor measured is for searches on such processors: another neither knows it, nor begins with it, nor with
+ * what was learnt from it. Times are computed here, whatever their mode says. */
 static void test_emulated_records_stay_among_themselves(void **state) {
     bench *b = *state;
     static const tc_meas_mode modes[] = {TC_MEAS_EMULATED, TC_MEAS_HOT, TC_MEAS_EMULATED};

@@ -340,8 +340,8 @@ static void put_all(bench *b, const tc_workload *w, const double seconds[3], int
         put(b, w, "", size[i], seconds[i], ms);
 }
 
-/* Tiles of 2 for few images, of 4 for many, where both read what was made of the weights for tiles of 4. With weights of their own for tiles of
- * 2 there is one form for all sizes, and so there is where that is the best everywhere. */
+/* Tiles of 2 for few images, of 4 for many, where both read what was made of the weights for tiles of 4. With weights of their
+ * own for tiles of 2 there is one form for all sizes, and so there is where that is the best everywhere. */
 static void forms_with_the_same_constants_are_variants_of_one_kernel(void **state) {
     bench *b = *state;
     tc_arena *a = tc_arena_new();

@@ -1,5 +1,5 @@
-/* Schedules, records and other libraries that a caller names, found: of which kernel they are, at which sizes and how it is timed, and what
- * each becomes. What compares them (compare.c) and what explains one (explain.c) begin here. */
+/* Schedules, records and other libraries that a caller names, found: of which kernel they are, at which sizes and how it is
+ * timed, and what each becomes. What compares them (compare.c) and what explains one (explain.c) begin here. */
 #ifndef TC_API_SIDES_SIDE_H
 #define TC_API_SIDES_SIDE_H
 
@@ -15,8 +15,8 @@ typedef struct api_side {
     const char *db; /* RECORD: its file */
     tc_record record;
     tc_tune_schedule k; /* not of a peer; workload and trace are canonical */
-    /* The same for people: a file's schedule as it was written; after api_side_make any other in the kernel's own names, where that goes.
-     * `made` has these names too. */
+    /* The same for people: a file's schedule as it was written; after api_side_make any other in the kernel's own names, where
+     * that goes. `made` has these names too. */
     tc_tune_schedule own;
     const char *origin; /* of the schedule or the library, for people */
     tc_tune_side made;

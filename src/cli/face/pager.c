@@ -28,8 +28,8 @@ static const char *command(void) {
     return is_command("less") ? "less" : NULL;
 }
 
-/* $LESS, where it is not set: less ends by itself where the text fits the screen (F), passes colours (R), and leaves the text there (X).
- * A pager that cannot be started must not swallow the text. */
+/* $LESS, where it is not set: less ends by itself where the text fits the screen (F), passes colours (R), and leaves the text
+ * there (X). A pager that cannot be started must not swallow the text. */
 static FILE *start(const char *pager) {
     tc_strbuf line = {0};
     tc_sb_printf(&line, "export LESS=\"${LESS-FRX}\"; %s; [ $? -lt 126 ] || cat", pager);

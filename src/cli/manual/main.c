@@ -1,4 +1,5 @@
-/* Writes the manual pages and the completions of shells: tctune-manual PROSE-FOLDER CODE-FOLDER FOLDER. Run when tctune is built, never installed.
+/* Writes the manual pages and the completions of shells: tctune-manual PROSE-FOLDER CODE-FOLDER FOLDER. Run when tctune is built,
+ * never installed.
  *
  * The prose of a command's page is PROSE-FOLDER/tctune-COMMAND.man, of what all share tctune.man; CODE-FOLDER has the code of
  * completions. */

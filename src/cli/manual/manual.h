@@ -1,5 +1,5 @@
-/* src/cli/manual owns manual pages, the page docs/reference/options.md and shell completions, made of the commands' tables when tctune is
- * built. Not here: their prose (docs/man).
+/* src/cli/manual owns manual pages, the page docs/reference/options.md and shell completions, made of the commands' tables when
+ * tctune is built. Not here: their prose (docs/man).
  *
  * A program that the build runs. */
 #ifndef TC_CLI_MANUAL_MANUAL_H
@@ -24,7 +24,8 @@ void manual_page_name(tc_strbuf *b, const tc_cli_command *c);
 /* What a value can be, by how it is written (options.h), as words with spaces between: FILE and DIR, suffixes with their point, and
  * words that are meant as they stand. "": nothing is known of it. */
 void manual_values(tc_strbuf *b, const char *argument);
-/* The same of what stands behind a command's name: models and kernels, operands. "": nothing is known, or nothing may stand there. */
+/* The same of what stands behind a command's name: models and kernels, operands. "": nothing is known, or nothing may stand
+ * there. */
 void manual_operands(tc_strbuf *b, const tc_cli_command *c);
 /* The first sentence or clause of a help text, for a line of a list. */
 void manual_short(tc_strbuf *b, const char *help);

@@ -163,8 +163,8 @@ static void environment(const char *dir, words *w) {
     finish(w);
 }
 
-/* Runs argv, with its scratch files in the folder and its output in the file `log`; *code is the exit status, or that of the signal that ended it
- * below zero. */
+/* Runs argv, with its scratch files in the folder and its output in the file `log`; *code is the exit status, or that of the
+ * signal that ended it below zero. */
 static tc_status run(char *const *argv, const tc_scratch *scratch, const char *log, int *code, tc_error *err) {
     posix_spawn_file_actions_t fa;
     words env = {0};

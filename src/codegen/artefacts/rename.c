@@ -77,7 +77,8 @@ static const char *part_of(const object *o, const Elf64_Shdr *names, const Elf64
     return !strncmp(name, symbol, n) && (!name[n] || name[n] == '.') ? name + n : NULL;
 }
 
-/* Puts the new names to `more`, and where they begin, behind names->sh_size, into the symbols. Whether `from` itself was among them. */
+/* Puts the new names to `more`, and where they begin, behind names->sh_size, into the symbols. Whether `from` itself was among
+ * them. */
 static bool give_names(const object *o, const Elf64_Shdr *symbols, const Elf64_Shdr *names, const char *from, const char *to,
                        tc_strbuf *more) {
     bool found = false;

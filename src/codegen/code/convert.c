@@ -169,8 +169,8 @@ static tc_val zero_for_nan(tc_cg *g, tc_val a, tc_val r) {
     return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, ""), LLVMConstNull(LLVMTypeOf(r)), r, "");
 }
 
-/* Vectors, and what is narrower than a byte, by way of i32: LLVM takes its own saturating conversion apart, lane by lane. What the plain one makes of numbers that
- * do not fit is not used. */
+/* Vectors, and what is narrower than a byte, by way of i32: LLVM takes its own saturating conversion apart, lane by lane. What
+ * the plain one makes of numbers that do not fit is not used. */
 static tc_val vector_to_int(tc_cg *g, tc_val a, tc_dtype to) {
     LLVMTypeRef wide = tc_cg_like(a, g->i32), t = LLVMTypeOf(a);
     int bits = tc_dtype_bits(to) - tc_dtype_is_signed(to);

@@ -17,8 +17,8 @@ static const char PASSES[] =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),early-cse<memssa>,adce)";
 static const char FAST_PASSES[] = "function(sroa,early-cse)";
 
-/* What LLVM will need for each instruction of a module at most: four times what it took of kernels of ResNet-50 and BERT-base and of
- * candidates of their searches, of 500 to 3,000 instructions, which was 0.8 to 4 KiB. */
+/* What LLVM will need for each instruction of a module at most: four times what it took of kernels of ResNet-50 and BERT-base and
+ * of candidates of their searches, of 500 to 3,000 instructions, which was 0.8 to 4 KiB. */
 static const uint64_t LLVM_EACH = 16 << 10;
 static _Atomic uint64_t llvm_needs; /* of all threads that are in LLVM now */
 
@@ -57,8 +57,8 @@ static void text_attr(LLVMContextRef ctx, tc_val fn, const char *key, const char
     LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, a);
 }
 
-/* With what LLVM would do otherwise: it takes vpdpwssd apart into a product and a sum, since a chain of it has their latency. Ours have
- * enough sums beside each other. */
+/* With what LLVM would do otherwise: it takes vpdpwssd apart into a product and a sum, since a chain of it has their latency.
+ * Ours have enough sums beside each other. */
 static void features_attr(LLVMContextRef ctx, const tc_target *t, tc_val fn) {
     tc_strbuf b = {0};
     tc_sb_add(&b, t->features);

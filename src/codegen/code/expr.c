@@ -246,8 +246,8 @@ static bool is_whole(const tc_expr *literal) {
     return literal->u.f == floor(literal->u.f);
 }
 
-/* Of a bounded number: rounding, then taking the bounds makes the same as taking bounds that are whole, then rounding, which is what a
- * conversion does. So x is not rounded for itself. */
+/* Of a bounded number: rounding, then taking the bounds makes the same as taking bounds that are whole, then rounding, which is
+ * what a conversion does. So x is not rounded for itself. */
 static tc_val bounded_value(tc_cg *g, const tc_expr *e, bool *nearest) {
     const tc_expr *low = one_lane(e->args[0]->args[1]), *high = one_lane(e->args[1]), *x = e->args[0]->args[0];
     *nearest = x->op == TC_OP_ROUND && e->dtype == TC_F32 && is_whole(low) && is_whole(high);
@@ -258,7 +258,8 @@ static tc_val bounded_value(tc_cg *g, const tc_expr *e, bool *nearest) {
     return v ? tc_cg_max(g, tc_cg_max(g, v, tc_cg_real(t, low->u.f), true), tc_cg_real(t, high->u.f), false) : NULL;
 }
 
-/* i32(min(max(x, low), high)), of which only the low 16 bits count where `narrow` says so; NULL without a failure: e is no such thing. */
+/* i32(min(max(x, low), high)), of which only the low 16 bits count where `narrow` says so; NULL without a failure: e is no such
+ * thing. */
 static tc_val bounded_cast(tc_cg *g, const tc_expr *e, bool narrow) {
     bool nearest;
     if (e->op != TC_OP_CAST || e->dtype != TC_I32 || !tc_dtype_is_float(e->args[0]->dtype) || !is_bounded(e->args[0]))

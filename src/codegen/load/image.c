@@ -1,4 +1,5 @@
-/* The image of an object: where its sections go, the mapping, the addresses of its symbols, and what the pages may do in the end. */
+/* The image of an object: where its sections go, the mapping, the addresses of its symbols, and what the pages may do in the
+ * end. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -127,7 +127,8 @@ static tc_status bad_symbol(size_t i, const char *what, tc_error *err) {
     return tc_fail(err, TC_BAD_INPUT, "the object is damaged: its symbol %zu %s", i, what);
 }
 
-/* Symbols of sections that are left out may say what they like: nothing of them is read, and relocations that want them are refused. */
+/* Symbols of sections that are left out may say what they like: nothing of them is read, and relocations that want them are
+ * refused. */
 static tc_status check_place(const tc_load_file *f, size_t i, const Elf64_Sym *s, tc_error *err) {
     if (s->st_shndx == SHN_UNDEF || s->st_shndx == SHN_ABS)
         return TC_OK;

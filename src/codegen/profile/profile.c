@@ -1,12 +1,12 @@
-/* The profile that a built library prints of itself where the environment asks for it. This file is compiled on its own and becomes part of
- * every library for this architecture: it needs the C library, and nothing of tctune.
+/* The profile that a built library prints of itself where the environment asks for it. This file is compiled on its own and
+ * becomes part of every library for this architecture: it needs the C library, and nothing of tctune.
  *
  *     TCTUNE_PROFILE=1      a table on stderr when the process ends, or the library is closed
  *     TCTUNE_PROFILE=N      the same, and after every N runs (N from 2)
  *     TCTUNE_PROFILE=FILE   JSON, in FILE when the process ends; in its name %p is the process, %n the library
  *
- * The library's entry point looks at tc_profile_wanted, once a run. A run that somebody else watches already is not counted. A child of fork
- * begins anew. */
+ * The library's entry point looks at tc_profile_wanted, once a run. A run that somebody else watches already is not counted. A
+ * child of fork begins anew. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>

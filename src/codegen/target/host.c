@@ -70,8 +70,9 @@ static const char *own_name(void) {
     return name;
 }
 
-/* The kernel, or an emulator in its place, tells each process: by bits of AT_HWCAP, and from 64 on of AT_HWCAP2. LLVM asks /proc/cpuinfo, which
- * tells of the same bits, for fewer features than our code uses, and under an emulator of none of its processor's. */
+/* The kernel, or an emulator in its place, tells each process: by bits of AT_HWCAP, and from 64 on of AT_HWCAP2. LLVM asks
+ * /proc/cpuinfo, which tells of the same bits, for fewer features than our code uses, and under an emulator of none of its
+ * processor's. */
 static void own_features(tc_strbuf *b) {
     static const struct {
         const char *name;

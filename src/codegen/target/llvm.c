@@ -24,8 +24,8 @@ tc_status tc_cg_llvm_init(tc_error *err) {
     return TC_OK;
 }
 
-/* What LLVM will need at most is asked for and given back before it begins. Measured on the kernels of ResNet-50 and BERT-base and on
- * candidates of their searches: 11 MiB for what it makes once in a process. Four times that is asked for. */
+/* What LLVM will need at most is asked for and given back before it begins. Measured on the kernels of ResNet-50 and BERT-base
+ * and on candidates of their searches: 11 MiB for what it makes once in a process. Four times that is asked for. */
 tc_status tc_cg_llvm_fits(uint64_t bytes, tc_error *err) {
     static const uint64_t ONCE = 44 << 20;
     return tc_memory_check(ONCE + bytes, err);

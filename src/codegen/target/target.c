@@ -223,8 +223,8 @@ static tc_status resolve(const char *text, request *q, tc_error *err) {
     return TC_OK;
 }
 
-/* Whether the triple is one of those on which everybody agrees, LLVM, too: one of our instruction sets, for Linux with glibc or musl, with
- * all of its parts. */
+/* Whether the triple is one of those on which everybody agrees, LLVM, too: one of our instruction sets, for Linux with glibc or
+ * musl, with all of its parts. */
 static bool is_plain(const char *triple) {
     static const char *const ENDS[] = {"-pc-linux-gnu", "-pc-linux-musl", "-unknown-linux-gnu", "-unknown-linux-musl"};
     const tc_cg_isa *isa = tc_cg_isa_of(triple);

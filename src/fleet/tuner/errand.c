@@ -171,9 +171,10 @@ static bool shares_by_candidates(const tc_fleet *f) {
     return f->shared && !f->most;
 }
 
-/* Candidates of a tuner that wait in the queue at once. Tuners share by these: all wait for as long, whatever jobs they are in, so that each has as many
- * measured as its part of what waits. What a worker has begun takes longer the more candidates the job has, and is not counted. Half of a job's for each
- * of fleet_share's: with the one that a worker has under way that is enough for it. */
+/* Candidates of a tuner that wait in the queue at once. Tuners share by these: all wait for as long, whatever jobs they are in,
+ * so that each has as many measured as its part of what waits. What a worker has begun takes longer the more candidates the job
+ * has, and is not counted. Half of a job's for each of fleet_share's: with the one that a worker has under way that is enough for
+ * it. */
 static size_t share_of(const tc_fleet *f) {
     return (size_t)TC_MAX(f->in_flight, 1) * GROUP / 2;
 }
@@ -183,8 +184,8 @@ static size_t room(const tc_fleet *f) {
     return waiting < share ? share - waiting : 0;
 }
 
-/* A tuner that is alone, or was told how many jobs it may have, counts these. Where candidates are counted there is to be room for half a job: of ever
- * smaller ones each would be built alone. */
+/* A tuner that is alone, or was told how many jobs it may have, counts these. Where candidates are counted there is to be room
+ * for half a job: of ever smaller ones each would be built alone. */
 bool errand_may_ask(const errand *e) {
     const tc_fleet *f = e->f;
     size_t left = e->n - e->next;
@@ -194,7 +195,8 @@ bool errand_may_ask(const errand *e) {
                                    : errand_jobs(f) < (size_t)f->in_flight;
 }
 
-/* As many that all workers have two jobs of those that are left, whatever they are of. One worker has them all, in whatever jobs. */
+/* As many that all workers have two jobs of those that are left, whatever they are of. One worker has them all, in whatever
+ * jobs. */
 static size_t group_size(const errand *e) {
     const tc_fleet *f = e->f;
     size_t left = 0, jobs = (size_t)TC_MAX(f->in_flight, 1), most = GROUP;

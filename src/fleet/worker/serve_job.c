@@ -1,9 +1,9 @@
 /* How a job becomes answers: each candidate of a batch is answered as soon as it is measured.
  *
- * A candidate may end the machine that runs it. What a worker begins it notes, and who comes upon notes of others who never said how it ended
- * measures the candidates of that job one at a time, each noted for itself, so that those beside the culprit are measured. Two machines
- * that ended with one candidate are its doing: that is recorded. Where workers vanished of whom is not known whether their machines did
- * end, or the network between, nothing is recorded, and nobody else is put at risk. */
+ * A candidate may end the machine that runs it. What a worker begins it notes, and who comes upon notes of others who never said
+ * how it ended measures the candidates of that job one at a time, each noted for itself, so that those beside the culprit are
+ * measured. Two machines that ended with one candidate are its doing: that is recorded. Where workers vanished of whom is not
+ * known whether their machines did end, or the network between, nothing is recorded, and nobody else is put at risk. */
 #include "fleet/worker/serve_int.h"
 
 #include <stdio.h>
@@ -90,7 +90,8 @@ static void note_reference(fleet_worker *w, const tc_record *r) {
         tc_log(TC_LOG_WARN, "the reference kernel could not be timed: %s: %s", tc_meas_error_meaning(r->error), r->message);
 }
 
-/* What stands in its way stands in the way of the job, which says so. Not cold: what memory gives is shared with others in a machine. */
+/* What stands in its way stands in the way of the job, which says so. Not cold: what memory gives is shared with others in a
+ * machine. */
 static void take_reference(fleet_worker *w, const tc_fleet_job *j, tc_arena *a) {
     fleet_reference *ref = &w->reference;
     bool computed = j->measure.mode == TC_MEAS_SIMULATED;

@@ -1,7 +1,7 @@
-/* Fusion in three sweeps, each in a file of its own: attention (attention.c), epilogues of contractions (epilogue.c), and chains and
- * rows of what is left (chains.c, rows.c). A group is left only through its head, so no two groups can wait for each other.
- * Between these sweeps, concatenations of what kernels write anyway are taken out (concat.c). What two groups could be one is noted
- * in the end (producers.c). */
+/* Fusion in three sweeps, each in a file of its own: attention (attention.c), epilogues of contractions (epilogue.c), and chains
+ * and rows of what is left (chains.c, rows.c). A group is left only through its head, so no two groups can wait for each other.
+ * Between these sweeps, concatenations of what kernels write anyway are taken out (concat.c). What two groups could be one is
+ * noted in the end (producers.c). */
 #include <stdlib.h>
 
 #include "graph/fuse/fuse_int.h"

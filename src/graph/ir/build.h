@@ -20,7 +20,8 @@ tc_graph_value *tc_graph_constant_of(tc_graph *g, const char *base, tc_dtype t, 
 static inline bool tc_graph_owns(const tc_graph *g, const tc_graph_value *v) {
     return v->id < g->values.len && g->values.data[v->id] == v;
 }
-/* Origins live in the graph's arena and are not changed. `a` and `b` may be NULL, as may the result; a or b themselves where these have all names. */
+/* Origins live in the graph's arena and are not changed. `a` and `b` may be NULL, as may the result; a or b themselves where
+ * these have all names. */
 const tc_graph_origin *tc_graph_origin_of(tc_graph *g, const char *name);
 const tc_graph_origin *tc_graph_origin_join(tc_graph *g, const tc_graph_origin *a, const tc_graph_origin *b);
 const tc_graph_origin *tc_graph_origin_copy(tc_graph *g, const tc_graph_origin *o); /* of another graph's */

@@ -35,8 +35,8 @@ struct tc_graph_value {
     const struct tc_graph_sequence *sequence; /* of a list of values, which only import knows: see import_sequences.c */
 };
 
-/* The nodes of the model that a node was made from: their names, each once, at most 64. A node that the model gives no name is called by its first
- * output. */
+/* The nodes of the model that a node was made from: their names, each once, at most 64. A node that the model gives no name is
+ * called by its first output. */
 typedef struct tc_graph_origin {
     int n;
     const char *const *name;
@@ -125,8 +125,8 @@ void tc_graph_print(const tc_graph *g, tc_strbuf *out);
 /* A name that is taken gets a suffix. */
 tc_graph_value *tc_graph_add_value(tc_graph *g, const char *name, tc_dtype dtype, const tc_graph_shape *shape);
 tc_graph_value *tc_graph_add_input(tc_graph *g, const char *name, tc_dtype dtype, const tc_graph_shape *shape);
-/* Takes over t's storage when it is OWNED, else copies it, which must not be larger than a block that cannot be refused (alloc.h); t
- * becomes a view. */
+/* Takes over t's storage when it is OWNED, else copies it, which must not be larger than a block that cannot be refused
+ * (alloc.h); t becomes a view. */
 tc_graph_value *tc_graph_add_constant(tc_graph *g, const char *name, tc_graph_tensor *t);
 void tc_graph_add_output(tc_graph *g, const char *name, tc_graph_value *v);
 /* After the last tc_graph_add_output: adds the sizes that depend on data as outputs. */

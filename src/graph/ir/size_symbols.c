@@ -1,8 +1,8 @@
 /* Symbols: sizes of inputs that vary, and how the model relates them.
  *
- * Where two sizes meet, as they do in a sum, they must be equal. A symbol that meets something made of others, as the length of an
- * attention mask meets past + sequence, is that from then on; a size that meets the smaller of itself and a number, as the length of a text
- * meets what there is of a table of positions, is at most that number. */
+ * Where two sizes meet, as they do in a sum, they must be equal. A symbol that meets something made of others, as the length of
+ * an attention mask meets past + sequence, is that from then on; a size that meets the smaller of itself and a number, as the
+ * length of a text meets what there is of a table of positions, is at most that number. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -145,8 +145,9 @@ static void narrow_each(const tc_graph_sizes *s, const tc_expr *x, const tc_affi
     }
 }
 
-/* Open symbols of a sum share the room, so that all their sizes go together, and kernels run at the sum. Those that may be 0 are what a run
- * goes on from (a past), and get three quarters of it: a longer prompt is run in parts. False: what others may be leaves too little. */
+/* Open symbols of a sum share the room, so that all their sizes go together, and kernels run at the sum. Those that may be 0 are
+ * what a run goes on from (a past), and get three quarters of it: a longer prompt is run in parts. False: what others may be
+ * leaves too little. */
 static bool share(const tc_graph_sizes *s, const tc_expr *x, const tc_affine *sum, int64_t most) {
     tc_ival rest = rest_of(s, x, sum, NULL);
     int64_t n[2] = {0}, room = rest.hi == TC_INF ? 0 : most - rest.hi;
@@ -316,7 +317,8 @@ static bool narrow_to(const tc_graph_sizes *s, tc_graph_size_symbol *y, tc_ival 
     return units.lo <= units.hi && narrow(s, y, (tc_ival){units.lo * y->multiple, units.hi * y->multiple});
 }
 
-/* x is within the range in every run, so no size is that contradicts it whatever the others are. False: of a symbol none is left. */
+/* x is within the range in every run, so no size is that contradicts it whatever the others are. False: of a symbol none is
+ * left. */
 static bool fit(const tc_graph_sizes *s, const tc_expr *x, tc_ival range) {
     tc_affine sum;
     bool is_sum = tc_te_affine(s->ctx, x, s->sure, &sum); /* before a symbol in it has one value, and is none any more */

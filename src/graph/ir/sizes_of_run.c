@@ -109,8 +109,8 @@ bool tc_graph_sizes_is_checkable(const tc_graph_sizes *s, const tc_expr *x) {
     return is;
 }
 
-/* x >= least as x' >= least, where x' has y in the place of max(y, k), as the k that stand in x make it no more than what is too little:
- * (max(n - 3, -1) + 1) / 2 >= 1 is (n - 2) / 2 >= 1. */
+/* x >= least as x' >= least, where x' has y in the place of max(y, k), as the k that stand in x make it no more than what is too
+ * little: (max(n - 3, -1) + 1) / 2 >= 1 is (n - 2) / 2 >= 1. */
 static const tc_expr *without_floors(tc_graph_sizes *s, const tc_expr *x, int64_t least) {
     tc_ctx *c = s->ctx;
     tc_affine sum;
@@ -617,8 +617,8 @@ static bool is_right_at(const tc_graph_size_rules *r, const int64_t *size, int k
     return right;
 }
 
-/* Sums are limited from above: what is right at some size is so at smaller ones, but for those that leave a sum too small. Where sizes fit
- * only together, the largest are tried each. */
+/* Sums are limited from above: what is right at some size is so at smaller ones, but for those that leave a sum too small. Where
+ * sizes fit only together, the largest are tried each. */
 int64_t tc_graph_size_rules_most(const tc_graph_size_rules *r, const int64_t *size, int k) {
     enum { MOST_LOOKED_AT = 32 };
     int64_t step = tc_graph_size_rules_step(r, k), low = least_of(r, k) / step, high = r->size[k].most / step;

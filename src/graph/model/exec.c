@@ -132,8 +132,8 @@ static tc_status take_inputs(tc_graph_context *c, const tc_graph_tensor *in, con
     return TC_OK;
 }
 
-/* Memory for one output: the context keeps it, and no more of it is touched than runs write, or it is the run's own, and whole, so that no
- * run is timed that has to get it. */
+/* Memory for one output: the context keeps it, and no more of it is touched than runs write, or it is the run's own, and whole,
+ * so that no run is timed that has to get it. */
 static tc_status output_memory(const tc_graph_port *p, bool kept, void **memory, tc_error *err) {
     int64_t bytes = tc_graph_shape_count(&p->shape) * tc_dtype_bytes(p->dtype);
     if (!*memory)
@@ -296,8 +296,8 @@ tc_status tc_graph_open_run(tc_graph_context *c, const tc_graph_tensor *in, cons
     return s;
 }
 
-/* Outputs whose sizes depend on data are cut to them, but for the caller's buffers that grow. A library that was loaded is not trusted to
- * keep to its shapes. */
+/* Outputs whose sizes depend on data are cut to them, but for the caller's buffers that grow. A library that was loaded is not
+ * trusted to keep to its shapes. */
 static void trim_outputs(tc_graph_context *c, tc_graph_pointers *p, bool given) {
     for (int i = 0; i < c->m->nshown; i++) {
         const tc_graph_port *port = &c->m->out[i];

@@ -1,7 +1,7 @@
 /* The forms of a kernel: the workload that its task was written as, and those alternatives of it that the asked accuracy admits
- * (search_space/alternatives/alternatives.h). Inputs and outputs stand at the same places in all of them; where an alternative reads a
- * constant in another form, its prologue makes that from the model's constant while the model is built, and only the result is
- * kept. */
+ * (search_space/alternatives/alternatives.h). Inputs and outputs stand at the same places in all of them; where an alternative
+ * reads a constant in another form, its prologue makes that from the model's constant while the model is built, and only the
+ * result is kept. */
 #include <string.h>
 
 #include "graph/model/parts.h"

@@ -83,8 +83,8 @@ typedef struct tc_graph_choice {
     const tc_record *records; /* the one to use first; another where that does not replay */
     int n;
     const char *why; /* what was passed over; NULL: nothing, so n == 0 says that db has none */
-    /* Of a kernel whose sizes vary: each record serves the runs whose product of sizes is at most that, and that no record before it
-     * serves. Then all of them are used, or none. NULL: the kernel's sizes do not vary. */
+    /* Of a kernel whose sizes vary: each record serves the runs whose product of sizes is at most that, and that no record before
+     * it serves. Then all of them are used, or none. NULL: the kernel's sizes do not vary. */
     const int64_t *upto;
 } tc_graph_choice;
 
@@ -154,8 +154,8 @@ TC_NODISCARD tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_grap
 TC_NODISCARD tc_status tc_graph_model_random_inputs(const tc_graph_model *m, const int64_t *sizes, uint64_t seed,
                                                     tc_graph_tensor *in, tc_error *err);
 
-/* All that runs change: intermediates, workspace, the shapes of outputs, what is told of steps. Any number of threads may run a model
- * at once, each with a context of its own, and make contexts meanwhile; the model must outlive them. */
+/* All that runs change: intermediates, workspace, the shapes of outputs, what is told of steps. Any number of threads may run a
+ * model at once, each with a context of its own, and make contexts meanwhile; the model must outlive them. */
 typedef struct tc_graph_context tc_graph_context;
 /* TC_ENV when there is no memory for it, TC_BAD_INPUT when the model was built to be saved only. */
 TC_NODISCARD tc_status tc_graph_context_new(const tc_graph_model *m, tc_graph_context **out, tc_error *err);

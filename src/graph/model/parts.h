@@ -75,8 +75,8 @@ struct tc_graph_context {
     tc_cg_context *library; /* the library's own; NULL: the model was built here */
     uint8_t *memory;        /* else the arena */
     void ***argv;           /* by step: addresses; those of inputs and outputs are set by each run */
-    /* For callers whose data is not aligned: by input its copy, by output what is made in its place; of sizes that are outputs, these. NULL
-     * until needed. */
+    /* For callers whose data is not aligned: by input its copy, by output what is made in its place; of sizes that are outputs,
+     * these. NULL until needed. */
     void **staging, **beside;
     tc_graph_shape *out_shape; /* of the outputs in the last run */
     tc_graph_pointers run;     /* the arrays of the run that is open */
@@ -131,8 +131,8 @@ static inline int tc_graph_threads_of(const tc_graph_build_options *o) {
 /* The verified records of a unit's forms in the database, for the target and threads of o: at most `most`, the best first. */
 TC_NODISCARD tc_status tc_graph_ranked_records(const tc_graph_unit *u, const tc_graph_build_options *o, double byte_time,
                                                tc_arena *a, size_t most, tc_meas_records *out, tc_error *err);
-/* What serves the sizes of a task that vary, as records of its own workload (*out), each for a run of the largest sizes that were timed;
- * none, and why, where no contest was held. In `a`. */
+/* What serves the sizes of a task that vary, as records of its own workload (*out), each for a run of the largest sizes that were
+ * timed; none, and why, where no contest was held. In `a`. */
 TC_NODISCARD tc_status tc_graph_variants_of(const tc_graph_program *p, int task, const tc_graph_build_options *o, tc_arena *a,
                                             tc_graph_choice *out, tc_error *err);
 /* Those of a choice as one function of the unit. TC_ILLEGAL where a record does not replay any more. */
@@ -148,8 +148,8 @@ tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc
 /* Of a task that has no record of its own here: which records of it o leaves out, into its kernel (unused.c). */
 TC_NODISCARD tc_status tc_graph_find_obstacle(const tc_graph_program *p, int task, const tc_graph_build_options *o,
                                               tc_graph_model *m, tc_error *err);
-/* The lowered programs of all tasks as the text of file `path`, into m->listing; text[] (one per task) gets where each is. TC_ENV when
- * the file's folder is not there. */
+/* The lowered programs of all tasks as the text of file `path`, into m->listing; text[] (one per task) gets where each is. TC_ENV
+ * when the file's folder is not there. */
 TC_NODISCARD tc_status tc_graph_list_programs(tc_graph_model *m, const char *path, tc_cg_text *text, tc_error *err);
 /* Lists and places the constants that the launches read, each once in every layout, and fills steps' operands. Packs them for
  * runs in this process where `fill` says so; use_up: then the program's own copies that no kernel reads lose their content. */
@@ -162,8 +162,8 @@ void tc_graph_free_constants(tc_graph_model *m);
 
 /* The context of runs without another, which the first makes. */
 TC_NODISCARD tc_status tc_graph_model_own(tc_graph_model *m, tc_graph_context **c, tc_error *err);
-/* Checks the inputs. `given` (NULL: none): memory of the caller for the outputs that are shown; it is used where it is aligned. The arrays of
- * *p are the context's, and one run is open at a time. */
+/* Checks the inputs. `given` (NULL: none): memory of the caller for the outputs that are shown; it is used where it is aligned.
+ * The arrays of *p are the context's, and one run is open at a time. */
 TC_NODISCARD tc_status tc_graph_open_run(tc_graph_context *c, const tc_graph_tensor *in, const tc_graph_tensor *given,
                                          tc_graph_pointers *p, tc_error *err);
 /* keep_outputs: those that are shown are the caller's now. */

@@ -1,6 +1,6 @@
 /* If that the data decide about: its branches become graphs of their own, which a node (ops.def) runs one of. A result that does
- * not have the same shape in both lies in memory of its largest and carries its size (dynamic.h) beside it, unless both give it the same
- * size of the graph around them; a list is its rows (import_lists.c). */
+ * not have the same shape in both lies in memory of its largest and carries its size (dynamic.h) beside it, unless both give it
+ * the same size of the graph around them; a list is its rows (import_lists.c). */
 #include <string.h>
 
 #include "graph/ir/sizes.h"

@@ -221,8 +221,8 @@ static tc_graph_value *of_type(const loop *l, tc_dtype t, const tc_graph_shape *
     return tc_graph_add_value(g, tc_graph_fresh_name(g, l->c.n->name), t, shape);
 }
 
-/* No trip is made: one is written out for the types of its results, and dropped as dead. Where there is nothing at the place of a first
- * trip, as in what has no rows, it is that of a number that nobody knows. */
+/* No trip is made: one is written out for the types of its results, and dropped as dead. Where there is nothing at the place of a
+ * first trip, as in what has no rows, it is that of a number that nobody knows. */
 static tc_status types_of_rows(loop *l, tc_graph_value ***last, tc_error *err) {
     tc_graph_value **args = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->nstate + 3);
     tc_error again = {0};

@@ -71,8 +71,8 @@ static tc_status read_raw(Onnx__TensorProto *p, bool steal, tc_graph_tensor *t, 
 
 /* ---- typed fields ---- */
 
-/* The field that ONNX prescribes for a type: its values, how many, and the bytes of each. What has no field of its own is in the lower bytes
- * of int32_data: narrow floats as bit patterns. */
+/* The field that ONNX prescribes for a type: its values, how many, and the bytes of each. What has no field of its own is in the
+ * lower bytes of int32_data: narrow floats as bit patterns. */
 typedef struct field {
     const void *values;
     size_t n, width;

@@ -120,7 +120,8 @@ static const tc_expr *own_size(tc_graph_sized *s, const tc_expr *x, int64_t *mul
     return NULL;
 }
 
-/* A product of sizes, or of sums of them, of which x, in a sum, is `times` / `multiple`; NULL: x is something else. Both are multiplied. */
+/* A product of sizes, or of sums of them, of which x, in a sum, is `times` / `multiple`; NULL: x is something else. Both are
+ * multiplied. */
 static const tc_expr *product_of(tc_graph_sized *s, const tc_expr *x, int64_t *times, int64_t *multiple) {
     if (x->op == TC_OP_VAR)
         return own_size(s, x, multiple);
@@ -134,9 +135,9 @@ static const tc_expr *product_of(tc_graph_sized *s, const tc_expr *x, int64_t *t
     return b ? tc_mul(s->c, a, b) : NULL;
 }
 
-/* x, of the variables of the model's own sizes, as a sum of these and of their products; NULL: it is something else. One with a constant in
- * it, or less than another, is taken for a size of its own: nothing is read by what it is made of, and strides of such terms are hard to see
- * through. */
+/* x, of the variables of the model's own sizes, as a sum of these and of their products; NULL: it is something else. One with a
+ * constant in it, or less than another, is taken for a size of its own: nothing is read by what it is made of, and strides of
+ * such terms are hard to see through. */
 static const tc_expr *sum_of(tc_graph_sized *s, const tc_expr *x) {
     tc_affine sum;
     if (!x || !tc_te_affine(s->g->sizes->ctx, x, s->g->sizes->sure, &sum) || sum.c != 0)
@@ -169,8 +170,8 @@ static const tc_graph_symbol *given(const tc_graph_sized *s, const tc_graph_valu
     return NULL;
 }
 
-/* A sum that the model limits to less than its parts allow is none: kernels would not know that its parts are no larger than it. But
- * inputs lie in memory by their sizes, whatever these are made of. */
+/* A sum that the model limits to less than its parts allow is none: kernels would not know that its parts are no larger than it.
+ * But inputs lie in memory by their sizes, whatever these are made of. */
 static const tc_var *new_symbol(tc_graph_sized *s, const tc_graph_value *size) {
     if (s->given[size->id])
         return tc_graph_sized_symbol(s->around, s->given[size->id]);
@@ -266,8 +267,8 @@ const tc_var **tc_graph_sized_known(const tc_graph_sized *s, int *n) {
 
 /* ---- parts ---- */
 
-/* For every dimension of `to` the one of `from` that it is, where one is a reshape of the other: as large, with as many elements before
- * it; -1: none. */
+/* For every dimension of `to` the one of `from` that it is, where one is a reshape of the other: as large, with as many elements
+ * before it; -1: none. */
 static void match_dims(const tc_graph_shape *from, const tc_graph_shape *to, int *match) {
     int64_t before = 1;
     for (int d = 0; d < to->ndim; before *= to->d[d++]) {

@@ -1,7 +1,8 @@
-/* Convolutions and pools over sizes that vary, whose windows depend on these: ceil_mode, auto_pad with strides, and what averages divide by.
+/* Convolutions and pools over sizes that vary, whose windows depend on these: ceil_mode, auto_pad with strides, and what averages
+ * divide by.
  *
  *     ceil_mode      =>  so much padding behind that windows of whole steps are the same ones, whatever the size is
- *     SAME, strides  =>  Joined(padding, x) under a window without any in front, of whose places the first ceil(size / stride) are left
+ *     SAME, strides  =>  Joined(padding, x) under a window without padding in front; its first ceil(size / stride) places are left
  *     averages       =>  averages of x and of ones, divided, where a window may reach past what counts */
 #include <inttypes.h>
 #include <string.h>
@@ -73,7 +74,8 @@ static void set_window(const run_window *r, tc_graph_node *n, const int64_t *pad
     tc_graph_set_ceil_mode(g, n, 0);
 }
 
-/* What SAME puts in front of dimension i, where so many windows are `places`:  max(0, (places - 1) * stride + window - size), halved. */
+/* What SAME puts in front of dimension i, where so many windows are `places`: max(0, (places - 1) * stride + window - size),
+ * halved. */
 static tc_graph_value *before(const run_window *r, int i, tc_graph_value *size, tc_graph_value *places) {
     tc_graph_emitter *e = r->e;
     int64_t window = tc_graph_window_extent(&r->w, i), stride = r->w.strides[i];

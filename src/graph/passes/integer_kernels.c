@@ -219,8 +219,8 @@ static tc_graph_value *with_channels(const maker *m, int64_t channels) {
     return tc_graph_transposed(m->g, with_columns(m, tc_graph_transposed(m->g, m->x.q, to_last), channels), to_first);
 }
 
-/* Instructions take four neighbours of the reduction at once: a few channels, or columns of a matrix, more that are 0 cost less than
- * to do without them. */
+/* Instructions take four neighbours of the reduction at once: a few channels, or columns of a matrix, more that are 0 cost less
+ * than to do without them. */
 static void widen_reduction(maker *m) {
     enum { GROUP = 4 };
     bool conv = convolves(m->n);

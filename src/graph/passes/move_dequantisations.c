@@ -1,6 +1,6 @@
 /* What only moves quantised values, or picks among them, works on them as they are; what is quantised back as it was stays so.
  *
- *   y = MaxPool(DQ(q))              =>   y = DQ(MaxPool(q))             also Reshape, Transpose, Slice, Concat of one scale, Pad with 0
+ *   y = MaxPool(DQ(q))              =>   y = DQ(MaxPool(q))     also Reshape, Transpose, Slice, Concat of one scale, Pad with 0
  *   y = Q(DQ(q, s, z), s, z)        =>   y = q
  *
  * Exact: a dequantisation by one positive scale does not change the order of values, and one's zero point stands for 0. */

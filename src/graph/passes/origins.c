@@ -1,6 +1,6 @@
 /* What origins_int.h describes, for passes that say nothing of it themselves. A copy of a node has its names already
- * (tc_graph_copy_node). The names of a node that is gone, and that no other node has, go to its heir: the node that makes its result
- * now, else the one that read this result, or that one's heir.
+ * (tc_graph_copy_node). The names of a node that is gone, and that no other node has, go to its heir: the node that makes its
+ * result now, else the one that read this result, or that one's heir.
  *
  *   y = BatchNorm(Conv(x))     =>  y = Conv(x):   the new Conv makes y, and gets the BatchNorm's names beside its own
  *   y = Conv(Pad(x))           =>  y = Conv(x):   the Conv read what the Pad made

@@ -28,8 +28,8 @@ TC_NODISCARD tc_status tc_graph_passes_check(const tc_graph_pass_options *o, tc_
  * the graph is good for nothing but tc_graph_free. */
 TC_NODISCARD tc_status tc_graph_passes(tc_graph *g, const tc_graph_pass_options *o, tc_error *err);
 
-/* Before the passes: outputs that are inputs with new rows behind become one buffer with these, which runs write in place. TC_BAD_INPUT where
- * there is none, or where one cannot be; then the graph is good for nothing but tc_graph_free. */
+/* Before the passes: outputs that are inputs with new rows behind become one buffer with these, which runs write in place.
+ * TC_BAD_INPUT where there is none, or where one cannot be; then the graph is good for nothing but tc_graph_free. */
 TC_NODISCARD tc_status tc_graph_grow_in_place(tc_graph *g, tc_error *err);
 
 /* ---- the passes ---- */

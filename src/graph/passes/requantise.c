@@ -5,8 +5,8 @@
  *   Q(DQ(p, a, x) + DQ(q, b, y), s, z)         =>   Q(DQ(p, a / s, x) + DQ(q, b / s, y), 1, z)
  *
  * also through Max and Min with constants, which are divided. Sums of products are scaled once, as runtimes do: the result is
- * within a rounding of the factor. The other two have 256 or 65,536 cases: they are rewritten only with factors with which every case
- * gives what the definition gives. */
+ * within a rounding of the factor. The other two have 256 or 65,536 cases: they are rewritten only with factors with which every
+ * case gives what the definition gives. */
 #include <math.h>
 #include <stdlib.h>
 

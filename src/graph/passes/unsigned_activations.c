@@ -1,10 +1,11 @@
-/* Quantised values that stay inside of the graph are unsigned: the instructions that multiply bytes take unsigned ones on one side.
+/* Quantised values that stay inside of the graph are unsigned: the instructions that multiply bytes take unsigned ones on one
+ * side.
  *
  *   q = Q(x, s, z) : i8,  DQ(q, s, z)     =>   q' = Q(x, s, z + 128) : u8,  DQ(q', s, z + 128)
  *   Cast(q) : i32                         =>   Cast(q') - 128
  *
- * The same values, shifted: every result stays what it was, to the bit. What moves such values without looking at them, or picks the
- * largest, takes part; a value that anybody else reads, or that is an input or output of the model, stays signed. */
+ * The same values, shifted: every result stays what it was, to the bit. What moves such values without looking at them, or picks
+ * the largest, takes part; a value that anybody else reads, or that is an input or output of the model, stays signed. */
 #include <stdlib.h>
 
 #include "graph/ir/build.h"

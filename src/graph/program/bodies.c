@@ -1,18 +1,18 @@
 /* Bodies of If and Loop where sizes vary: which part of its values each computes.
  *
- * A body is asked when the node is, from its results backwards; what it asks of the values around it the node asks there. Sizes are the same
- * symbols inside and outside, as far as both know them: one that a branch computes, and returns, is another one in each branch, and another
- * one around them.
+ * A body is asked when the node is, from its results backwards; what it asks of the values around it the node asks there. Sizes
+ * are the same symbols inside and outside, as far as both know them: one that a branch computes, and returns, is another one in
+ * each branch, and another one around them.
  *
  *     y, n = If(c, x): NonZero(x), count | x, m      y ends at n around it, at count in one branch, at m in the other
  *
  * A branch that has a result lie otherwise than the memory that the node has for it copies it there in the end.
  *
- * The state of a Loop is in one memory before, in and after all trips. It ends where sizes say that are known before the loop, so that they are
- * the same in all trips; in a dimension whose size changes from trip to trip it lies whole, since what is dense in one size is not in the
- * next. Rows of trips end at plain sizes and at products of these, as who puts them behind each other reads sizes from memory. Who reads the
- * state in the body may need more of it than who reads it afterwards, and then the trip before has to make that: a body is asked again until
- * the state ends where all of these agree. */
+ * The state of a Loop is in one memory before, in and after all trips. It ends where sizes say that are known before the loop, so
+ * that they are the same in all trips; in a dimension whose size changes from trip to trip it lies whole, since what is dense in
+ * one size is not in the next. Rows of trips end at plain sizes and at products of these, as who puts them behind each other
+ * reads sizes from memory. Who reads the state in the body may need more of it than who reads it afterwards, and then the trip
+ * before has to make that: a body is asked again until the state ends where all of these agree. */
 #include "graph/program/maker_int.h"
 
 #include <string.h>
@@ -63,7 +63,8 @@ int tc_graph_maker_factors(const tc_var *size, const tc_var *factor[TC_GRAPH_ROW
 
 /* ---- around the bodies ---- */
 
-/* What a size of result k must be: known before the node, or, where that does not change how it lies while it is made, another result. */
+/* What a size of result k must be: known before the node, or, where that does not change how it lies while it is made, another
+ * result. */
 static bool may_end(const maker *m, const tc_graph_node *n, int k, int d, const tc_var *size) {
     bool late = n->op == TC_GRAPH_OP_IF || (is_rows(n, k) && d == 0);
     const tc_var *factor[TC_GRAPH_ROW_FACTORS];
@@ -109,8 +110,8 @@ static void ask_given(maker *m, const tc_graph_inside *x, const tc_graph_value *
 
 /* ---- in them ---- */
 
-/* Where result k, or a row of it, lies to, as the body calls these sizes: a branch that has no symbol for one leaves it as it is, and knows it
- * when it has given it. */
+/* Where result k, or a row of it, lies to, as the body calls these sizes: a branch that has no symbol for one leaves it as it is,
+ * and knows it when it has given it. */
 static void ends_inside(const maker *m, const tc_graph_node *n, int k, const tc_graph_inside *x, ends size) {
     memset(size, 0, sizeof(ends));
     tc_graph_sized_ends(m->sized, n->out[k], size);

@@ -25,8 +25,8 @@ typedef struct tc_graph_launch {
     tc_graph_origin origin; /* nodes of the model that it is made from */
     int task;               /* -1: of a library kernel, or none */
     int nargs;
-    /* Slots: the workload's inputs, then its outputs, then, where sizes vary, an array of the values of its symbols; a library kernel's
-     * parameters before them. */
+    /* Slots: the workload's inputs, then its outputs, then, where sizes vary, an array of the values of its symbols; a library
+     * kernel's parameters before them. */
     const int *args;
     const tc_graph_library_kernel *library; /* NULL: of a task, or none */
     const int64_t *params;

@@ -91,7 +91,8 @@ TC_NODISCARD tc_status tc_graph_maker_give_output(tc_graph_maker *m, int i, int 
 
 /* The symbol that is the size of dimension d of input v; NULL: it does not vary. */
 const tc_var *tc_graph_maker_input_size(tc_graph_maker *m, const tc_graph_value *v, int d);
-/* Launches a copy of v, which lies in *slot by the sizes from[], to where it lies by to[], zero where only that has elements. *slot: there. */
+/* Launches a copy of v, which lies in *slot by the sizes from[], to where it lies by to[], zero where only that has elements.
+ * *slot: there. */
 TC_NODISCARD tc_status tc_graph_maker_copy(tc_graph_maker *m, const tc_graph_value *v, const char *what,
                                            const tc_var *const *from, const tc_var *const *to, int *slot, tc_error *err);
 /* The same, to that slot. */
@@ -115,11 +116,12 @@ void tc_graph_maker_share(tc_graph_maker *m, int output);
 const tc_graph_inside *tc_graph_maker_inside(const tc_graph_maker *m, const tc_graph *body);
 /* Asks what a node with bodies reads, and in these everybody. */
 TC_NODISCARD tc_status tc_graph_maker_ask_bodies(tc_graph_maker *m, const tc_graph_node *n, tc_error *err);
-/* The sizes that the kernels of rows read from memory, of which the size is the product, times a number; 0: it is none, or has too many. */
+/* The sizes that the kernels of rows read from memory, of which the size is the product, times a number; 0: it is none, or has
+ * too many. */
 enum { TC_GRAPH_ROW_FACTORS = 4 };
 int tc_graph_maker_factors(const tc_var *size, const tc_var *factor[TC_GRAPH_ROW_FACTORS], int64_t *times);
-/* Where result k of n's body ends in there, and where in the memory that it has around it, in sizes that the body knows. False: there as
- * here. */
+/* Where result k of n's body ends in there, and where in the memory that it has around it, in sizes that the body knows. False:
+ * there as here. */
 bool tc_graph_maker_result_moves(tc_graph_maker *m, const tc_graph_node *n, int k, const tc_graph *body,
                                  const tc_var *has[TC_GRAPH_MAX_DIMS], const tc_var *want[TC_GRAPH_MAX_DIMS]);
 /* Launches a copy of v, of the body, from where it lies by the sizes from[] to where it lies by to[]. */

@@ -25,13 +25,14 @@ void tc_graph_program_free(tc_graph_program *p); /* NULL is fine */
 
 /* The distinct workloads, with how often each runs; the array lives as long as the program. */
 int tc_graph_program_tasks(const tc_graph_program *p, const tc_tune_task **tasks);
-/* Is this its name, or the part of it that tasks with equal operators and results share ("MatMul f32[8,8]" of "MatMul f32[8,8]#2")? */
+/* Is this its name, or the part of it that tasks with equal operators and results share ("MatMul f32[8,8]" of "MatMul
+ * f32[8,8]#2")? */
 bool tc_graph_is_called(const tc_tune_task *t, const char *name);
 /* The same, and behind them those that could run in place of some: contractions with what makes their operands. */
 int tc_graph_program_tunable(const tc_graph_program *p, const tc_tune_task **tasks);
-/* How much each size of a tunable task counts where the file says how much those of the network's inputs do: what they make the task's in
- * each of its launches, together. *out NULL: by the logarithm, as the task's sizes depend on data, or do not vary. In `a`. TC_BAD_INPUT
- * names a line of the file that is none of this network. */
+/* How much each size of a tunable task counts where the file says how much those of the network's inputs do: what they make the
+ * task's in each of its launches, together. *out NULL: by the logarithm, as the task's sizes depend on data, or do not vary. In
+ * `a`. TC_BAD_INPUT names a line of the file that is none of this network. */
 TC_NODISCARD tc_status tc_graph_program_weights(const tc_graph_program *p, int task, const tc_tune_weights_file *f, tc_arena *a,
                                                 const tc_tune_weights **out, tc_error *err);
 /* One line per kernel in the order of execution: name, task, arguments, nodes it covers. For people and golden tests. */
@@ -44,12 +45,12 @@ typedef struct tc_graph_port {
     const char *name;
     tc_dtype dtype;
     tc_graph_shape shape; /* where sizes vary, the largest */
-    /* By dimension: the number of the port, one past those that are shown, that is its size in a run; 0: as in the shape. Of an input it is
-     * an input, which runs fill in. */
+    /* By dimension: the number of the port, one past those that are shown, that is its size in a run; 0: as in the shape. Of an
+     * input it is an input, which runs fill in. */
     int extent[TC_GRAPH_MAX_DIMS];
-    /* One past the number of the output, of an input, or of the input, of an output, that is the same buffer of the caller's; 0: it is one
-     * of its own. The buffer is an array of the output's shape, whatever the sizes of a run are. New rows, in dimension `rows`, are written
-     * behind those that the input has. */
+    /* One past the number of the output, of an input, or of the input, of an output, that is the same buffer of the caller's; 0:
+     * it is one of its own. The buffer is an array of the output's shape, whatever the sizes of a run are. New rows, in dimension
+     * `rows`, are written behind those that the input has. */
     int shared, rows;
     bool is_dense;     /* of an output: in memory it is as large as in a run, else as large as it can be */
     tc_te_range drawn; /* of an input: what it gets where nobody gives values (draw.c) */

@@ -1,5 +1,5 @@
-/* Sizes that vary: which part of its values a program computes, how a run's sizes are checked, and what copies an input or an output
- * between how it lies in the caller's memory, dense in the sizes of a run, and how kernels want it. */
+/* Sizes that vary: which part of its values a program computes, how a run's sizes are checked, and what copies an input or an
+ * output between how it lies in the caller's memory, dense in the sizes of a run, and how kernels want it. */
 #include "graph/program/maker_int.h"
 
 #include <stdlib.h>
@@ -50,8 +50,8 @@ const tc_var *tc_graph_maker_input_size(maker *m, const tc_graph_value *v, int d
     return v->extent && v->extent[d] ? tc_graph_sized_symbol(m->sized, v->extent[d]) : NULL;
 }
 
-/* Inputs are copied, where they are, before anything is computed: they end at no size that is. Those of which only the first elements are
- * read end where they end in the caller's memory. */
+/* Inputs are copied, where they are, before anything is computed: they end at no size that is. Those of which only the first
+ * elements are read end where they end in the caller's memory. */
 static void ask_inputs(maker *m) {
     const tc_var *size[TC_GRAPH_MAX_DIMS];
     tc_graph_sized_at(m->sized, 0);

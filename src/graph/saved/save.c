@@ -120,8 +120,8 @@ static void add_steps(json_t *j, const tc_graph_model *m) {
     json_object_set_new(j, "steps", steps);
 }
 
-/* Measured: under 5 KiB where a team is made, of which each thread takes some; where the loader binds it saves all registers, which are
- * 11 KiB with tiles. */
+/* Measured: under 5 KiB where a team is made, of which each thread takes some; where the loader binds it saves all registers,
+ * which are 11 KiB with tiles. */
 int64_t tc_graph_outer_stack(const tc_graph_model *m) {
     return (32 << 10) + 256 * (int64_t)m->threads;
 }

@@ -1,5 +1,5 @@
-/* What against.h describes: kernels paired by the hash of their workload; the base's schedules checked in worker processes where they differ, and
- * built into a second model; both run in turns, by kernel and as a whole; verdicts as those of `compare`. */
+/* What against.h describes: kernels paired by the hash of their workload; the base's schedules checked in worker processes where
+ * they differ, and built into a second model; both run in turns, by kernel and as a whole; verdicts as those of `compare`. */
 #include "graph/trials/against.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The course of one run: when each step began and ended, and in it when each thread came to its part of a parallel loop, was done with
- * it, and all were. Nothing is written down in a run that nobody asked this of. */
+/* The course of one run: when each step began and ended, and in it when each thread came to its part of a parallel loop, was done
+ * with it, and all were. Nothing is written down in a run that nobody asked this of. */
 #ifndef TC_GRAPH_TRIALS_TRACE_H
 #define TC_GRAPH_TRIALS_TRACE_H
 
@@ -39,8 +39,8 @@ typedef struct tc_graph_trace {
     tc_graph_traced_part **parts;
 } tc_graph_trace;
 
-/* Traces the fastest of several runs, when caches and threads are as they will be. TC_BAD_INPUT for a library that an earlier version
- * built, which does not tell of its loops. Free with tc_graph_trace_free in any case. */
+/* Traces the fastest of several runs, when caches and threads are as they will be. TC_BAD_INPUT for a library that an earlier
+ * version built, which does not tell of its loops. Free with tc_graph_trace_free in any case. */
 TC_NODISCARD tc_status tc_graph_model_trace(tc_graph_model *m, const tc_graph_tensor *in, tc_graph_trace *out, tc_error *err);
 void tc_graph_trace_free(tc_graph_trace *t);
 

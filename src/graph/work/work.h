@@ -46,8 +46,9 @@ const char *tc_graph_work_assumed(const tc_graph_work *w);
 int tc_graph_work_tasks(const tc_graph_work *w, const tc_tune_task **tasks);
 /* What the options' file says of sizes, for tc_graph_build_options; NULL: there is none. */
 const tc_tune_weights_file *tc_graph_work_weights(const tc_graph_work *w);
-/* *out: the kernel with this number, counted from 0, or with this name, or that a node with this name is part of. TC_BAD_INPUT lists those
- * that are meant where there are several. Kernels that could run in place of others are found by nodes only where no other has the node. */
+/* *out: the kernel with this number, counted from 0, or with this name, or that a node with this name is part of. TC_BAD_INPUT
+ * lists those that are meant where there are several. Kernels that could run in place of others are found by nodes only where no
+ * other has the node. */
 TC_NODISCARD tc_status tc_graph_work_find(const tc_graph_work *w, const char *kernel, int *out, tc_error *err);
 
 /* The program, also of a kernel; it belongs to w. The first database that is named (not NULL) decides for all times which kernels

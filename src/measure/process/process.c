@@ -29,7 +29,8 @@ enum {
     GRACE = 2,          /* times its limit that a process gets on top where it could hardly run */
 };
 
-/* Seconds: how often the stop flag is looked at, and by how much later than it asked for a process comes to that which was not suspended. */
+/* Seconds: how often the stop flag is looked at, and by how much later than it asked for a process comes to that which was not
+ * suspended. */
 static const double look = 0.1, suspended = 1;
 
 /* Of this process. */
@@ -57,8 +58,8 @@ void tc_meas_proc_init(tc_meas_proc *p, const tc_meas_proc_options *opt) {
 
 /* ---- starting ---- */
 
-/* Its own cache is no business of a worker's that was given none. Made before the fork, because a child of a threaded program may not
- * allocate. */
+/* Its own cache is no business of a worker's that was given none. Made before the fork, because a child of a threaded program may
+ * not allocate. */
 static char **environment(const tc_meas_proc_options *o, tc_strbuf *cache) {
     TC_VEC(const char *) own = {0};
     tc_sb_printf(cache, "TCTUNE_CACHE=%s", o->folder ? o->folder : "off");
@@ -180,8 +181,8 @@ static double next_look(tc_meas_proc *const *procs, size_t n) {
     return first;
 }
 
-/* Waits for something to happen to the busy ones, no longer than until the next look; false when none is busy. The clock has gone on by
- * more when this process was suspended, which is nobody's fault. */
+/* Waits for something to happen to the busy ones, no longer than until the next look; false when none is busy. The clock has gone
+ * on by more when this process was suspended, which is nobody's fault. */
 static bool wait_for(struct pollfd *fds, tc_meas_proc *const *procs, size_t n) {
     double seconds = next_look(procs, n), before = tc_now();
     if (seconds < 0)

@@ -28,8 +28,8 @@ bool tc_meas_db_writable(const tc_meas_db *db); /* by this handle */
 
 /* ---- records ---- */
 
-/* All or none, in one transaction; sets the id of each. INTERRUPTED ones are skipped and keep id 0. A job of a fleet has one record: that
- * of one which is there already is not stored again, and gets the id of the one that is. */
+/* All or none, in one transaction; sets the id of each. INTERRUPTED ones are skipped and keep id 0. A job of a fleet has one
+ * record: that of one which is there already is not stored again, and gets the id of the one that is. */
 TC_NODISCARD tc_status tc_meas_db_insert(tc_meas_db *db, tc_record *records, size_t n, tc_error *err);
 /* What is not verified any more is not to be used in a network either. */
 TC_NODISCARD tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, double max_error, tc_error *err);
@@ -74,8 +74,8 @@ TC_NODISCARD tc_status tc_meas_db_each(tc_meas_db *db, const tc_meas_filter *f, 
 typedef struct tc_meas_key {
     tc_digest workload, target;
     int threads;
-    double
-        reading; /* seconds for which a call in the network reads this form's constants from memory, which a hot time leaves out */
+    /* Seconds for which a call in the network reads this form's constants from memory, which a hot time leaves out */
+    double reading;
 } tc_meas_key;
 
 /* The verified records of kernels that compute the same (n keys: the forms of one task), the one to use first: at most `limit`.
@@ -111,8 +111,8 @@ TC_NODISCARD tc_status tc_meas_db_nearest(tc_meas_db *db, tc_arena *a, const tc_
 TC_NODISCARD tc_status tc_meas_db_others_wrote(tc_meas_db *db, bool *wrote, tc_error *err);
 /* The largest id of a record; 0: there is none. */
 TC_NODISCARD tc_status tc_meas_db_last_id(tc_meas_db *db, int64_t *id, tc_error *err);
-/* What time it is, for a comparison of this mode: later than all that are there. The last one counts, which is the last also where the clock
- * was set back since another was stored. */
+/* What time it is, for a comparison of this mode: later than all that are there. The last one counts, which is the last also
+ * where the clock was set back since another was stored. */
 TC_NODISCARD tc_status tc_meas_db_next_ms(tc_meas_db *db, tc_meas_mode mode, int64_t *ms, tc_error *err);
 
 typedef struct tc_meas_counts {
@@ -132,8 +132,8 @@ TC_NODISCARD tc_status tc_meas_db_put_model(tc_meas_db *db, tc_digest target, co
 TC_NODISCARD tc_status tc_meas_db_get_model(tc_meas_db *db, tc_arena *a, tc_digest target, const char *name, const void **data,
                                             size_t *size, tc_error *err);
 
-/* Such a blob that is no model but says how far the database has come along another list of records; no model is called so. `target` is then any
- * digest. */
+/* Such a blob that is no model but says how far the database has come along another list of records; no model is called so.
+ * `target` is then any digest. */
 #define TC_MEAS_DB_PLACE "place"
 
 typedef struct tc_meas_db_stats {

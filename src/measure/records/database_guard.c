@@ -9,8 +9,8 @@
 
 /* ---- what a file may make SQLite do ---- */
 
-/* A statement that takes more walks in a circle. The longest of ours (reading, merging, checking and pruning 1,500 records) took 0.13
- * steps for a byte of the file; pruning may take some that grow with the square of its records. */
+/* A statement that takes more walks in a circle. The longest of ours (reading, merging, checking and pruning 1,500 records) took
+ * 0.13 steps for a byte of the file; pruning may take some that grow with the square of its records. */
 static const int64_t steps_least = 50 * 1000 * 1000, steps_for_byte = 100;
 enum { STEPS = 100 * 1000 /* between two looks */ };
 

@@ -260,9 +260,10 @@ static tc_status reopen_immutable(tc_meas_db *db, tc_error *err) {
     return s;
 }
 
-/* A database that keeps a log has two files beside it while somebody has it open (-wal, -shm). The last connection removes them when it
- * closes, but only if it may write. So a reader asks for that right, and gives up changing anything (query_only). A reader without the
- * right reads the file as it is, unless a writer is at work: then the two files are there, and the writer removes them. */
+/* A database that keeps a log has two files beside it while somebody has it open (-wal, -shm). The last connection removes them
+ * when it closes, but only if it may write. So a reader asks for that right, and gives up changing anything (query_only). A
+ * reader without the right reads the file as it is, unless a writer is at work: then the two files are there, and the writer
+ * removes them. */
 static tc_status open_read(tc_meas_db *db, tc_error *err) {
     int64_t version;
     TC_TRY(open_file(db, db->path, SQLITE_OPEN_READWRITE, err)); /* SQLite opens a file that it may not write for reading */

@@ -8,8 +8,8 @@
 #include "measure/sandbox/sandbox.h"
 #include "support/vec.h"
 
-/* Beginnings of names. Wherever threads are bound or how long they spin is part of what is measured; an emulator is told where libraries
- * are. */
+/* Beginnings of names. Wherever threads are bound or how long they spin is part of what is measured; an emulator is told where
+ * libraries are. */
 static const char *const KEPT[] = {"LD_LIBRARY_PATH=", "OMP_",          "GOMP_",         "KMP_",           "TCTUNE_",
                                    "ASAN_OPTIONS=",    "LSAN_OPTIONS=", "TSAN_OPTIONS=", "UBSAN_OPTIONS=", "QEMU_LD_PREFIX="};
 

@@ -1,6 +1,6 @@
-/* Landlock: files beneath one folder or none, no TCP, no abstract sockets and no signals of processes outside. The kernel says which
- * version of the interface it has; what an older one lacks, the filter of system calls refuses for workers without files. By system
- * calls: there is no library for it, and the kernel's header may be older than the kernel. */
+/* Landlock: files beneath one folder or none, no TCP, no abstract sockets and no signals of processes outside. The kernel says
+ * which version of the interface it has; what an older one lacks, the filter of system calls refuses for workers without files.
+ * By system calls: there is no library for it, and the kernel's header may be older than the kernel. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>

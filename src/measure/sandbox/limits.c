@@ -66,8 +66,8 @@ static uint64_t mapped(void) {
     return known ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* Page tables are no one's memory but the machine's, and a process that touches a page here and there over all addresses fills it with
- * them. */
+/* Page tables are no one's memory but the machine's, and a process that touches a page here and there over all addresses fills it
+ * with them. */
 void tc_sandbox_limit_addresses(const tc_sandbox *s) {
     struct rlimit data;
     uint64_t now = mapped();

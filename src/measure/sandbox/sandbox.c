@@ -3,8 +3,8 @@
 
 #include "measure/sandbox/sandbox_int.h"
 
-/* glibc opens GCC's library when a thread first calls pthread_exit, as GNU's OpenMP does when it ends a team, and ends the process where it
- * cannot. Where it is not to be had, nothing here wants it. */
+/* glibc opens GCC's library when a thread first calls pthread_exit, as GNU's OpenMP does when it ends a team, and ends the
+ * process where it cannot. Where it is not to be had, nothing here wants it. */
 static void open_unwinder(void) {
     static const char UNWINDER[] = "libgcc_s.so.1";
     (void)dlopen(UNWINDER, RTLD_NOW | RTLD_LOCAL);

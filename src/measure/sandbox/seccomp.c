@@ -175,8 +175,8 @@ static void masked(filter *f, uint32_t action, int call, unsigned arg, uint64_t 
     rule(f, action, call, arg, SCMP_CMP_MASKED_EQ, mask, value);
 }
 
-/* Threads of this process are started by clone; the arguments of clone3 lie in memory, where a filter cannot see them, and libraries do
- * without it. */
+/* Threads of this process are started by clone; the arguments of clone3 lie in memory, where a filter cannot see them, and
+ * libraries do without it. */
 static void threads(filter *f) {
     const uint64_t thread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD,
                    apart = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |

@@ -1,5 +1,5 @@
-/* tctune-worker: the worker process of programs that use libtctune, which finds it in the folder tctune beside itself. It answers on the
- * descriptor that it is started with, and is of no use otherwise. */
+/* tctune-worker: the worker process of programs that use libtctune, which finds it in the folder tctune beside itself. It answers
+ * on the descriptor that it is started with, and is of no use otherwise. */
 #include <stdio.h>
 #include <sys/socket.h>
 

@@ -6,8 +6,9 @@
  * before each call, and only the calls are timed: in a network the weights of the other kernels have pushed them out, while what
  * a kernel reads besides was written just before.
  *
- * A time counts when the process ran for nearly all of it (support/clock/clock.h). What was taken while it was stopped, or while others had its
- * place, is taken again; but not for ever: on a machine that stays busy the times are what they are there, and differ. */
+ * A time counts when the process ran for nearly all of it (support/clock/clock.h). What was taken while it was stopped, or while
+ * others had its place, is taken again; but not for ever: on a machine that stays busy the times are what they are there, and
+ * differ. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,8 +222,8 @@ static int64_t calls_per_sample(const call *c, const tc_meas_timing *t, double s
     return (int64_t)TC_MIN(TC_MAX(calls, 1.0), most_calls(c, t));
 }
 
-/* One sample of calls that take `seconds`, which follows it. *good: it is one to keep; `last`: whether or not the process ran for all of
- * it. *spent: seconds that it used of the budget. */
+/* One sample of calls that take `seconds`, which follows it. *good: it is one to keep; `last`: whether or not the process ran for
+ * all of it. *spent: seconds that it used of the budget. */
 static int32_t try_sample(const call *c, const tc_meas_timing *t, bool last, double *seconds, bool *good, double *spent) {
     int64_t inner = calls_per_sample(c, t, *seconds);
     double one = 0;
@@ -284,9 +285,9 @@ static int32_t calls_of_a_sample(const call *c, const tc_meas_timing *t, double 
     return 0;
 }
 
-/* What one of the calls takes that fit into a sample: the fastest, or the mean where that is too short for the clock. After the check
- * the threads sleep and the caches hold other things: for a kernel of 30 microseconds the next call takes twice as long as those that
- * follow, and would say that it is out of the race. */
+/* What one of the calls takes that fit into a sample: the fastest, or the mean where that is too short for the clock. After the
+ * check the threads sleep and the caches hold other things: for a kernel of 30 microseconds the next call takes twice as long as
+ * those that follow, and would say that it is out of the race. */
 static int32_t settle(const call *c, const tc_meas_timing *t, double *seconds) {
     double mean = KNOWN * c->step, spent = 0; /* at most that, where it is not known */
     tc_span span = {.whole = false};

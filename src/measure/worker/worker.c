@@ -1,6 +1,6 @@
 /* The worker process: reads requests, builds or runs candidates, answers. Workloads, with their data, are kept between requests;
- * everything that belongs to one candidate lives in a child context that goes with the answer. Before the first request it closes its
- * sandbox: what compiles has the folder of kept objects, what runs kernels has no files at all. */
+ * everything that belongs to one candidate lives in a child context that goes with the answer. Before the first request it closes
+ * its sandbox: what compiles has the folder of kept objects, what runs kernels has no files at all. */
 #include "measure/worker/worker.h"
 
 #include <omp.h>

@@ -1,4 +1,5 @@
-/* What a kernel's best schedule becomes, as text, short enough for a page: of the assembly the hot loop and what stands around it. */
+/* What a kernel's best schedule becomes, as text, short enough for a page: of the assembly the hot loop and what stands around
+ * it. */
 #include <string.h>
 
 #include "report/page/page_int.h"

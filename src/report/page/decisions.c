@@ -1,5 +1,6 @@
-/* Traces told by their decisions alone: schedules that differ in nothing else share their steps, so that a record is a few small numbers.
- * Works on the text, a line a step with " ~" before what was decided, so that a trace that no longer parses is told too. */
+/* Traces told by their decisions alone: schedules that differ in nothing else share their steps, so that a record is a few small
+ * numbers. Works on the text, a line a step with " ~" before what was decided, so that a trace that no longer parses is told
+ * too. */
 #include <string.h>
 
 #include "report/page/page_int.h"

@@ -12,7 +12,8 @@ static const struct {
     space_algorithm *apply;
     int parameter;
     tc_accuracy needs; /* it is offered where that is allowed */
-    /* Another with whose constants it computes, and one whose stages it has: it is offered where sizes vary, beside both. NULL: its own. */
+    /* Another with whose constants it computes, and one whose stages it has: it is offered where sizes vary, beside both. NULL:
+     * its own. */
     const char *constants, *stages;
 } algorithms[] = {
     {"winograd-f2", space_winograd, 2, TC_ACCURACY_FAST, NULL, NULL},

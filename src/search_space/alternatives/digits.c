@@ -1,5 +1,5 @@
-/* Products of floats with numbers of a byte or less, in blocks that have a scale each, as products of bytes: what takes a number out of its
- * byte is a quarter as much, and units of bytes add four products at a time.
+/* Products of floats with numbers of a byte or less, in blocks that have a scale each, as products of bytes: what takes a number
+ * out of its byte is a quarter as much, and units of bytes add four products at a time.
  *
  *     compute T[m, b]    = sum(k) X[m, b * size + k]
  *     compute S[m, n, b] = sum(k) X[m, b * size + k] * f32(number(W[n, b, ..], k))
@@ -14,10 +14,11 @@
  *
  * Sums of a block are exact, of integers below 2^24.
  *
- * Accuracy. A value is off by half a step and four roundings of its own, together by at most 2^-21 of the largest one in its block; so Y is
- * off by at most that share of the largest value of each block times the block's sum of |number - zero| * |scale|. A sum of floats in a block
- * of 32 may be off by more (2^-19 so counted), as its partial sums are rounded. But a value that is small beside its block's largest keeps
- * fewer digits. Blocks of nothing above 2^-100 count as zeros; an infinity or NaN makes NaN of all that its block is part of. */
+ * Accuracy. A value is off by half a step and four roundings of its own, together by at most 2^-21 of the largest one in its
+ * block; so Y is off by at most that share of the largest value of each block times the block's sum of |number - zero| * |scale|.
+ * A sum of floats in a block of 32 may be off by more (2^-19 so counted), as its partial sums are rounded. But a value that is
+ * small beside its block's largest keeps fewer digits. Blocks of nothing above 2^-100 count as zeros; an infinity or NaN makes
+ * NaN of all that its block is part of. */
 #include "search_space/alternatives/alternatives_int.h"
 
 #include <math.h>

@@ -14,9 +14,9 @@
  * the schedules unroll them, so that every case is decided and zeros and ones cost nothing. Multiplications per output: 9 become
  * 4 (m = 2) or 2.25 (m = 4).
  *
- * Interpolation is at points, and U has a matrix for each pair of them: those of m = 2 are among those of m = 4, but for factors. So
- * m = 2 can read its 16 matrices from the 36 of m = 4, with A^T scaled in return, and both be variants of one kernel whose batch varies:
- * few tiles read less than half of the weights, many do less than half of the work.
+ * Interpolation is at points, and U has a matrix for each pair of them: those of m = 2 are among those of m = 4, but for factors.
+ * So m = 2 can read its 16 matrices from the 36 of m = 4, with A^T scaled in return, and both be variants of one kernel whose
+ * batch varies: few tiles read less than half of the weights, many do less than half of the work.
  *
  * Accuracy. The transforms add and subtract numbers much larger than their result. Against the sum in double, on uniform random
  * data, the largest error of an output, relative to the root mean square of the outputs, stays below

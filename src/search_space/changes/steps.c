@@ -1,4 +1,5 @@
-/* The decisions that a trace's steps make: sampled ones, factors of splits, and annotations, layouts and pragmas, which can be taken out. */
+/* The decisions that a trace's steps make: sampled ones, factors of splits, and annotations, layouts and pragmas, which can be
+ * taken out. */
 #include "schedule_primitives/sample.h"
 #include "search_space/changes/changes_int.h"
 
@@ -12,8 +13,8 @@ static const char *loop_part(const char *qualified) {
     return dot ? dot + 1 : qualified;
 }
 
-/* A later step is of that primitive and about a loop of this name, of whatever stage: an attached one computes what the loops of its
- * reader ask for. */
+/* A later step is of that primitive and about a loop of this name, of whatever stage: an attached one computes what the loops of
+ * its reader ask for. */
 static bool is_made(const tc_trace *t, int from, const char *loop, tc_prim p) {
     for (int i = from; i < t->n; i++)
         if (t->steps[i].prim == p && t->steps[i].nnames && strcmp(loop_part(t->steps[i].names[0]), loop) == 0)

@@ -1,6 +1,7 @@
-/* What emulation.h describes. An emulator answers what its program asks about itself, under the names that programs use for that: of
- * /proc/self/exe that it is the program, of /proc/self/cmdline the program's arguments. /proc/thread-self it leaves to the kernel, whose
- * process is the emulator, with the program and its arguments behind its own. Where both names say the same nothing stands between. */
+/* What emulation.h describes. An emulator answers what its program asks about itself, under the names that programs use for that:
+ * of /proc/self/exe that it is the program, of /proc/self/cmdline the program's arguments. /proc/thread-self it leaves to the
+ * kernel, whose process is the emulator, with the program and its arguments behind its own. Where both names say the same nothing
+ * stands between. */
 #include "support/system/emulation.h"
 
 #ifdef __x86_64__

@@ -13,25 +13,26 @@
 
 #include "support/status.h"
 
-/* Reads a whole file, or what is piped into /dev/stdin; *data is malloc'ed, NUL-terminated past *size (size may be NULL). TC_BAD_INPUT if
- * missing, a folder, or a pipe with a name, for which nobody may ever write. */
+/* Reads a whole file, or what is piped into /dev/stdin; *data is malloc'ed, NUL-terminated past *size (size may be NULL).
+ * TC_BAD_INPUT if missing, a folder, or a pipe with a name, for which nobody may ever write. */
 TC_NODISCARD tc_status tc_fs_read(const char *path, char **data, size_t *size, tc_error *err);
 /* The same of a text. TC_BAD_INPUT with the line where a byte is zero: a text would end there. */
 TC_NODISCARD tc_status tc_fs_read_text(const char *path, char **text, tc_error *err);
 /* The first n bytes of a regular file; how many there are, 0 where it cannot be read. */
 size_t tc_fs_read_head(const char *path, void *head, size_t n);
-/* A descriptor of a file in `dir` or below: no part of the path may be a symbolic link or lead up. -1 with errno: ELOOP or ENOTDIR for a
- * link, EXDEV for what leads out. It may be no regular file, and opening it waits for nobody. */
+/* A descriptor of a file in `dir` or below: no part of the path may be a symbolic link or lead up. -1 with errno: ELOOP or
+ * ENOTDIR for a link, EXDEV for what leads out. It may be no regular file, and opening it waits for nobody. */
 int tc_fs_open_beneath(const char *dir, const char *path);
 
-/* Writes atomically: either the old or the new content is there, also on a full disk. A device, a pipe, and an open file that has the name
- * /dev/stdout or /dev/fd/N get the bytes where they are. TC_ENV with the reason. */
+/* Writes atomically: either the old or the new content is there, also on a full disk. A device, a pipe, and an open file that has
+ * the name /dev/stdout or /dev/fd/N get the bytes where they are. TC_ENV with the reason. */
 TC_NODISCARD tc_status tc_fs_write(const char *path, const void *data, size_t size, tc_error *err);
 /* Writes a file of a scratch folder (scratch.h): at once in its place, and not waited for until it is on the disk. TC_ENV. */
 TC_NODISCARD tc_status tc_fs_write_scratch(const char *path, const void *data, size_t size, tc_error *err);
 /* All of the bytes to an open file; false with errno. */
 bool tc_fs_write_all(int fd, const void *data, size_t size);
-/* Moves a finished file to its place, as atomically, also to another file system; the content is never held in memory as a whole. */
+/* Moves a finished file to its place, as atomically, also to another file system; the content is never held in memory as a
+ * whole. */
 TC_NODISCARD tc_status tc_fs_move(const char *from, const char *to, tc_error *err);
 /* A new file: bytes, or where `from` is not NULL that finished file, which is moved. */
 typedef struct tc_fs_new {

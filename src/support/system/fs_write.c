@@ -61,8 +61,8 @@ static tc_status failed(const staged *x, int error, tc_error *err) {
     return tc_fail(err, TC_ENV, "cannot write '%s': %s", x->new->path, tc_fs_reason(error));
 }
 
-/* A name beside `path` that nothing else uses: for a new file, whose descriptor is given back, or where `source` is not NULL for what
- * has that name already. */
+/* A name beside `path` that nothing else uses: for a new file, whose descriptor is given back, or where `source` is not NULL for
+ * what has that name already. */
 static int name_beside(const char *path, const char *source, mode_t mode, char **name) {
     for (unsigned attempt = 0; attempt < 10000; attempt++) {
         tc_strbuf b = {0};
@@ -110,8 +110,8 @@ static tc_status fill_beside(staged *x, tc_error *err) {
     return ok ? TC_OK : failed(x, errno, err);
 }
 
-/* The open file that a name stands for: /dev/stdout, /dev/fd/N. Such a file may be a regular one, which a shell appends to, and it has been
- * written to: it is neither replaced nor opened again. -1: the name stands for none. */
+/* The open file that a name stands for: /dev/stdout, /dev/fd/N. Such a file may be a regular one, which a shell appends to, and
+ * it has been written to: it is neither replaced nor opened again. -1: the name stands for none. */
 static int open_file_of(const char *path) {
     static const char fd[] = "/dev/fd/";
     char *end;

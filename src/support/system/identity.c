@@ -1,6 +1,6 @@
-/* The build: the note that the linker leaves among those of the program's segments. The machine: /etc/machine-id, or where an image
- * has none, the kernel's number of this boot; neither leaves it as it is, as the first one's manual asks for. Containers of one image have
- * the same, and everybody on the machine can read them: what makes a key of them is the user's secret. */
+/* The build: the note that the linker leaves among those of the program's segments. The machine: /etc/machine-id, or where an
+ * image has none, the kernel's number of this boot; neither leaves it as it is, as the first one's manual asks for. Containers of
+ * one image have the same, and everybody on the machine can read them: what makes a key of them is the user's secret. */
 #include "support/system/identity.h"
 
 #include <string.h>

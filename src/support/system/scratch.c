@@ -1,7 +1,7 @@
-/* Linkers and compilers want names, so the files cannot do without. A shell waits for the end of a pipe that only this process and the
- * programs that write into the folder have open for writing, and then removes the folder: a signal that nobody can handle leaves
- * nothing. It waits already when the folder is made, and in a session of its own, since what a terminal sends goes to whole groups of
- * processes. Without a shell the folder goes when it is closed. */
+/* Linkers and compilers want names, so the files cannot do without. A shell waits for the end of a pipe that only this process
+ * and the programs that write into the folder have open for writing, and then removes the folder: a signal that nobody can handle
+ * leaves nothing. It waits already when the folder is made, and in a session of its own, since what a terminal sends goes to
+ * whole groups of processes. Without a shell the folder goes when it is closed. */
 #include "support/system/scratch.h"
 
 #include <errno.h>

@@ -86,9 +86,10 @@ static uint64_t magnitude(int64_t v) {
     return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 }
 
-/* Outer loops tend to have the larger strides: `i * 768 + k - j`. Ties keep the order in which a candidate's construction first made the
- * atoms. Its context begins with the workload alone, so that is decided by workload and trace; the numbers themselves are not looked at. No
- * order by names, by variables or by form is that one: `task / 160 + i1_1` begins with the younger variable, `r_o + r_i / 3` with the older. */
+/* Outer loops tend to have the larger strides: `i * 768 + k - j`. Ties keep the order in which a candidate's construction first
+ * made the atoms. Its context begins with the workload alone, so that is decided by workload and trace; the numbers themselves
+ * are not looked at. No order by names, by variables or by form is that one: `task / 160 + i1_1` begins with the younger
+ * variable, `r_o + r_i / 3` with the older. */
 static bool before(const tc_term *a, const tc_term *b) {
     if ((a->coef > 0) != (b->coef > 0))
         return a->coef > 0;

@@ -1,9 +1,10 @@
-/* Whether an index stays within a size that varies, for all values of the symbols: what the check of a workload's reads and the verifier of
- * programs ask.
+/* Whether an index stays within a size that varies, for all values of the symbols: what the check of a workload's reads and the
+ * verifier of programs ask.
  *
- * With dense arrays strides are products with symbols, and b * S * 64 + s * 64 + j < B * S * 64 follows from b < B, s < S and j < 64 in
- * steps: what is known says x <= 0 for sums x of variables and symbols, so x * scale <= 0 for every product of symbols that a stride
- * has. Each step takes such a sum from the form that is to be negative, so that a term goes and the form grows no smaller:
+ * With dense arrays strides are products with symbols, and b * S * 64 + s * 64 + j < B * S * 64 follows from b < B, s < S and j <
+ * 64 in steps: what is known says x <= 0 for sums x of variables and symbols, so x * scale <= 0 for every product of symbols that
+ * a stride has. Each step takes such a sum from the form that is to be negative, so that a term goes and the form grows no
+ * smaller:
  *
  *     b*S*64 + s*64 + j - B*S*64      less (b*S - B*S + S) * 64:   s*64 + j - S*64      less (s - S + 1) * 64:   j - 64
  *
@@ -208,8 +209,8 @@ static bool eliminate_variable(prover *p, const tc_affine *form, const tc_var *v
     return false;
 }
 
-/* Lets a term go: first those of quotients and choices, which are made of variables in other terms, then variables, innermost first, since
- * what bounds them is made of those outside, then symbols. */
+/* Lets a term go: first those of quotients and choices, which are made of variables in other terms, then variables, innermost
+ * first, since what bounds them is made of those outside, then symbols. */
 static bool eliminate(prover *p, const tc_affine *form, int steps) {
     for (int i = 0; i < form->n; i++)
         if (!is_plain(form->term[i].atom) && eliminate_term(p, form, &form->term[i], steps))
@@ -251,8 +252,8 @@ static void add_scale(prover *p, const tc_affine *scale) {
         p->scale[p->nscale++] = *scale;
 }
 
-/* What the size of one dimension consists of, times that of those inside of it, `inner`: b * S + s < B * S is shown with S, and so is
- * (b * S + s) / 2 < (B * S + 1) / 2. */
+/* What the size of one dimension consists of, times that of those inside of it, `inner`: b * S + s < B * S is shown with S, and
+ * so is (b * S + s) / 2 < (B * S + 1) / 2. */
 static void add_factors(prover *p, const tc_affine *size, const tc_affine *inner) {
     const tc_expr *f[MAX_FACTORS];
     for (int i = 0; i < size->n; i++) {
@@ -356,8 +357,8 @@ static bool is_product(const tc_affine *x) {
     return x->n == 0 ? x->c > 0 : x->n == 1 && x->c == 0 && x->term[0].coef > 0;
 }
 
-/* The index is a sum of coordinates times strides, each of which stays within its dimension: short proofs, where the whole index is a
- * product of all sizes. False: that was not found. */
+/* The index is a sum of coordinates times strides, each of which stays within its dimension: short proofs, where the whole index
+ * is a product of all sizes. False: that was not found. */
 static bool each_in_size(const tc_premises *k, const tc_expr *index, const tc_tensor *t) {
     tc_affine form = {0}, size[TC_MAX_DIMS] = {{0}}, stride[TC_MAX_DIMS] = {{0}}, coordinate[TC_MAX_DIMS] = {{0}}, one = {.c = 1};
     int varying = 0;

@@ -74,8 +74,8 @@ static int64_t times_in(const tc_affine *x, const tc_affine *y) {
     return 0;
 }
 
-/* y <= r * s - k where y / s is in the form, of a size s that is not 0, says y / s <= r - 1 for k > 0, and <= r for k = 0. What bounds a part
- * of y does, too: the ranges of the rest add to it. */
+/* y <= r * s - k where y / s is in the form, of a size s that is not 0, says y / s <= r - 1 for k > 0, and <= r for k = 0. What
+ * bounds a part of y does, too: the ranges of the rest add to it. */
 static bool quotient_by_size(const tc_premises *v, const tc_expr *e, const tc_affine *x, tc_affine *out) {
     tc_affine y = {0}, rest = {0};
     const tc_affine one = {.c = 1};
@@ -105,7 +105,8 @@ static bool known_divisor(const tc_premises *v, const tc_expr *e, int64_t *c) {
     return e->op == TC_OP_INT || te_only_value(v, e, c);
 }
 
-/* y <= r where y / c is in the form says y / c <= floor(r / c): a sum where c divides r's terms, and a quotient of those that are sizes. */
+/* y <= r where y / c is in the form says y / c <= floor(r / c): a sum where c divides r's terms, and a quotient of those that are
+ * sizes. */
 static bool quotient(const tc_premises *v, const tc_expr *e, const tc_affine *x, tc_affine *out) {
     int64_t c;
     *out = *x;
@@ -205,7 +206,8 @@ bool te_of_longer_remainders(tc_ctx *c, const tc_affine *x, tc_affine *out) {
     return false;
 }
 
-/* 48 * q + 16 * i + lane <= N - 1 says 3 * q + i <= 31 where N is at most 512: of whole numbers, what the rest leaves is rounded down. */
+/* 48 * q + 16 * i + lane <= N - 1 says 3 * q + i <= 31 where N is at most 512: of whole numbers, what the rest leaves is rounded
+ * down. */
 bool te_whole(const tc_premises *v, const tc_affine *x, tc_affine *out) {
     tc_affine rest = {.c = x->c};
     int64_t g = 0;

@@ -1,6 +1,6 @@
-/* Quotients as sums of those that conditions speak of. Strides that are multiples of each other merge when an index is simplified: of
- * x / 3328 * 2496 + x / 128 % 26 * 96 + x / 64 % 2 * 48 nothing but x / 64 * 48 is left. Conditions still bound x / 3328 and x / 128 % 26, so
- * proofs want the sum again. */
+/* Quotients as sums of those that conditions speak of. Strides that are multiples of each other merge when an index is
+ * simplified: of x / 3328 * 2496 + x / 128 % 26 * 96 + x / 64 % 2 * 48 nothing but x / 64 * 48 is left. Conditions still bound x
+ * / 3328 and x / 128 % 26, so proofs want the sum again. */
 #include <stdlib.h>
 
 #include "te/index/prove_int.h"
@@ -27,7 +27,8 @@ static int by_size(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* a += k * (x / n) as x / m * (m / n) and what is left: for the next larger m among the divisors that n divides, the digit x / n % (m / n). */
+/* a += k * (x / n) as x / m * (m / n) and what is left: for the next larger m among the divisors that n divides, the digit x / n
+ * % (m / n). */
 static bool add_digits(tc_ctx *c, const divisors *d, int64_t n, int64_t k, tc_affine *a) {
     const tc_expr *quotient = tc_div(c, d->dividend, tc_i64(c, n));
     int at = 0;

@@ -86,8 +86,8 @@ bool te_add_quotient(tc_ctx *c, const tc_affine *x, int64_t n, int64_t k, tc_aff
     return tc_affine_linear(a, tc_div(c, tc_te_from_affine(c, &rest), tc_i64(c, n)), k);
 }
 
-/* Another number than the sum that it is written as, since i64 wraps. What is unbounded but for data is taken not to (te/expr.h); data that
- * stand alone are what they are. */
+/* Another number than the sum that it is written as, since i64 wraps. What is unbounded but for data is taken not to (te/expr.h);
+ * data that stand alone are what they are. */
 static bool may_wrap(const tc_premises *v, const tc_affine *a) {
     bool alone = a->n == 1 && a->c == 0 && llabs(a->term[0].coef) == 1;
     int64_t sum = a->c == INT64_MIN ? INT64_MAX : llabs(a->c);

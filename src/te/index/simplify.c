@@ -10,7 +10,8 @@
  *     6*i + r < 126                ->  i < 21               for r in [0, 6)
  *     select(i < 5, f(i), y)       ->  f simplified knowing i < 5, and more of that in simplify_parts.c
  *
- * Where a sum may wrap (te_exact) the rules that are true of whole numbers only are not used. Quotient and remainder of one value get the same numerator, which is what lets them recombine. */
+ * Where a sum may wrap (te_exact) the rules that are true of whole numbers only are not used. Quotient and remainder of one value
+ * get the same numerator, which is what lets them recombine. */
 #include "te/index/simplify_int.h"
 
 #include <stdlib.h>
@@ -221,8 +222,8 @@ static const tc_expr *simp_other(simplifier *s, const tc_expr *e) {
     return e->op == TC_OP_RAMP && tc_is_int(e->args[1], 0) ? tc_bcast(s->c, e->args[0], e->lanes) : e;
 }
 
-/* Rules by kind, and whether they are for i64 scalars alone: of the node, or of what a comparison compares. Kinds without a rule get
- * simple operands. */
+/* Rules by kind, and whether they are for i64 scalars alone: of the node, or of what a comparison compares. Kinds without a rule
+ * get simple operands. */
 typedef struct rule {
     const tc_expr *(*apply)(simplifier *s, const tc_expr *e);
     bool index_only;

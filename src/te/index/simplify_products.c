@@ -1,5 +1,5 @@
-/* Quotients, remainders and order of what has products of sizes in it. Numbers are factors, too, but what a number alone divides has its
- * own rules (simplify_divmod.c); all here ask for a divisor, or a factor, that varies.
+/* Quotients, remainders and order of what has products of sizes in it. Numbers are factors, too, but what a number alone divides
+ * has its own rules (simplify_divmod.c); all here ask for a divisor, or a factor, that varies.
  *
  *     (a * n) / a               ->  n                        for a above 0
  *     (a * i + r) / a           ->  i,  and  % a  ->  r      for r in [0, a)

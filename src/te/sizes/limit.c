@@ -1,8 +1,8 @@
 /* Workloads that were made for the largest sizes, ended at those of a run.
  *
- * Backwards from what is asked for of the outputs: an axis runs as far as its tensor is read, a reduction axis as far as its body adds
- * anything, and what a body reads under that is asked for of its operands. All of it is decided by ranges, under the conditions of the
- * selects around a read, so what is left out nobody reads. */
+ * Backwards from what is asked for of the outputs: an axis runs as far as its tensor is read, a reduction axis as far as its body
+ * adds anything, and what a body reads under that is asked for of its operands. All of it is decided by ranges, under the
+ * conditions of the selects around a read, so what is left out nobody reads. */
 #include "te/te_int.h"
 
 #include <math.h>
@@ -111,8 +111,8 @@ static bool ends_at(const tc_expr *cond, const tc_var *v, const tc_expr *size) {
     return cond->op == TC_OP_LT && cond->args[0]->op == TC_OP_VAR && cond->args[0]->u.var == v && cond->args[1] == size;
 }
 
-/* What an expression is past a size. Masked: a mask says so, which stands for elements that there are not. Other numbers may be elements as
- * well as any. */
+/* What an expression is past a size. Masked: a mask says so, which stands for elements that there are not. Other numbers may be
+ * elements as well as any. */
 typedef struct beyond {
     double value;
     bool masked;
@@ -137,8 +137,8 @@ static bool select_past(const tc_expr *e, const tc_var *v, const tc_expr *size, 
     return known;
 }
 
-/* Of an operation one of whose operands alone may be known: where there are no elements, neutral and absorbing numbers stay what they are,
- * whatever the other is. Among elements, 0 times infinity is none of them. */
+/* Of an operation one of whose operands alone may be known: where there are no elements, neutral and absorbing numbers stay what
+ * they are, whatever the other is. Among elements, 0 times infinity is none of them. */
 static bool pair_past(const tc_expr *e, const tc_var *v, const tc_expr *size, beyond *out) {
     beyond a, b;
     bool has_a = past(e->args[0], v, size, &a) && a.masked, has_b = past(e->args[1], v, size, &b) && b.masked;

@@ -40,7 +40,8 @@ static const tc_expr *scaled(builder *b, const tc_expr *x, const tc_expr *scale)
     return tc_te_from_affine(b->c, &sum);
 }
 
-/* In a dense array of sizes that vary, from the outermost dimension inwards: i / S * S + i % S is i before anything is made of it. */
+/* In a dense array of sizes that vary, from the outermost dimension inwards: i / S * S + i % S is i before anything is made of
+ * it. */
 static const tc_expr *dense_index(builder *b, const tc_tensor *t, const tc_expr *const *local) {
     const tc_expr *sum = tc_i64(b->c, 0);
     for (int d = 0; d < t->ndim; d++) {

@@ -4,8 +4,8 @@
  *     compute Y[i:T, j:64] = select(i < P, A[i, j], B[i - P, j])
  *  => for i in P { Y[i, j] = A[i, j] }   for i in S { Y[i + P, j] = B[i, j] }
  *
- * A condition that compares an axis with sizes alone holds on one side of a point and fails on the other: neither side need ask. Only points
- * that sizes make are looked at; what lies at a fixed one, partition finds. */
+ * A condition that compares an axis with sizes alone holds on one side of a point and fails on the other: neither side need ask.
+ * Only points that sizes make are looked at; what lies at a fixed one, partition finds. */
 #include "tir_lower/build/build_int.h"
 
 typedef struct finder {

@@ -5,8 +5,8 @@
  *
  * A guard (an IF marked as such, without an else) moves outwards past every loop whose variable it does not use. Where it meets
  * the loop of a variable it does use, and bounds that variable alone, it becomes the loop's extent: by a constant for every kind
- * of loop, by an expression of outer variables (min(6, 128 - 6*io)) for serial and parallel ones. What is left stays an IF, directly inside
- * the loop it depends on. Needs: conditions of guards are pure. Keeps: everything that is executed, in order. */
+ * of loop, by an expression of outer variables (min(6, 128 - 6*io)) for serial and parallel ones. What is left stays an IF,
+ * directly inside the loop it depends on. Needs: conditions of guards are pure. Keeps: everything that is executed, in order. */
 #include "tir_lower/passes/pass.h"
 
 /* Conditions under which all of a settled statement runs. */

@@ -100,8 +100,8 @@ static void dump_stage(const char *name, const tc_func *f, tc_strbuf *before, bo
     *before = now;
 }
 
-/* The verifier after every pass is for builds that look for bugs; a violation is one. Where sizes vary it is not: what cannot be shown of
- * one stage may be plain in the next, and only what comes of all must be. */
+/* The verifier after every pass is for builds that look for bugs; a violation is one. Where sizes vary it is not: what cannot be
+ * shown of one stage may be plain in the next, and only what comes of all must be. */
 static tc_status check(tc_ctx *c, const char *pass, const tc_func *f, tc_error *err) {
 #if TCTUNE_VERIFY
     tc_error why = {0};

@@ -6,8 +6,8 @@
  *
  *     if guard io*16 + ii < 100 {S}   =>   if guard io*16 + 15 < 100 {S}          # ii < 16, unrolled or vectorised
  *
- * A tile is what is unrolled and vectorised, else the innermost loop of the condition. The new condition says that it holds for the whole
- * tile, so what was in bounds stays so. A guard is left that decides about values which addresses are made of. */
+ * A tile is what is unrolled and vectorised, else the innermost loop of the condition. The new condition says that it holds for
+ * the whole tile, so what was in bounds stays so. A guard is left that decides about values which addresses are made of. */
 
 static bool of_tile(const tc_stmt *loop) {
     tc_for_kind kind = loop->u.loop.kind;
@@ -126,10 +126,11 @@ tc_func *ablate_tails(ablation *k) {
  *
  *     acc[i, j] = acc[i, j] + A[i, ko*4 + ki] * B[ko*4 + ki, j]   =>   acc[i, j] = acc[i, j] + A[i, 0] * B[0, j]
  *
- * What is left to load does not depend on the sum's loops, so that the compiler takes it out of them; the sums stay as many, since each
- * reads other elements. Operands that have no room in registers beside the sums would be spilled: these alternate between two elements, k % 2,
- * and are loaded from the first cache at each step. Loops of a unit's instruction stay, and so do unrolled ones over narrow elements, which
- * become such instructions (passes/units/dot.c). An index that a condition keeps in bounds (padding) may stay as it is. */
+ * What is left to load does not depend on the sum's loops, so that the compiler takes it out of them; the sums stay as many,
+ * since each reads other elements. Operands that have no room in registers beside the sums would be spilled: these alternate
+ * between two elements, k % 2, and are loaded from the first cache at each step. Loops of a unit's instruction stay, and so do
+ * unrolled ones over narrow elements, which become such instructions (passes/units/dot.c). An index that a condition keeps in
+ * bounds (padding) may stay as it is. */
 
 enum {
     WIDE = 4, /* bytes of elements that no instruction takes several of */

@@ -159,8 +159,8 @@ tc_func *ablate_epilogue(ablation *k) {
  *     R0 = R0 + a*u; R1 = R1 + a*v; R2 = R2 + b*u; R3 = R3 + b*v   =>   R0 = R0 + a*u; R1 = R1 + a*v; R2 = R2 + b*u
  *     Y[i] = exp(X[i]) * Z[i]                                      =>   Y[i] = X[i] + Z[i]
  *
- * Within a loop's body, or an arm: a sum's step that loads nothing new goes, and of each of the others one operation stays, or the sum of
- * what it loads. */
+ * Within a loop's body, or an arm: a sum's step that loads nothing new goes, and of each of the others one operation stays, or
+ * the sum of what it loads. */
 
 enum { PLAIN = 2 }; /* operations of a multiply-add */
 

@@ -4,8 +4,9 @@
  *   - no element of the output is stored twice, or read.
  *
  * Then an element is read last by the store that replaces it, in whatever order and by whichever thread the stores come. That
- * none is stored twice follows from counting: every element is stored, and there are as many stores as elements. Of sizes that vary
- * it is not counted: an output that reduces nothing is stored once, by the one nest that computes it, and passes keep what is executed. */
+ * none is stored twice follows from counting: every element is stored, and there are as many stores as elements. Of sizes that
+ * vary it is not counted: an output that reduces nothing is stored once, by the one nest that computes it, and passes keep what
+ * is executed. */
 #include "te/index/affine.h"
 #include "tir_lower/passes/pass.h"
 #include "tir_lower/program/program.h"

@@ -1,5 +1,5 @@
-/* Values that pass between two kernels in bf16. Where a kernel rounds every element of an input before it does anything else with it,
- * it can as well be given the rounded ones, in half the memory; and whoever makes them rounds as they are stored.
+/* Values that pass between two kernels in bf16. Where a kernel rounds every element of an input before it does anything else with
+ * it, it can as well be given the rounded ones, in half the memory; and whoever makes them rounds as they are stored.
  *
  *     T[i] = bf16(X[i])          X of f32     =>     T[i] = X[i]               X of bf16
  *     Y[i] = a + b               Y of f32     =>     Y[i] = bf16(a + b)        Y of bf16

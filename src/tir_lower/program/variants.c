@@ -1,9 +1,10 @@
-/* Several programs of one workload whose sizes vary, or of workloads that take and give the same, as one function, which chooses by the sizes of a run:
+/* Several programs of one workload whose sizes vary, or of workloads that take and give the same, as one function, which chooses
+ * by the sizes of a run:
  *
  *     if (N * M <= 64 || 1000 < N * M) { the first } else { the second }
  *
- * Each program stands there once, however many spans it serves. Their parameters become those of the first; only one of them runs, so
- * they share the workspace. */
+ * Each program stands there once, however many spans it serves. Their parameters become those of the first; only one of them
+ * runs, so they share the workspace. */
 #include <string.h>
 
 #include "tir_lower/build/build.h"
@@ -93,8 +94,8 @@ static int first_of(const tc_func *const *funcs, int i) {
     return at;
 }
 
-/* Whether a run that is none of the programs' asked for before is of span i. Where the program stands first, all spans before it are
- * theirs. */
+/* Whether a run that is none of the programs' asked for before is of span i. Where the program stands first, all spans before it
+ * are theirs. */
 static const tc_expr *in_span(tc_ctx *c, const tc_expr *p, const tc_func *const *funcs, const int64_t *upto, int i) {
     const tc_expr *most = tc_bin(c, TC_OP_LE, p, tc_i64(c, upto[i]));
     if (first_of(funcs, i) == i)

@@ -20,9 +20,9 @@
  *       }
  *     }
  *
- * Loops of a unit are `tensor i in 16 unit amx_u8s8 {`, the outermost one with its name; statements of tiles `tile zero T`, `tile load
- * T X[index] by 768`, `tile store T Y[index] by 32`, `tile amx_u8s8 T A B`. Expressions are those of te/text.h; a masked load is B[index, mask: m]. A name is unique among the names in scope; a second `i`
- * within a loop `i` is printed as i_1. */
+ * Loops of a unit are `tensor i in 16 unit amx_u8s8 {`, the outermost one with its name; statements of tiles `tile zero T`, `tile
+ * load T X[index] by 768`, `tile store T Y[index] by 32`, `tile amx_u8s8 T A B`. Expressions are those of te/text.h; a masked
+ * load is B[index, mask: m]. A name is unique among the names in scope; a second `i` within a loop `i` is printed as i_1. */
 #include "tir_lower/text/text.h"
 #include "tir_lower/tir.h"
 

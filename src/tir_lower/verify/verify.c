@@ -120,8 +120,8 @@ static void find_fixed(const tc_expr *e, void *user) {
     }
 }
 
-/* A condition that leaves a variable one value says more of what was known before: 64 * k + i < 300 and k == 3 bound i. Parts stand alone: of
- * some of them, such as comparisons of what is in memory, nothing can be made. */
+/* A condition that leaves a variable one value says more of what was known before: 64 * k + i < 300 and k == 3 bound i. Parts
+ * stand alone: of some of them, such as comparisons of what is in memory, nothing can be made. */
 static void assume(verifier *v, const tc_expr *cond, bool holds) {
     if (cond->op == (holds ? TC_OP_AND : TC_OP_OR)) {
         assume(v, cond->args[0], holds);
@@ -150,8 +150,8 @@ static tc_status check_reg_index(verifier *v, const tc_buffer *b, const tc_expr 
     return TC_OK;
 }
 
-/* By what is known of the loops and the conditions as they are: ranges that conditions narrowed show nothing where these contradict each
- * other, and the access is never made. */
+/* By what is known of the loops and the conditions as they are: ranges that conditions narrowed show nothing where these
+ * contradict each other, and the access is never made. */
 static bool shown_from_conditions(verifier *v, const tc_expr *i, const tc_expr *size) {
     tc_env *plain = tc_env_new();
     for (size_t k = 0; k < v->loops.len; k++)
@@ -164,8 +164,8 @@ static bool shown_from_conditions(verifier *v, const tc_expr *i, const tc_expr *
     return shown;
 }
 
-/* A workspace has room for the largest sizes, and `20 * t + i < N` bounds t by what N is at most. Running over all sizes as well as loops
- * takes long, or is too much: a proof is tried before. Without sizes it is what is left for loops too long to be run. */
+/* A workspace has room for the largest sizes, and `20 * t + i < N` bounds t by what N is at most. Running over all sizes as well
+ * as loops takes long, or is too much: a proof is tried before. Without sizes it is what is left for loops too long to be run. */
 static bool in_bounds(verifier *v, const tc_buffer *b, const tc_expr *i, tc_ival range) {
     tc_premises k = {v->c, v->env, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane};
     if (tc_tir_varies(b))

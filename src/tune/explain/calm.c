@@ -7,8 +7,8 @@
 
 /* Of the rounds so many, at most, may be of a disturbed machine. */
 static const double rough_share = 0.25;
-/* The reference lasts some 40 us, and waits for milliseconds where another process has its core: that says nothing of a kernel's time.
- * Beyond this it is not the clock that sinks (as for measuring: measure/processes.c). */
+/* The reference lasts some 40 us, and waits for milliseconds where another process has its core: that says nothing of a kernel's
+ * time. Beyond this it is not the clock that sinks (as for measuring: measure/processes.c). */
 static const double most_slowdown = 1.5;
 static const double between_looks = 0.2; /* seconds: what disturbs for less is over by then */
 

@@ -1,8 +1,9 @@
 /* What counters say beside what was measured without a cause: as evidence, where the two programs do the same but for it. */
 #include "tune/explain/explain_int.h"
 
-/* What there is more of where the cause is. A tile that spills, unrolls nothing or computes what nobody wants takes more instructions for
- * the same result; operands that lie badly miss the cache more often; constants that come from memory miss the last one. */
+/* What there is more of where the cause is. A tile that spills, unrolls nothing or computes what nobody wants takes more
+ * instructions for the same result; operands that lie badly miss the cache more often; constants that come from memory miss the
+ * last one. */
 static const struct {
     tc_tune_cause cause;
     tc_meas_counter counter;

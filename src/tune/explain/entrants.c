@@ -8,8 +8,8 @@
 #include "tir_lower/program/ablate.h"
 #include "tune/explain/explain_int.h"
 
-/* Changes that are looked at, those that are measured, of one cause and of all; schedules that are constructed. A change takes half a second to
- * build and run. */
+/* Changes that are looked at, those that are measured, of one cause and of all; schedules that are constructed. A change takes
+ * half a second to build and run. */
 enum { LOOKED_AT = 128, OF_A_CAUSE = 4, MEASURED = 22, CONSTRUCTED = 2 };
 
 static entrant *enter(field *f, const entrant *e) {

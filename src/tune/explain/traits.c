@@ -58,8 +58,8 @@ static void note_stride(reader *r, const tc_buffer *b, int64_t bytes, int64_t tu
     r->t->strided = r->f->params[b->param].kind == TC_PARAM_IN ? r->f->params[b->param].index : -1;
 }
 
-/* A vector whose elements lie apart is gathered; rows that lie apart cost a line each turn. A reduction walks along its own axis, whatever else
- * the tile does. */
+/* A vector whose elements lie apart is gathered; rows that lie apart cost a line each turn. A reduction walks along its own axis,
+ * whatever else the tile does. */
 static void note_order(reader *r, const tc_buffer *b, int64_t vector, int64_t inner) {
     static const double of_rows = 0.3; /* beside a gather */
     double across = vector > 1 ? 1 : vector == 1 && !is_packed(r, b) && inner >= PAGE / 8 ? of_rows : 0;

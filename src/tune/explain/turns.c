@@ -137,8 +137,8 @@ static void admit_conditions(field *f, bool of_causes, int *room) {
     }
 }
 
-/* Conditions that tell of causes first, which nothing else does; then for each cause that is suspected the change that has less of it, the
- * fastest, and what says where the time goes. */
+/* Conditions that tell of causes first, which nothing else does; then for each cause that is suspected the change that has less
+ * of it, the fastest, and what says where the time goes. */
 static void choose(field *f, int room) {
     const char *why;
     admit_conditions(f, true, &room);

@@ -5,8 +5,8 @@
 
 #include "support/vec.h"
 
-/* Beyond this many steps the table would be large; what lies between the steps that both begin with and those that both end with is then told
- * as replaced. */
+/* Beyond this many steps the table would be large; what lies between the steps that both begin with and those that both end with
+ * is then told as replaced. */
 enum { MOST_PAIRED = 2000 };
 
 typedef struct step {

@@ -79,7 +79,8 @@ tc_tune_difference *tc_tune_differences(const tc_tune_side *a, const tc_tune_sid
 
 /* ---- roofline ---- */
 
-/* Bytes of which nothing is in a cache at the next pass. A virtual machine reports the last cache of its host, many times of what it has. */
+/* Bytes of which nothing is in a cache at the next pass. A virtual machine reports the last cache of its host, many times of what
+ * it has. */
 static double beyond_caches(const tc_machine *m) {
     enum { BEYOND = 4 /* times the last cache */ };
     int64_t last = tc_meas_known_caches(m).last;

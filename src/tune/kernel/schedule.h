@@ -44,8 +44,8 @@ TC_NODISCARD tc_status tc_tune_record_load(const char *db, int64_t id, tc_arena 
 TC_NODISCARD tc_status tc_tune_schedule_canonical(const tc_workload *w, const tc_target *t, tc_arena *a, tc_tune_schedule *s,
                                                   tc_error *err);
 
-/* *out: the schedule s of w, which is in canonical names, in the kernel's own. It is s itself where s is of another form of w, and where
- * names that its steps make are in the way. */
+/* *out: the schedule s of w, which is in canonical names, in the kernel's own. It is s itself where s is of another form of w,
+ * and where names that its steps make are in the way. */
 TC_NODISCARD tc_status tc_tune_schedule_own(const tc_workload *w, const tc_target *t, tc_arena *a, const tc_tune_schedule *s,
                                             tc_tune_schedule *out, tc_error *err);
 

@@ -52,7 +52,8 @@ static void put(const tc_workload *w, const int64_t **places, int *n, const int6
     ++*n;
 }
 
-/* The digits of i to the base b, mirrored at the point: numbers of [0, 1) that lie ever closer, and evenly (van der Corput 1935). */
+/* The digits of i to the base b, mirrored at the point: numbers of [0, 1) that lie ever closer, and evenly (van der Corput
+ * 1935). */
 static double mirrored(int i, int b) {
     double x = 0, digit = 1;
     for (; i > 0; i /= b)
@@ -136,8 +137,8 @@ static int nearest(const tc_workload *w, int n, const int64_t *const *sizes, con
     return best;
 }
 
-/* Each counts as far as it is to the middles between it and its neighbours; the ends as if they had one on the other side too: a single
- * row, and as much as there may be, are what runs often have. */
+/* Each counts as far as it is to the middles between it and its neighbours; the ends as if they had one on the other side too: a
+ * single row, and as much as there may be, are what runs often have. */
 static void weigh_by_logarithm(const tc_workload *w, int n, const int64_t *const *sizes, double *out) {
     for (int i = 0; i < n; i++) {
         double below = i > 0 ? log_of(w, sizes[i]) - log_of(w, sizes[i - 1]) : 0;

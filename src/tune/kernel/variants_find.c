@@ -139,7 +139,8 @@ static void put_program(table *t, const tc_record *r, const tc_machine *m) {
     tc_push(&t->program, x);
 }
 
-/* Others on the machine only ever add to a time, and in a contest, where a program has few rounds at each size, now and then to most of them. */
+/* Others on the machine only ever add to a time, and in a contest, where a program has few rounds at each size, now and then to
+ * most of them. */
 static double least_of(const tc_record *r) {
     double least = r->median;
     for (size_t i = 0; i < r->ntimes; i++)

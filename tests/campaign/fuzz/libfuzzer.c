@@ -1,8 +1,9 @@
-/* A target, FUZZ_NAME, as libFuzzer calls it. Its own changes to inputs know nothing of structure; ours do, and take turns with them.
+/* A target, FUZZ_NAME, as libFuzzer calls it. Its own changes to inputs know nothing of structure; ours do, and take turns with
+ * them.
  *
- * SQLite allocates some 10,000 small blocks for a database that is opened, compared, read, merged and pruned, and most of an input's time
- * went into what the sanitizers and libFuzzer note of each. It is not instrumented, so they learn little from them: it gets libc's own, and
- * what it does not give back is counted. The test of inputs leaves it as it is. */
+ * SQLite allocates some 10,000 small blocks for a database that is opened, compared, read, merged and pruned, and most of an
+ * input's time went into what the sanitizers and libFuzzer note of each. It is not instrumented, so they learn little from them:
+ * it gets libc's own, and what it does not give back is counted. The test of inputs leaves it as it is. */
 #include <sqlite3.h>
 #include <stddef.h>
 #include <stdint.h>

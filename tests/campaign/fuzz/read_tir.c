@@ -1,5 +1,6 @@
-/* Loop nests. What the passes make of a nest that no schedule makes need not compute the same, since they rely on what schedules keep to
- * (a loop that is marked as a reduction is one); but it is a program that the verifier takes, and simplifying changes no result. */
+/* Loop nests. What the passes make of a nest that no schedule makes need not compute the same, since they rely on what schedules
+ * keep to (a loop that is marked as a reduction is one); but it is a program that the verifier takes, and simplifying changes no
+ * result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* A kernel that computes Y[i] = X[i] + 1, and does besides what the orders in it say. What it finds refused it tells by its status. */
+/* A kernel that computes Y[i] = X[i] + 1, and does besides what the orders in it say. What it finds refused it tells by its
+ * status. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>

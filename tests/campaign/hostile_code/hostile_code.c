@@ -1,6 +1,6 @@
-/* Hostile machine code in workers: each attack must end as a record of its kind, and nothing outside of the worker may show a trace
- * of it. The object that attacks.c was compiled to stands in for what a builder makes: the test's own builder (worker.c) hands it out, and the
- * real worker runs it.
+/* Hostile machine code in workers: each attack must end as a record of its kind, and nothing outside of the worker may show a
+ * trace of it. The object that attacks.c was compiled to stands in for what a builder makes: the test's own builder (worker.c)
+ * hands it out, and the real worker runs it.
  *   hostile_code [--cases N] [--seed S]    every attack once, then so many of random calls and random writes */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* Workers of hostile_code.c: a builder that hands out what the test left in a file, and in place of a runner the test's own program, which is
- * one. A program by itself, because to load LLVM, which builders are started without here, takes 0.1 s in each of a hundred cases. */
+/* Workers of hostile_code.c: a builder that hands out what the test left in a file, and in place of a runner the test's own
+ * program, which is one. A program by itself, because to load LLVM, which builders are started without here, takes 0.1 s in each
+ * of a hundred cases. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

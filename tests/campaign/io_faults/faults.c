@@ -1,6 +1,6 @@
-/* Preloaded into a command: its FAULT_AT-th call on a file fails as FAULT_KIND says (ENOSPC, EIO, EACCES, or SHORT: half of what was to be
- * read or written). Only in the process that it is first loaded into: workers and linkers go on. FAULT_COUNT names a file for the
- * number of calls. Pipes, sockets, terminals and the system's own files are let be. */
+/* Preloaded into a command: its FAULT_AT-th call on a file fails as FAULT_KIND says (ENOSPC, EIO, EACCES, or SHORT: half of what
+ * was to be read or written). Only in the process that it is first loaded into: workers and linkers go on. FAULT_COUNT names a
+ * file for the number of calls. Pipes, sockets, terminals and the system's own files are let be. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
-/* Refuses memory to calls of the library, request by request: each one alone (once), and it with all that follow until the call has
- * ended (all). The call must say that it failed, or be right; nothing that lasts may be harmed; nothing may leak (under the
+/* Refuses memory to calls of the library, request by request: each one alone (once), and it with all that follow until the call
+ * has ended (all). The call must say that it failed, or be right; nothing that lasts may be harmed; nothing may leak (under the
  * address sanitizer); and the same call must then succeed, in this process.
  *   memory_campaign [--points N] [--seed S] [--only NAME] [--from A] [--to B] [--again K] [--at N --all 0|1]
- * N requests of each call, spread evenly from a drawn first one; all where N is 0, which is the default. Of those from the A-th to the
- * B-th, so that all requests of what makes many can be had in sittings; each K-th time the same call is tried again. */
+ * N requests of each call, spread evenly from a drawn first one; all where N is 0, which is the default. Of those from the A-th
+ * to the B-th, so that all requests of what makes many can be had in sittings; each K-th time the same call is tried again. */
 #include <execinfo.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,8 +40,8 @@ typedef struct plan {
 
 static point now; /* for the last words */
 
-/* What a call takes between the refusal and its end must be less: an array whose doubling is refused has room for as much as it holds, and
- * then what the reserve has (alloc.c); one that is full once more ends the process. */
+/* What a call takes between the refusal and its end must be less: an array whose doubling is refused has room for as much as it
+ * holds, and then what the reserve has (alloc.c); one that is full once more ends the process. */
 static const size_t ROOM = 4 << 20;
 
 static void say(const char *what, const char *why) {

@@ -1,6 +1,6 @@
-/* malloc and its family in front of the system's, which refuse what they are told to. Only requests of tctune itself, of libc and of the
- * libraries in C that tctune uses are counted and refused; LLVM, XGBoost, OpenMP and C++ end the process when they are refused, which
- * docs/RELIABILITY.md says. */
+/* malloc and its family in front of the system's, which refuse what they are told to. Only requests of tctune itself, of libc and
+ * of the libraries in C that tctune uses are counted and refused; LLVM, XGBoost, OpenMP and C++ end the process when they are
+ * refused, which docs/RELIABILITY.md says. */
 #ifndef TC_TESTS_REFUSE_H
 #define TC_TESTS_REFUSE_H
 

@@ -1,5 +1,5 @@
-/* Contractions and what makes operands of them: which kernels could be one, that runs in turns decide whether they are, and what that one
- * computes. */
+/* Contractions and what makes operands of them: which kernels could be one, that runs in turns decide whether they are, and what
+ * that one computes. */
 #include <math.h>
 
 #include "graph/graph_text.h"

@@ -1,6 +1,6 @@
-/* Random graphs in which something elementwise makes operands of contractions: that the kernels apart, and all of those as one that
- * could be, give what the reference evaluator gives, by default schedules and by random ones. TC_SEED=N runs one graph and prints it
- * before and after. */
+/* Random graphs in which something elementwise makes operands of contractions: that the kernels apart, and all of those as one
+ * that could be, give what the reference evaluator gives, by default schedules and by random ones. TC_SEED=N runs one graph and
+ * prints it before and after. */
 #include "graph/ir/build.h"
 #include "graph/random_graph.h"
 #include "search_space/space.h"

@@ -242,7 +242,8 @@ static tc_graph_writer *against(const char *nodes, int64_t n) {
     return w;
 }
 
-/* A size of which nobody said anything is what a fixed one leaves it. No range is made a single size, and what cannot be is refused. */
+/* A size of which nobody said anything is what a fixed one leaves it. No range is made a single size, and what cannot be is
+ * refused. */
 static void test_meets_fixed(void **state) {
     (void)state;
     tc_graph_binding dims[] = {range("n", 1, 9, 1), range("m", 4, 9, 1)};

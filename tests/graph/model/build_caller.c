@@ -1,6 +1,6 @@
 /* A program that calls a built model: reads the inputs' bytes from DIR/in.0, DIR/in.1, ... and writes the outputs' to DIR/out.0,
- * ... It is C that compilers find nothing in to warn of. Compiled by build_model.c with the model's header: cc -include bert.h -DMODEL=bert -DNIN=3 -DNOUT=2 -DOUT_BYTES=...
- * build_caller.c bert.so */
+ * ... It is C that compilers find nothing in to warn of. Compiled by build_model.c with the model's header: cc -include bert.h
+ * -DMODEL=bert -DNIN=3 -DNOUT=2 -DOUT_BYTES=... build_caller.c bert.so */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A kernel whose variants are of several forms: tiles of two for few images and of four for many, with one copy of what was made of the
- * weights. In this process and from a library, at every size. */
+/* A kernel whose variants are of several forms: tiles of two for few images and of four for many, with one copy of what was made
+ * of the weights. In this process and from a library, at every size. */
 #include <unistd.h>
 
 #include "graph/graph_test.h"

@@ -1,7 +1,8 @@
-/* Numbers at the extremes: in a valid model of each family of operators, every attribute, every element of a small constant and every
- * dimension of an input becomes, in turn, the least and the largest there are and what lies beside the limits of narrower types; so do
- * whole lists, and pairs of places. Import ends with a graph that verifies or with a message that names the file and the node; under
- * the sanitizers no arithmetic on the way overflows. What is imported also goes through the passes and into a program. */
+/* Numbers at the extremes: in a valid model of each family of operators, every attribute, every element of a small constant and
+ * every dimension of an input becomes, in turn, the least and the largest there are and what lies beside the limits of narrower
+ * types; so do whole lists, and pairs of places. Import ends with a graph that verifies or with a message that names the file and
+ * the node; under the sanitizers no arithmetic on the way overflows. What is imported also goes through the passes and into a
+ * program. */
 #include <math.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* Weights of ONNX files, which are read past the rest of the message: whole, wherever they stand, and from files that others write to
- * meanwhile. */
+/* Weights of ONNX files, which are read past the rest of the message: whole, wherever they stand, and from files that others
+ * write to meanwhile. */
 #include "graph/graph_test.h"
 #include "graph/onnx/edit.h"
 #include "support/strbuf.h"

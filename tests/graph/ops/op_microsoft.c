@@ -136,7 +136,8 @@ static void define_fused_matmul(const fixture *f, double *y, int64_t count) {
 
 /* ---- weights of few bits ---- */
 
-/* note: rows, columns, depth, size of a block, bits, where zero points are: -1 nowhere, else bytes (0) or floats (1); accuracy_level */
+/* note: rows, columns, depth, size of a block, bits, where zero points are: -1 nowhere, else bytes (0) or floats (1);
+ * accuracy_level */
 static tc_graph_node *make_matmul_nbits(fixture *f) {
     static const int64_t widths[] = {2, 4, 8};
     int64_t bits = PICK(f, widths), size = 16 << below(f, 2), depth = size * between(f, 1, 3) + (below(f, 3) ? 0 : 5);

@@ -1,5 +1,5 @@
-/* Models whose inputs' dimensions become symbols: in several ways, each of which leaves as they are what import needs as constants, and the
- * lengths of lists that say how a result is to be shaped. */
+/* Models whose inputs' dimensions become symbols: in several ways, each of which leaves as they are what import needs as
+ * constants, and the lengths of lists that say how a result is to be shaped. */
 #ifndef TC_TESTS_SYMBOLS_H
 #define TC_TESTS_SYMBOLS_H
 
@@ -26,8 +26,8 @@ typedef struct varied {
     const char *input[MAX_VARIED];
 } varied;
 
-/* Writes the model of `from` to `to`, with symbols; *v says which, and has none where this way finds none. Names are in `a`. `constant`
- * are inputs that stay as they are. */
+/* Writes the model of `from` to `to`, with symbols; *v says which, and has none where this way finds none. Names are in `a`.
+ * `constant` are inputs that stay as they are. */
 void vary_model(const char *from, const char *to, vary_how how, const char *const *constant, size_t nconstant, tc_arena *a,
                 varied *v);
 /* "n3=1..5": what symbol k may be, and what it is. */

@@ -1,5 +1,5 @@
-/* Operators on operands whose sizes vary: one graph, and one program built of it, gives at each size what the graph made for that size
- * gives. And of every operator that refuses such operands, the reason. */
+/* Operators on operands whose sizes vary: one graph, and one program built of it, gives at each size what the graph made for that
+ * size gives. And of every operator that refuses such operands, the reason. */
 #include "graph/graph_test.h"
 #include "graph/ir/sizes.h"
 #include "graph/model/model.h"
@@ -11,8 +11,8 @@
 
 enum { MAX_INPUTS = 10, MAX_SYMBOLS = 3, MAX_OUTPUTS = 4 };
 
-/* An operand: one whose dimensions are all numbers is a constant. Integers are below `most`; a single float is a scale. "=-1,6" are the
- * numbers themselves, "@1,0" these of the sizes of operand 0. */
+/* An operand: one whose dimensions are all numbers is a constant. Integers are below `most`; a single float is a scale. "=-1,6"
+ * are the numbers themselves, "@1,0" these of the sizes of operand 0. */
 typedef struct operand {
     const char *dims;
     tc_dtype dtype;

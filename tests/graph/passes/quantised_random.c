@@ -1,6 +1,6 @@
-/* Random quantised graphs, whose scales are powers of two, so that every float in them is exact: at every optimisation level, what the
- * passes leave and the kernels that come of it give what the reference evaluator gives for the graph as it was written, to the bit.
- * TC_SEED=N runs one graph and prints it before and after. */
+/* Random quantised graphs, whose scales are powers of two, so that every float in them is exact: at every optimisation level,
+ * what the passes leave and the kernels that come of it give what the reference evaluator gives for the graph as it was written,
+ * to the bit. TC_SEED=N runs one graph and prints it before and after. */
 #include "graph/random_graph.h"
 
 enum { MAX_VALUES = 24 }; /* of the pool: dequantised ones, whole multiples of a power of two */

@@ -1,6 +1,6 @@
-/* Caches that grow in place: random models that decode, step after step in one buffer, give what the graph as it was imported gives with
- * the past copied; runs write new rows and nothing else of the buffer. As the library's own calls, as shared libraries and C source, and
- * by the public API. And what is refused. */
+/* Caches that grow in place: random models that decode, step after step in one buffer, give what the graph as it was imported
+ * gives with the past copied; runs write new rows and nothing else of the buffer. As the library's own calls, as shared libraries
+ * and C source, and by the public API. And what is refused. */
 #include <math.h>
 
 #include "graph/graph_test.h"

@@ -1,5 +1,5 @@
-/* How much a network's sizes count reaches its kernels: through sums, products and quotients of sizes, multiples, and each launch of a
- * kernel that several have in common. What depends on data alone is left. */
+/* How much a network's sizes count reaches its kernels: through sums, products and quotients of sizes, multiples, and each launch
+ * of a kernel that several have in common. What depends on data alone is left. */
 #include "graph/graph_test.h"
 #include "graph/model/parts.h"
 #include "graph/work/work.h"

@@ -1,6 +1,6 @@
-/* If and Loop where sizes vary: at each size they give what the graph made for that size gives, from memory in which everything past the sizes
- * is no number, and they compute and copy only as much as the sizes ask for. Each third model is compiled as C source, too, and all are in the
- * full run. */
+/* If and Loop where sizes vary: at each size they give what the graph made for that size gives, from memory in which everything
+ * past the sizes is no number, and they compute and copy only as much as the sizes ask for. Each third model is compiled as C
+ * source, too, and all are in the full run. */
 #include <dlfcn.h>
 
 #include "graph/lower_common.h"

@@ -1,5 +1,5 @@
-/* A program that calls a library whose sizes vary, at all of them, and prints what comes of it: compiled by test_foreign_sizes.c with the
- * library's header, for this machine and for another. The numbers are whole, so that all CPUs compute the same. */
+/* A program that calls a library whose sizes vary, at all of them, and prints what comes of it: compiled by test_foreign_sizes.c
+ * with the library's header, for this machine and for another. The numbers are whole, so that all CPUs compute the same. */
 #include <stdio.h>
 #include <string.h>
 

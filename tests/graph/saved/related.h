@@ -1,6 +1,6 @@
-/* Models whose sizes contradict each other in some runs: each run is computed or refused as its sizes say. By the evaluator of the graph, in
- * this process, by a library that was loaded, and by what libraries and C source say to programs; right is what the graph of exactly
- * these sizes gives. */
+/* Models whose sizes contradict each other in some runs: each run is computed or refused as its sizes say. By the evaluator of
+ * the graph, in this process, by a library that was loaded, and by what libraries and C source say to programs; right is what the
+ * graph of exactly these sizes gives. */
 #ifndef TC_TESTS_RELATED_H
 #define TC_TESTS_RELATED_H
 
@@ -21,7 +21,8 @@ typedef struct related_sample {
 
 /* `of` with itself, `times` times along its first dimension. */
 void related_repeat(tc_graph_writer *w, const char *of, int times, const char *to);
-/* The sample at all sizes within its ranges, of which it takes and refuses more than so many. scratch: begins the names of its files. */
+/* The sample at all sizes within its ranges, of which it takes and refuses more than so many. scratch: begins the names of its
+ * files. */
 void related_check_all(const related_sample *s, const char *scratch, int number, int least_taken, int least_refused);
 
 #endif

@@ -1,5 +1,5 @@
-/* What nodes in the bodies of Loop, Scan and If need of sizes of the graph around them: sizes that meet there, and what one node alone
- * needs (related.h). */
+/* What nodes in the bodies of Loop, Scan and If need of sizes of the graph around them: sizes that meet there, and what one node
+ * alone needs (related.h). */
 #include "graph/saved/related.h"
 
 typedef related_sample sample;
@@ -183,7 +183,8 @@ static void rows_in_scan(tc_graph_writer *w) {
     tc_graph_writer_node(w, "Add", "", "y,sum", "out");
 }
 
-/* As many trips as y[k] has rows, of which each needs the first one, and the third of x[n]: where there is none, none is missing. */
+/* As many trips as y[k] has rows, of which each needs the first one, and the third of x[n]: where there is none, none is
+ * missing. */
 static void first_of_trips(tc_graph_writer *w) {
     tc_graph_writer *b = trip_of("v");
     add_numbers(w);

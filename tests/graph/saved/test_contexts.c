@@ -107,9 +107,9 @@ static void check_threads(const way *w, const char *how) {
 
 /* ---- fork ---- */
 
-/* A process forks while another thread runs the model: at any moment, except under a sanitizer. Its allocator's locks are not those of
- * malloc, which are free in a child; one that another thread held when the process forked is held in the child for ever. There, a fork is
- * between two runs. */
+/* A process forks while another thread runs the model: at any moment, except under a sanitizer. Its allocator's locks are not
+ * those of malloc, which are free in a child; one that another thread held when the process forked is held in the child for ever.
+ * There, a fork is between two runs. */
 #ifdef TCTUNE_SANITIZED
 enum { FORKS_AT_ANY_MOMENT = false };
 #else

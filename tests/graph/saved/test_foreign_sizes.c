@@ -1,5 +1,5 @@
-/* A library for a CPU that this machine is not, run under qemu: at sizes that contradict what its nodes need it does nothing, as the one for
- * this machine, computes the same at all others, and its file says why with the same words. */
+/* A library for a CPU that this machine is not, run under qemu: at sizes that contradict what its nodes need it does nothing, as
+ * the one for this machine, computes the same at all others, and its file says why with the same words. */
 #include "graph/graph_test.h"
 #include "graph/passes/pass.h"
 #include "graph/saved/save_int.h"

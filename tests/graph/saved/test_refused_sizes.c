@@ -1,5 +1,5 @@
-/* Sizes that a node does not take: runs with them are refused, with the node and both numbers, and nothing is written. In this process, by
- * libraries that were loaded, and by what libraries and C source say to programs. */
+/* Sizes that a node does not take: runs with them are refused, with the node and both numbers, and nothing is written. In this
+ * process, by libraries that were loaded, and by what libraries and C source say to programs. */
 #include <dlfcn.h>
 
 #include "graph/graph_test.h"

@@ -1,5 +1,5 @@
-/* A run touches no more memory than its sizes need, of a model that serves much larger ones: which pages of the context, and of what the caller
- * gives, are there after a run of one row, and after one of the largest. */
+/* A run touches no more memory than its sizes need, of a model that serves much larger ones: which pages of the context, and of
+ * what the caller gives, are there after a run of one row, and after one of the largest. */
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -12,7 +12,8 @@
 
 enum { ROWS = 2048, INNER = 64, WIDE = 1024 };
 
-/* y = softmax(h h^T) h of h = relu(x a) b: among its intermediates are [rows, WIDE], and [rows, rows] where attention is no kernel. */
+/* y = softmax(h h^T) h of h = relu(x a) b: among its intermediates are [rows, WIDE], and [rows, rows] where attention is no
+ * kernel. */
 static tc_graph_writer *network(void) {
     static float a[INNER * WIDE], b[WIDE * INNER];
     for (int i = 0; i < INNER * WIDE; i++) {

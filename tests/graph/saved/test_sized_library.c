@@ -1,5 +1,5 @@
-/* Networks whose sizes vary as programs have them: libraries and C source, called with arrays as large as a run's sizes and not a byte
- * more, wherever they lie. */
+/* Networks whose sizes vary as programs have them: libraries and C source, called with arrays as large as a run's sizes and not a
+ * byte more, wherever they lie. */
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-/* Models as C source: every fourth case of tests/targets, against the code in this process, through GCC with warnings as errors; each 16th
- * with optimisation, and through Clang where it is here (test_size.h: or all); with threads and without; and a network with large weights
- * and one of library kernels, also as relocatable objects. */
+/* Models as C source: every fourth case of tests/targets, against the code in this process, through GCC with warnings as errors;
+ * each 16th with optimisation, and through Clang where it is here (test_size.h: or all); with threads and without; and a network
+ * with large weights and one of library kernels, also as relocatable objects. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* The course of a run, of models in this process and of libraries: every kernel is there, what happens on a thread follows one another or
- * lies within it, parts of a loop are all of it, and what was traced computed what an untraced run does. */
+/* The course of a run, of models in this process and of libraries: every kernel is there, what happens on a thread follows one
+ * another or lies within it, parts of a loop are all of it, and what was traced computed what an untraced run does. */
 #include "graph/saved/built_models.h"
 #include "graph/trials/bench.h"
 #include "graph/trials/trace.h"

@@ -1,4 +1,5 @@
-/* What is read of a base, a document that anybody may have written: what is right is all there, and of what is wrong the field is named. */
+/* What is read of a base, a document that anybody may have written: what is right is all there, and of what is wrong the field is
+ * named. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

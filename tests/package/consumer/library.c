@@ -1,5 +1,5 @@
-/* Builds the model through libtctune and prints its first output for the same input as kernels.c. With a database every kernel must come
- * from a record of it. */
+/* Builds the model through libtctune and prints its first output for the same input as kernels.c. With a database every kernel
+ * must come from a record of it. */
 #include <stdio.h>
 #include <tctune/tctune.h>
 

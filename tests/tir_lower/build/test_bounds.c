@@ -193,8 +193,8 @@ static void ragged_dimensions_are_apart(void **state) {
     }
 }
 
-/* Tiles in a fused loop that a size ends, over panels of 16 with room for the largest size alone: a panel that has any column has room. There
- * are more sizes and tiles than can be run. */
+/* Tiles in a fused loop that a size ends, over panels of 16 with room for the largest size alone: a panel that has any column has
+ * room. There are more sizes and tiles than can be run. */
 static void a_size_ends_whole_panels(void **state) {
     enum { SIZES = 50, WIDE = 16, DEEP = 8, PANEL = WIDE * DEEP };
     (void)state;

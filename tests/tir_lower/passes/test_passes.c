@@ -24,7 +24,8 @@ typedef struct arrays {
     int64_t sizes[MAX_SYMBOLS];
 } arrays;
 
-/* Inputs by seed, integers small enough to be indices; outputs poisoned. Sizes that vary are 3 below their most, so that a tile is cut. */
+/* Inputs by seed, integers small enough to be indices; outputs poisoned. Sizes that vary are 3 below their most, so that a tile
+ * is cut. */
 static void make_arrays(const tc_func *f, arrays *r) {
     *r = (arrays){.n = f->nparam};
     tc_rng rng = tc_rng_seed(1);

@@ -181,8 +181,8 @@ static void test_stores(void **state) {
     close_program(&x);
 }
 
-/* 4 rows and 1 vector in 4 steps: 16 multiply-adds load 4 vectors and 16 elements, so that none goes; of 2 vectors each element is used
- * twice. */
+/* 4 rows and 1 vector in 4 steps: 16 multiply-adds load 4 vectors and 16 elements, so that none goes; of 2 vectors each element
+ * is used twice. */
 static void test_arithmetic(void **state) {
     (void)state;
     static const char wide[] = "yo, yi = split Y.i [_, 5]\nzo, zi, zv = split Y.j [_, 2, 8]\nreorder Y.yo Y.zo Y.yi Y.zi Y.zv\n"

@@ -1,10 +1,10 @@
 /* com.microsoft's GroupQueryAttention: attention with a cache of keys and values, whose sequences may be of different lengths.
  *
- * Where a new row belongs in the cache depends on data (seqlens_k), which say for each sequence how many rows it then has, less one.
- * A row of the present is a past one, a new one or zero by comparison of its number with the length of the past (Appended).
+ * Where a new row belongs in the cache depends on data (seqlens_k), which say for each sequence how many rows it then has, less
+ * one. A row of the present is a past one, a new one or zero by comparison of its number with the length of the past (Appended).
  *
- * Where sizes vary, all of this is done with operands as large as they may be, whose rows past their sizes hold anything: such new rows
- * are no part of the present, and no query sees keys behind its own place. Results get their sizes in the end. */
+ * Where sizes vary, all of this is done with operands as large as they may be, whose rows past their sizes hold anything: such
+ * new rows are no part of the present, and no query sees keys behind its own place. Results get their sizes in the end. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -97,8 +97,8 @@ static tc_status read_past(group_query *g) {
     return TC_OK;
 }
 
-/* Rows of the longest sequence. Where they are not a number of the model, they are those of the past and the new ones, if the past is not
- * a buffer of a size of its own. */
+/* Rows of the longest sequence. Where they are not a number of the model, they are those of the past and the new ones, if the
+ * past is not a buffer of a size of its own. */
 static tc_status read_total(group_query *g, const tc_graph_value *past, tc_graph_number *total) {
     tc_graph_emitter *e = g->e;
     tc_graph_infer_ctx *c = e->c;
@@ -288,7 +288,7 @@ static tc_status mask(group_query *g) {
     return e->status;
 }
 
-/* (query, key?, value?, past key?, past value?, lengths, total, cos?, sin?, positions?, bias?)  =>  y, present key, present value */
+/* (query, key?, value?, past key?, past value?, lengths, total, cos?, sin?, positions?, bias?) => y, present key, present value */
 tc_status tc_graph_infer_group_query_attention(tc_graph_infer_ctx *c) {
     tc_graph_emitter e = {c, TC_OK};
     group_query g = {.e = &e, .heads = tc_graph_attr_num_heads(c->n), .shared = tc_graph_attr_kv_num_heads(c->n)};

@@ -88,8 +88,8 @@ static tc_status add_bias(tc_graph_emitter *e, int k, tc_graph_attention *a) {
     return e->status;
 }
 
-/* A query may see the keys up to its own place, the last query all of them. `fresh` keys, the rows of a dimension of a value, are not of
- * the past. */
+/* A query may see the keys up to its own place, the last query all of them. `fresh` keys, the rows of a dimension of a value, are
+ * not of the past. */
 static tc_status attend(tc_graph_emitter *e, tc_graph_attention *a, const tc_graph_value *fresh, int d, tc_graph_value **y) {
     const tc_graph_node *n = e->c->n;
     int64_t rows = a->q->shape.d[2], keys = a->k->shape.d[2];

@@ -1,5 +1,5 @@
-/* Inference of what ONNX Runtime's optimiser writes for several operators at once: each becomes these again, and fusion makes of them
- * what suits this machine. */
+/* Inference of what ONNX Runtime's optimiser writes for several operators at once: each becomes these again, and fusion makes of
+ * them what suits this machine. */
 #include <inttypes.h>
 #include <string.h>
 

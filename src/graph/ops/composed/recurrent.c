@@ -8,8 +8,8 @@
  * P[t] is read with an index that is data, not part of the expression: so all steps are the same workload, hence one kernel that
  * is called with changing arguments. Time is always the first dimension here; `layout` is a transposition at both ends.
  *
- * Where the number of steps or of sequences varies, the steps are the trips of a Loop, so that a run makes its own, of its sequences. Where
- * there is none, the state stays what it was before the first. */
+ * Where the number of steps or of sequences varies, the steps are the trips of a Loop, so that a run makes its own, of its
+ * sequences. Where there is none, the state stays what it was before the first. */
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -300,7 +300,8 @@ static void open_trips(layer *l, trips *t) {
     l->e = (tc_graph_emitter){&t->c, l->e.status};
 }
 
-/* The body: of the number of the trip, and the state, what goes on, the next state, and the result of the step, [1, batch, hidden]. */
+/* The body: of the number of the trip, and the state, what goes on, the next state, and the result of the step, [1, batch,
+ * hidden]. */
 static void fill_trip(layer *l, trips *t, const direction *d, step_fn *step, bool wanted) {
     tc_graph_emitter *e = &l->e;
     tc_graph_shape state = {2, {l->batch, l->hidden}}, one = {3, {1, l->batch, l->hidden}};

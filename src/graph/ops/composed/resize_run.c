@@ -1,5 +1,5 @@
-/* Resize whose sizes are known in a run: those that the model computes of others, as where one feature map is brought to the size of
- * another, and those of operands that vary. Places and weights are computed as resize.c does, by the graph itself. */
+/* Resize whose sizes are known in a run: those that the model computes of others, as where one feature map is brought to the size
+ * of another, and those of operands that vary. Places and weights are computed as resize.c does, by the graph itself. */
 #include <string.h>
 
 #include "graph/ops/composed/resize.h"

@@ -2,8 +2,8 @@
  *
  *     x [.., 2, half] * cos [.., 1, half] + x with the two swapped * (sin * [-1, 1])
  *
- * What is not turned, behind the pairs, counts as pairs that are turned by nothing where these stand side by side, and is a part of a
- * Concat where not. */
+ * What is not turned, behind the pairs, counts as pairs that are turned by nothing where these stand side by side, and is a part
+ * of a Concat where not. */
 #include <inttypes.h>
 #include <string.h>
 

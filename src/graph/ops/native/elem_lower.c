@@ -1,4 +1,5 @@
-/* Elementwise operators as expressions: an operation or a formula each, in tables by operator. Floats narrower than f32 are computed in f32 and rounded once. */
+/* Elementwise operators as expressions: an operation or a formula each, in tables by operator. Floats narrower than f32 are
+ * computed in f32 and rounded once. */
 #include "graph/ops/functions.h"
 
 #include <float.h>

@@ -1,5 +1,6 @@
-/* What inference leaves of reshapes across dimensions whose sizes vary: two of them as one, and one as two. In memory, where values are dense
- * in the sizes of a run, that is the same: element (i, j) of dimensions (outer, inner) is element i * inner + j of the one. */
+/* What inference leaves of reshapes across dimensions whose sizes vary: two of them as one, and one as two. In memory, where
+ * values are dense in the sizes of a run, that is the same: element (i, j) of dimensions (outer, inner) is element i * inner + j
+ * of the one. */
 #include <string.h>
 
 #include "graph/ops/functions.h"
@@ -50,15 +51,16 @@ tc_status tc_graph_eval_unfolded(tc_graph_eval_ctx *c) {
     return copy_rows(c, &c->out[0], c->in[X], false);
 }
 
-/* Conditions stand with the size before the index: the other way they would be masks (tc_te_limit), and what lies behind is no number that
- * reductions leave out. */
+/* Conditions stand with the size before the index: the other way they would be masks (tc_te_limit), and what lies behind is no
+ * number that reductions leave out. */
 static const tc_expr *read_inside(tc_graph_lower *l, const tc_graph_node *n, const tc_expr *inside, const tc_expr *const *at) {
     tc_ctx *c = tc_graph_lower_ctx(l);
     const tc_expr *none = tc_imm(c, n->in[X]->dtype, 0);
     return tc_graph_shape_count(&n->in[X]->shape) ? tc_select(c, inside, tc_graph_value_at(l, n->in[X], at), none) : none;
 }
 
-/* Indices are within what there is: sizes that are symbols say so, but for two of which nobody knows that one is made of the other. */
+/* Indices are within what there is: sizes that are symbols say so, but for two of which nobody knows that one is made of the
+ * other. */
 static bool say_all(const tc_expr *inner, const tc_expr *both) {
     bool apart = tc_expr_is_symbol(inner) && tc_expr_is_symbol(both) && !both->u.var->value;
     return !tc_expr_touches_memory(inner) && !tc_expr_touches_memory(both) && !apart;

@@ -1,8 +1,9 @@
-/* Products with weights of 2, 4 or 8 bits, which share scales and zero points in blocks along the depth (com.microsoft's MatMulNBits).
+/* Products with weights of 2, 4 or 8 bits, which share scales and zero points in blocks along the depth (com.microsoft's
+ * MatMulNBits).
  *
- * The weights stay packed: the product's own expression takes numbers out of their bytes, so that a kernel reads no more of memory
- * than the file holds. A block's products are added up first, in registers; its scale and zero point are then applied once, and not
- * to each number:
+ * The weights stay packed: the product's own expression takes numbers out of their bytes, so that a kernel reads no more of
+ * memory than the file holds. A block's products are added up first, in registers; its scale and zero point are then applied
+ * once, and not to each number:
  *
  *     total[m, b]  = sum over the block's k of x[m, k]
  *     sum[m, n, b] = sum over the block's k of x[m, k] * number[k, n]
@@ -14,8 +15,8 @@
  *
  * and q, whose products with the numbers are added up exactly, takes the place of x, and step * scale that of scale.
  *
- * Many rows of floats would take each number out of its byte again and again, for some rows at a time. There the weights are a stage of
- * their own, which schedules compute where a panel of it is read, and the sum is a plain product:
+ * Many rows of floats would take each number out of its byte again and again, for some rows at a time. There the weights are a
+ * stage of their own, which schedules compute where a panel of it is read, and the sum is a plain product:
  *
  *     weight[k, n] = (number[k, n] - zero[n, b]) * scale[n, b]          y[m, n] = sum over k of x[m, k] * weight[k, n] */
 #include <inttypes.h>
@@ -245,8 +246,8 @@ tc_status tc_graph_eval_matmul_nbits(tc_graph_eval_ctx *c) {
 
 enum { SCALED, SUMS, TOTALS, PEAKS, QUANTISED, NUMBERS }; /* stages */
 
-/* Rows from which on the weights are a stage. Measured on 4096 x 4096 weights, cold, default schedules, two threads: with 9 to 32 rows both
- * forms take as long; with 128, 4 bits take 20 to 25 ms as a stage, 24 to 32 by blocks, and floats 23 to 34. */
+/* Rows from which on the weights are a stage. Measured on 4096 x 4096 weights, cold, default schedules, two threads: with 9 to 32
+ * rows both forms take as long; with 128, 4 bits take 20 to 25 ms as a stage, 24 to 32 by blocks, and floats 23 to 34. */
 enum { MANY_ROWS = 9 };
 
 typedef struct product {

@@ -103,8 +103,8 @@ static void unfold(reshaper *r, way *w, int d, int o, int to) {
     w->v = tc_graph_em_place(r->e, n);
 }
 
-/* All that lies between dimensions that correspond becomes one dimension, and that the result's. What is fixed at the end of both, and as
- * much, stays apart. NULL: there is another number of elements on the way. */
+/* All that lies between dimensions that correspond becomes one dimension, and that the result's. What is fixed at the end of
+ * both, and as much, stays apart. NULL: there is another number of elements on the way. */
 static tc_graph_value *by_dimensions(reshaper *r) {
     middle m = middle_of(r);
     int ie = m.to[0], oe = m.to[1];
@@ -158,8 +158,8 @@ static tc_graph_value *reshaped(reshaper *r) {
     return y;
 }
 
-/* What both sides have without the dimensions that are the same on both: the product of what varies, NULL where nothing does, and of what
- * does not. */
+/* What both sides have without the dimensions that are the same on both: the product of what varies, NULL where nothing does, and
+ * of what does not. */
 typedef struct elements {
     tc_graph_value *varies;
     int64_t fixed, most; /* most: of both */

@@ -156,8 +156,8 @@ tc_status tc_graph_eval_appended(tc_graph_eval_ctx *c) {
     return TC_OK;
 }
 
-/* Row i of operand k where its rows are more than i, else zero. Conditions stand with the number before the index: the other way they would
- * be masks (tc_te_limit). */
+/* Row i of operand k where its rows are more than i, else zero. Conditions stand with the number before the index: the other way
+ * they would be masks (tc_te_limit). */
 static const tc_expr *row_at(tc_graph_lower *l, const tc_graph_node *n, int k, const tc_expr *i, const tc_expr *const *idx) {
     tc_ctx *c = tc_graph_lower_ctx(l);
     int axis = (int)tc_graph_attr_axis(n);

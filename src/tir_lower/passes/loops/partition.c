@@ -6,22 +6,22 @@
  *     for ko in 154 { S[guard 5*ko + ki < 768] }                  # ki < 5 unrolled
  *  => for ko in 153 { S }  S[ko := 153, ki < 3]
  *
- * A guard is an inequality A >= 0 with A = g*S + I, where S is made of loops and sizes outside and I of the unrolled and vectorised loops
- * inside: the register tile. Where the innermost of S's loops is entered, S is a number, and its range falls into segments: all
- * guards with this S hold; some depend on I; none holds. The loop's body is copied once per segment, with what is known of S as a
- * fact: that decides guards, shrinks the inner loops of the partial tile, and removes what is never executed. Producers and
- * consumers in one body share the test, since their guards share S. If S is the loop's own variable the loop is split, otherwise
- * the segments become an IF chain.
+ * A guard is an inequality A >= 0 with A = g*S + I, where S is made of loops and sizes outside and I of the unrolled and
+ * vectorised loops inside: the register tile. Where the innermost of S's loops is entered, S is a number, and its range falls
+ * into segments: all guards with this S hold; some depend on I; none holds. The loop's body is copied once per segment, with what
+ * is known of S as a fact: that decides guards, shrinks the inner loops of the partial tile, and removes what is never executed.
+ * Producers and consumers in one body share the test, since their guards share S. If S is the loop's own variable the loop is
+ * split, otherwise the segments become an IF chain.
  *
  * What is left of a serial loop when a size ends it stands behind the loop, which has no tests then:
  *
  *     for jo in 8 { S[guard 64*jo + ji < N] }                    # ji < 64 vectorized
  *  => for jo in N / 64 { S }  if N % 64 >= 1 { if N % 64 < 16 { S[one vector] } else .. }
  *
- * Padding is versioned likewise: a select between a load and a constant is a soft guard, and so is one between anything that a reduction
- * takes and a constant. Its interior gets a body without the
- * select; a segment that lies on the padding altogether loses the taps that add nothing (neutral.c), and so does one where S
- * is a number, once its tile is unrolled; what remains is one body that keeps the select.
+ * Padding is versioned likewise: a select between a load and a constant is a soft guard, and so is one between anything that a
+ * reduction takes and a constant. Its interior gets a body without the select; a segment that lies on the padding altogether
+ * loses the taps that add nothing (neutral.c), and so does one where S is a number, once its tile is unrolled; what remains is
+ * one body that keeps the select.
  *
  *     for rx in 3 { for c { acc[x] += select(xo*4 + x + rx >= 1, X[..], 0) * W[..] } }      # x < 4 unrolled
  *  => for rx in 3 { if xo*4 + rx >= 1 { for c { acc[x] += X[..] * W[..] } } else { the same for x >= 1 } }
@@ -195,7 +195,8 @@ static void specialise_all(tir_partitioner *k, const tc_stmt *loop, const tc_stm
         v->part[i] = specialise(k, loop, body, &v->s, v->seg[i], !v->seg[i].full);
 }
 
-/* if S <= .. { .. } else if S <= .. { .. } else .. : ascending, so that each arm knows both ends of its segment. Of segments from..to. */
+/* if S <= .. { .. } else if S <= .. { .. } else .. : ascending, so that each arm knows both ends of its segment. Of segments
+ * from..to. */
 static const tc_stmt *if_chain(tir_partitioner *k, const versions *v, int from, int to) {
     const tc_stmt *chain = NULL;
     for (int i = to; i >= from; i--)
@@ -212,8 +213,8 @@ static tc_ival does_something(const versions *v) {
     return does;
 }
 
-/* How many iterations from the first one on have S in `within`, or before it, where S is made of the loop's variable and symbols. NULL: that
- * is not known, or might be more than there are. */
+/* How many iterations from the first one on have S in `within`, or before it, where S is made of the loop's variable and symbols.
+ * NULL: that is not known, or might be more than there are. */
 static const tc_expr *iterations(tir_partitioner *k, const tc_stmt *loop, const tc_affine *s, tc_ival within) {
     const tc_expr *v = tc_varx(k->c, loop->u.loop.var);
     tc_affine room = {0};
@@ -235,8 +236,8 @@ static const tc_expr *iterations(tir_partitioner *k, const tc_stmt *loop, const 
     return r.lo >= 0 && r.hi <= most ? n : NULL;
 }
 
-/* The loop's extent where something is done for S in `does` alone: tiles that a size does not reach are no iterations of a parallel loop,
- * which gives each thread as many. */
+/* The loop's extent where something is done for S in `does` alone: tiles that a size does not reach are no iterations of a
+ * parallel loop, which gives each thread as many. */
 static const tc_expr *reached(tir_partitioner *k, const tc_stmt *loop, const versions *v) {
     const tc_expr *n = iterations(k, loop, &v->s, does_something(v));
     return n ? n : loop->u.loop.extent;

@@ -1,9 +1,9 @@
 /* The first half of partition: which guards can be versioned where, and how they cut the range of S. */
 #include "tir_lower/passes/loops/partition_int.h"
 
-/* Partial segments up to this long become one body per value: of fixed sizes few, since mostly one of them is ever run, and of sizes that
- * vary the rows that are left of a register tile, any number of which may be. Longer ones are columns, of which there is one body for each
- * number of vectors. Chosen. */
+/* Partial segments up to this long become one body per value: of fixed sizes few, since mostly one of them is ever run, and of
+ * sizes that vary the rows that are left of a register tile, any number of which may be. Longer ones are columns, of which there
+ * is one body for each number of vectors. Chosen. */
 enum { MAX_SINGLES = 2, MAX_VECTORS = 5 };
 
 static bool listed(const tc_var *const *list, size_t n, const tc_var *v) {
@@ -149,7 +149,8 @@ static int add_segment(tir_segment *seg, int n, int64_t lo, int64_t hi, int64_t 
     return n;
 }
 
-/* A partial one, in steps counted from the end at which none holds, so that the last vector of each has a lane: `up`, from the lower one. */
+/* A partial one, in steps counted from the end at which none holds, so that the last vector of each has a lane: `up`, from the
+ * lower one. */
 static int add_partial(const tir_partitioner *k, tir_segment *seg, int n, int64_t lo, int64_t hi, bool up, bool symbols) {
     int64_t count = hi - lo + 1, step = count;
     if (count <= (symbols ? TC_TIR_ROWS_LEFT : MAX_SINGLES))

@@ -11,8 +11,8 @@
  * (the scheme of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008, for what they call slivers of
  * B).
  *
- * What is read only once has no such time to wait for: where the schedule says so (prefetch W 1024), a loop that walks through a constant
- * hints at what lies so many bytes ahead of it, line by line,
+ * What is read only once has no such time to wait for: where the schedule says so (prefetch W 1024), a loop that walks through a
+ * constant hints at what lies so many bytes ahead of it, line by line,
  *
  *     for k in 128 reduce {                           for k in 128 reduce {
  *       .. W[k * 64 ..] ..                    =>        prefetch W[k * 64 + 1024]
@@ -27,8 +27,8 @@
 #include "tir_lower/passes/pass.h"
 
 enum { MAX_DEPTH = 32, MAX_STREAMS = 4, MAX_LINES = 64 };
-/* Hints in an iteration at most: where it is known that the walks need so many, and where sizes say how many walks there are, of which one
- * may be all. Chosen by networks of 7 to 128 rows in turns. */
+/* Hints in an iteration at most: where it is known that the walks need so many, and where sizes say how many walks there are, of
+ * which one may be all. Chosen by networks of 7 to 128 rows in turns. */
 enum { MAX_EVEN = 4, MAX_BY_WALK = 8 };
 
 typedef struct prefetcher {

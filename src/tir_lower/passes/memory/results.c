@@ -10,12 +10,12 @@
  *       Y[i * 6144 + 5168 ..] = D[..]                   Y[i * 6144 + ramp(0, 1, 16)] = D[..] ..
  *
  * A processor reads a line before it writes to it. The stores of a tile come all at once: they wait for their lines in the store
- * buffer, and meanwhile take line fill buffers from what the next tile loads. Spread over the reduction, a few at a time, lines are
- * there when the stores come; all at once in front of it they gain a quarter of that (u8 x i8, 1024 x 1024 x 1024, Cascade Lake, one thread:
- * 4.45 ms without, 4.38 at once, 4.11 spread).
+ * buffer, and meanwhile take line fill buffers from what the next tile loads. Spread over the reduction, a few at a time, lines
+ * are there when the stores come; all at once in front of it they gain a quarter of that (u8 x i8, 1024 x 1024 x 1024, Cascade
+ * Lake, one thread: 4.45 ms without, 4.38 at once, 4.11 spread).
  *
- * Only results larger than the second-level cache; smaller ones lost up to 1 %. Only dot products of narrow types: with floats a tile
- * takes four times as long, and nothing was to be measured. Needs: REGISTERS. Breaks: NO_HINTS. */
+ * Only results larger than the second-level cache; smaller ones lost up to 1 %. Only dot products of narrow types: with floats a
+ * tile takes four times as long, and nothing was to be measured. Needs: REGISTERS. Breaks: NO_HINTS. */
 #include <stdlib.h>
 
 #include "tir_lower/passes/pass.h"
@@ -118,8 +118,8 @@ static bool as_grid(const written *w, int64_t line, grid *g) {
     return w->n % n == 0;
 }
 
-/* Parts of equal length that a loop is divided into: one for each row, or, where its length has no such divisor, fewer or up to twice
- * as many, of which the last ones bring in the last row again. */
+/* Parts of equal length that a loop is divided into: one for each row, or, where its length has no such divisor, fewer or up to
+ * twice as many, of which the last ones bring in the last row again. */
 static int64_t parts_of(int64_t trips, int64_t rows) {
     int64_t parts = rows;
     while (parts < 2 * rows && trips % parts)
