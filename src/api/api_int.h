@@ -21,8 +21,8 @@
 /* What an internal outcome is outside; a failure's message goes to the caller's buffer. */
 tctune_status api_answer(tc_status s, const tc_error *e, char *error, size_t size);
 
-/* Returns the outcome of `work`, an expression of tc_status that is made within a call of the library. What it made is released by `undo`
- * where it failed, or where memory ran out. */
+/* Returns the outcome of `work`, an expression of tc_status that is made within a call of the library. What it made is released
+ * by `undo` where it failed, or where memory ran out. */
 #define API_CALL(err, error, size, work, undo)                                                                                   \
     do {                                                                                                                         \
         tc_error err = {0};                                                                                                      \
@@ -46,7 +46,8 @@ tctune_status api_answer(tc_status s, const tc_error *e, char *error, size_t siz
 
 /* ---- structs of the caller's, which may be older or newer than this library ---- */
 
-/* Copies options whose first field is struct_size into `own`, of `size` bytes; what the caller does not know is zero. NULL: all zero. */
+/* Copies options whose first field is struct_size into `own`, of `size` bytes; what the caller does not know is zero. NULL: all
+ * zero. */
 TC_NODISCARD tc_status api_options(void *own, size_t size, const void *given, const char *name, tc_error *err);
 #define API_OPTIONS(own, given, err) api_options(&(own), sizeof(own), given, #own, err)
 /* Fills in as much of the caller's struct as it has room for; struct_size stays as it was. */
@@ -77,7 +78,8 @@ TC_NODISCARD tc_status api_task_sizes(const char *const *at, const tc_workload *
 TC_NODISCARD tc_status api_model_sizes(const char *const *at, const tc_graph_size_rules *r, tc_arena *a, const int64_t **out,
                                        tc_error *err);
 
-/* A call that may be stopped by a flag of the caller's (may be NULL): where it has not succeeded for that reason, TCTUNE_STOPPED. */
+/* A call that may be stopped by a flag of the caller's (may be NULL): where it has not succeeded for that reason,
+ * TCTUNE_STOPPED. */
 tctune_status api_unless_stopped(tctune_status s, const volatile int *stop);
 
 /* Finds tctune-worker beside the library, once. */

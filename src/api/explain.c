@@ -1,5 +1,5 @@
-/* Why a schedule is as fast as it is (include/tctune/explain.h): finds out which one. How it is explained stands in tune/explain/explain.h, what is
- * told of it in report/explanation.c. */
+/* Why a schedule is as fast as it is (include/tctune/explain.h): finds out which one. How it is explained stands in
+ * tune/explain/explain.h, what is told of it in report/explanation.c. */
 #include <math.h>
 #include <string.h>
 

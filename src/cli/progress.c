@@ -1,5 +1,5 @@
-/* What tuning shows while it runs, on stderr: on a terminal the tasks, the course of the sum and what the search does, redrawn in place; else
- * a line per round. */
+/* What tuning shows while it runs, on stderr: on a terminal the tasks, the course of the sum and what the search does, redrawn in
+ * place; else a line per round. */
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -144,8 +144,8 @@ static window window_now(void) {
 
 static const char plain[] = "\033[0m", bold[] = "\033[1m", green[] = "\033[32m", faint[] = "\033[2m";
 
-/* One line, cut to fewer characters than the window has columns: a line that wraps would spoil the count of lines to go back. A name may
- * have characters of several bytes, which are not cut apart, or such that move the cursor, which are not let through. */
+/* One line, cut to fewer characters than the window has columns: a line that wraps would spoil the count of lines to go back. A
+ * name may have characters of several bytes, which are not cut apart, or such that move the cursor, which are not let through. */
 static void draw_line(tc_cli_progress *p, tc_strbuf *screen, const char *text, const char *colour, int columns) {
     int width = 0;
     bool coloured = p->colours && *colour;
@@ -305,8 +305,8 @@ static void draw_doing(tc_cli_progress *p, tc_strbuf *screen, int columns) {
     tc_strbuf_free(&line);
 }
 
-/* Back to the first line of the last drawing. Where the window has become narrower than that, its lines may be wrapped or not, as the terminal
- * does it: how many they are now is not known, and the next drawing stands below. */
+/* Back to the first line of the last drawing. Where the window has become narrower than that, its lines may be wrapped or not, as
+ * the terminal does it: how many they are now is not known, and the next drawing stands below. */
 static void go_back(tc_cli_progress *p, tc_strbuf *screen, int columns) {
     if (p->drawn && p->widest < columns)
         tc_sb_printf(screen, "\033[%dA", p->drawn);

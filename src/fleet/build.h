@@ -25,8 +25,8 @@ typedef struct tc_fleet_build_job {
     size_t n;
 } tc_fleet_build_job;
 
-/* What the i-th candidate comes to is known by this word, which follows from workload, trace, target, threads, limit and the versions of this build:
- * nobody can ask for something under the word of something else. */
+/* What the i-th candidate comes to is known by this word, which follows from workload, trace, target, threads, limit and the
+ * versions of this build: nobody can ask for something under the word of something else. */
 const char *tc_fleet_build_id(tc_arena *a, const tc_fleet_build_job *j, size_t i);
 void tc_fleet_build_job_write(const tc_fleet_build_job *j, tc_strbuf *out);
 TC_NODISCARD tc_status tc_fleet_build_job_read(const char *text, tc_arena *a, tc_fleet_build_job *out, tc_error *err);

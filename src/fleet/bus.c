@@ -226,9 +226,9 @@ static tc_status read_nkey(tc_fleet_bus *b, const char *file, tc_error *err) {
                    file, b->seed ? "public key" : "seed", b->seed ? "U" : "SU");
 }
 
-/* The client's library sends no signature where the first byte of one is 0, as of one in 256 (nats.c, pull request 705, mended after 3.4); the server
- * refuses it as any wrong one, and a connection that two are refused of in a row is not made again. So this attempt is given up here: the
- * next one signs something else. */
+/* The client's library sends no signature where the first byte of one is 0, as of one in 256 (nats.c, pull request 705, mended
+ * after 3.4); the server refuses it as any wrong one, and a connection that two are refused of in a row is not made again. So
+ * this attempt is given up here: the next one signs something else. */
 static natsStatus sign(char **error, unsigned char **signature, int *n, const char *nonce, void *bus) {
     tc_fleet_bus *b = bus;
     (void)error;

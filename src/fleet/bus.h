@@ -4,9 +4,11 @@
  *                              where it is neither answered nor said to be under way for a lease
  *   tctune.result.KEY.WORKER.TUNER.ID
  *                              results, kept for a day: a tuner that was started again finds its own
- *   tctune.record.KEY.JOB      what a tuner has recorded of a job, the last word on it, kept for thirty days: others' databases follow it
+ *   tctune.record.KEY.JOB      what a tuner has recorded of a job, the last word on it, kept for thirty days: others' databases
+ *                              follow it
  *   bucket tctune_workers      who serves which key, as KEY.WORKER; an entry goes when its worker is silent
- *   bucket tctune_begun        what a worker began and has not ended, as KEY.WORKER.ID: in which run of its machine, or that this ended
+ *   bucket tctune_begun        what a worker began and has not ended, as KEY.WORKER.ID: in which run of its machine, or that this
+ *                              ended
  *   bucket tctune_tuners       who waits for results; an entry goes when its tuner is silent
  *   bucket tctune_orders       what workers are told to do, as KEY.WORKER
  *
@@ -26,9 +28,9 @@
 typedef struct tc_fleet_access {
     const char *url;   /* nats://HOST:PORT, tls://..., several with commas between them */
     const char *creds; /* file of a user's JWT and seed */
-    const char *
-        nkey; /* file of a user's public key and seed, as deploy/fleet-user writes and `nk -gen user -pubout` prints them; replies then
-                        * come to _INBOX.PUBLICKEY, so that the server can keep them from others */
+    /* File of a user's public key and seed, as deploy/fleet-user writes and `nk -gen user -pubout` prints them; replies then come
+     * to _INBOX.PUBLICKEY, so that the server can keep them from others */
+    const char *nkey;
     const char *ca; /* certificates by which the server's is checked */
     double answer;  /* seconds for which a request waits for its answer; 0: 2 */
 } tc_fleet_access;
@@ -54,13 +56,14 @@ TC_NODISCARD tc_status tc_fleet_bus_attend(tc_fleet_bus *b, const char *tuner, c
 void tc_fleet_bus_depart(tc_fleet_bus *b, const char *tuner);
 /* From now on results of workers of the key that are sent to `tuner` are received. */
 TC_NODISCARD tc_status tc_fleet_bus_listen(tc_fleet_bus *b, const char *key, const char *tuner, tc_error *err);
-/* Puts a job into the queue of a key. One of the same tuner and id that was put there within the last minutes is in it once; `asked`:
- * makes it another one. *number: of it in the queue; they grow. NULL: nobody asks. */
+/* Puts a job into the queue of a key. One of the same tuner and id that was put there within the last minutes is in it once;
+ * `asked`: makes it another one. *number: of it in the queue; they grow. NULL: nobody asks. */
 TC_NODISCARD tc_status tc_fleet_bus_ask(tc_fleet_bus *b, const char *key, const char *tuner, const char *id, int asked,
                                         const char *text, uint64_t *number, tc_error *err);
-/* Number up to which workers of the key have ended all that the server gave them, and to which it will not go back. A job that is in the queue still was
- * passed over: nobody will be given it. nats-server 2.9 does that now and then, where jobs of several tuners are in one queue and are ended in another
- * order than they came in. (Its pull requests 5266 and 6526 mend such faults of later versions.) 0: nothing was given yet. */
+/* Number up to which workers of the key have ended all that the server gave them, and to which it will not go back. A job that is
+ * in the queue still was passed over: nobody will be given it. nats-server 2.9 does that now and then, where jobs of several
+ * tuners are in one queue and are ended in another order than they came in. (Its pull requests 5266 and 6526 mend such faults of
+ * later versions.) 0: nothing was given yet. */
 TC_NODISCARD tc_status tc_fleet_bus_ended(tc_fleet_bus *b, const char *key, uint64_t *number, tc_error *err);
 /* Takes the job of such a number out of the queue. False: it was not there. */
 bool tc_fleet_bus_take_out(tc_fleet_bus *b, uint64_t number);
@@ -83,9 +86,9 @@ void tc_fleet_bus_withdraw(tc_fleet_bus *b, const char *key, const char *tuner);
 
 /* ---- the worker's ---- */
 
-/* From now on jobs of the key can be fetched. lease: seconds after which one of which nothing is heard is given to another worker, and
- * twice, four times... as long when that happens again; the last worker that says one decides for the key. Once more, it makes what was
- * deleted meanwhile. */
+/* From now on jobs of the key can be fetched. lease: seconds after which one of which nothing is heard is given to another
+ * worker, and twice, four times... as long when that happens again; the last worker that says one decides for the key. Once more,
+ * it makes what was deleted meanwhile. */
 TC_NODISCARD tc_status tc_fleet_bus_serve(tc_fleet_bus *b, const char *key, double lease, tc_error *err);
 
 /* A job that was given to this worker. It is ended by one of done, back, refuse. */
@@ -103,13 +106,15 @@ void tc_fleet_delivery_done(tc_fleet_delivery *d);
 void tc_fleet_delivery_back(tc_fleet_delivery *d, double seconds);
 /* It is no job, and is given to nobody any more. */
 void tc_fleet_delivery_refuse(tc_fleet_delivery *d);
-/* No jobs are to come to this worker until it serves again: d, if it is not NULL, and what the server has given it besides go to others. */
+/* No jobs are to come to this worker until it serves again: d, if it is not NULL, and what the server has given it besides go to
+ * others. */
 void tc_fleet_bus_rest(tc_fleet_bus *b, tc_fleet_delivery *d);
 
 /* Whether the queue of the key is there to be fetched from; it was made by serve. */
 bool tc_fleet_bus_is_served(tc_fleet_bus *b, const char *key);
-/* Whether a tuner waits for results; of a job, which it wants for so many seconds, whether it last said so within that time of asking for it
- * (0: however long it takes). Both are times of the server: no clock of another machine's is asked. True also where that cannot be told now. */
+/* Whether a tuner waits for results; of a job, which it wants for so many seconds, whether it last said so within that time of
+ * asking for it (0: however long it takes). Both are times of the server: no clock of another machine's is asked. True also where
+ * that cannot be told now. */
 bool tc_fleet_bus_is_awaited(tc_fleet_bus *b, const char *tuner, const tc_fleet_delivery *d, double wanted);
 
 /* A worker, in one run of its machine. */
@@ -117,8 +122,8 @@ typedef struct tc_fleet_self {
     const char *key, *name, *boot;
 } tc_fleet_self;
 
-/* Notes that this worker begins a job; and that it ended, or goes to another worker, with this one alive. `here`: how often this worker's
- * machine ended with it before (tc_fleet_losses). */
+/* Notes that this worker begins a job; and that it ended, or goes to another worker, with this one alive. `here`: how often this
+ * worker's machine ended with it before (tc_fleet_losses). */
 TC_NODISCARD tc_status tc_fleet_bus_begin(tc_fleet_bus *b, const tc_fleet_self *self, const char *id, int here, tc_error *err);
 void tc_fleet_bus_end(tc_fleet_bus *b, const tc_fleet_self *self, const char *id, int here);
 
@@ -151,8 +156,8 @@ typedef void tc_fleet_seen(void *user, const char *text, double age);
 TC_NODISCARD tc_status tc_fleet_bus_workers(tc_fleet_bus *b, tc_fleet_seen *seen, void *user, tc_error *err);
 /* Entries of a bucket, as such a function is told of them. */
 TC_NODISCARD tc_status tc_fleet_bus_tuners(tc_fleet_bus *b, tc_fleet_seen *seen, void *user, tc_error *err);
-/* What the worker is told to do; *text NULL: nothing. *number: of the order, which no other one of the bucket has; 0: there is none. From
- * any thread. */
+/* What the worker is told to do; *text NULL: nothing. *number: of the order, which no other one of the bucket has; 0: there is
+ * none. From any thread. */
 TC_NODISCARD tc_status tc_fleet_bus_order(tc_fleet_bus *b, const char *key, const char *name, tc_arena *a, const char **text,
                                           uint64_t *number, tc_error *err);
 /* All orders that stand. */
@@ -179,8 +184,8 @@ TC_NODISCARD tc_status tc_fleet_bus_records(tc_fleet_bus *b, tc_fleet_kept *out,
 TC_NODISCARD tc_status tc_fleet_bus_keep_records(tc_fleet_bus *b, tc_error *err);
 /* Whether a record of so many bytes can be put there at all. */
 bool tc_fleet_bus_takes(const tc_fleet_bus *b, size_t bytes);
-/* Puts the text of a job's record there, in place of what was said of it before; it is there when this returns. `once`: texts of one such word
- * are one message, within minutes. */
+/* Puts the text of a job's record there, in place of what was said of it before; it is there when this returns. `once`: texts of
+ * one such word are one message, within minutes. */
 TC_NODISCARD tc_status tc_fleet_bus_keep(tc_fleet_bus *b, const char *key, const char *job, const char *once, const char *text,
                                          tc_error *err);
 

@@ -20,8 +20,8 @@ typedef struct tc_fleet_pace {
     bool told;     /* the caller's: that it is unsteady was said */
 } tc_fleet_pace;
 
-/* The machine took it for the `taken`-th time, in so many seconds. One that was noted before, or took no time, is not noted again. True:
- * it is new. */
+/* The machine took it for the `taken`-th time, in so many seconds. One that was noted before, or took no time, is not noted
+ * again. True: it is new. */
 bool tc_fleet_pace_note(tc_fleet_pace *p, int64_t taken, double seconds);
 /* Seconds of the last one; 0: nothing was noted. */
 double tc_fleet_pace_last(const tc_fleet_pace *p);
@@ -31,8 +31,8 @@ double tc_fleet_pace_median(const tc_fleet_pace *p);
 double tc_fleet_pace_spread(const tc_fleet_pace *p);
 void tc_fleet_pace_range(const tc_fleet_pace *p, double *least, double *most);
 
-/* The largest spread of a machine whose times are of use. A quiet machine's is 0.03, and that of one which another process comes to use and
- * leaves again 0.4 and more (measure/machine/drift.c): five times the one, and less than half of the other. */
+/* The largest spread of a machine whose times are of use. A quiet machine's is 0.03, and that of one which another process comes
+ * to use and leaves again 0.4 and more (measure/machine/drift.c): five times the one, and less than half of the other. */
 #define TC_FLEET_MOST_SPREAD 0.15
 
 /* The paces of the workers of a key. */
@@ -56,8 +56,8 @@ typedef struct tc_fleet_meeting {
 typedef struct tc_fleet_scale {
     TC_VEC(tc_fleet_paced) workers;
     TC_VEC(tc_fleet_meeting) met;
-    double
-        common; /* seconds of the reference: what the first worker took. It stays, so that early and late times compare; 0: not known */
+    /* Seconds of the reference: what the first worker took. It stays, so that early and late times compare; 0: not known */
+    double common;
 } tc_fleet_scale;
 
 void tc_fleet_scale_free(tc_fleet_scale *s);
@@ -66,15 +66,15 @@ tc_fleet_pace *tc_fleet_scale_pace(tc_fleet_scale *s, tc_arena *a, const char *n
 /* Times of the machine are this often those on the common scale; 1 where that is not known. */
 double tc_fleet_scale_ratio(tc_fleet_scale *s, const tc_fleet_pace *p);
 
-/* Machines of one key whose times of a program, on the common scale, are further apart than this do not measure the same. The reference is
- * one kernel, and another one may be held up by memory where it is not: among machines of one kind, and times of one with a busy core
- * beside it (drift.c), such factors stay below 1.5. */
+/* Machines of one key whose times of a program, on the common scale, are further apart than this do not measure the same. The
+ * reference is one kernel, and another one may be held up by memory where it is not: among machines of one kind, and times of one
+ * with a busy core beside it (drift.c), such factors stay below 1.5. */
 #define TC_FLEET_MOST_APART 1.5
 bool tc_fleet_agree(const tc_fleet_opinion *x, const tc_fleet_opinion *y);
 
-/* Who of two machines, or of three of which the third was asked because the two do not agree, is wrong: the one that stands alone. Of two
- * nobody can tell, unless there is no third to ask: then the faster one is not believed, since a time that is too long only costs a
- * candidate, and one that is too short wins. */
+/* Who of two machines, or of three of which the third was asked because the two do not agree, is wrong: the one that stands
+ * alone. Of two nobody can tell, unless there is no third to ask: then the faster one is not believed, since a time that is too
+ * long only costs a candidate, and one that is too short wins. */
 enum { TC_FLEET_NOBODY = -1, TC_FLEET_ASK_THIRD = -2 };
 int tc_fleet_wrong(const tc_fleet_opinion *x, int n, bool third);
 
@@ -82,8 +82,8 @@ int tc_fleet_wrong(const tc_fleet_opinion *x, int n, bool third);
 void tc_fleet_scale_meet(tc_fleet_scale *s, uint64_t of, const char *x, tc_fleet_opinion x_says, const char *y,
                          tc_fleet_opinion y_says);
 
-/* Pairs of programs that two workers both timed and found clearly apart, and those of them that the one finds faster and the other slower:
- * machines that flip many winners do not measure the same. */
+/* Pairs of programs that two workers both timed and found clearly apart, and those of them that the one finds faster and the
+ * other slower: machines that flip many winners do not measure the same. */
 typedef struct tc_fleet_flips {
     size_t pairs, flipped;
 } tc_fleet_flips;
@@ -100,11 +100,11 @@ typedef struct tc_fleet_rankings {
 } tc_fleet_rankings;
 /* All of them, in `a`; names are the scale's. */
 tc_fleet_rankings tc_fleet_scale_rankings(const tc_fleet_scale *s, tc_arena *a);
-/* Clearly: none of the repeats of one comes as near as this to one of the other. Repeats on a quiet machine span up to 3 % (drift.c), and what
- * claims to be the best had luck. */
+/* Clearly: none of the repeats of one comes as near as this to one of the other. Repeats on a quiet machine span up to 3 %
+ * (drift.c), and what claims to be the best had luck. */
 #define TC_FLEET_CLEARLY 1.03
-/* A share of flipped pairs that is too much, of so many pairs at least. Guessing flips half of them, and machines of one kind next to
- * none. Chosen. */
+/* A share of flipped pairs that is too much, of so many pairs at least. Guessing flips half of them, and machines of one kind
+ * next to none. Chosen. */
 #define TC_FLEET_MOST_FLIPS 0.2
 enum { TC_FLEET_FLIP_PAIRS = 10 };
 

@@ -58,8 +58,8 @@ int tc_edit_distance(const char *a, size_t na, const char *b, size_t nb) {
     return d[na + 1][nb + 1];
 }
 
-/* How far `typed` is from the name, or, with 1 more, from a beginning of it ("bart" of "bert-base"). INT_MAX: it is not close. At most
- * half of the letters may be wrong, and four. */
+/* How far `typed` is from the name, or, with 1 more, from a beginning of it ("bart" of "bert-base"). INT_MAX: it is not close. At
+ * most half of the letters may be wrong, and four. */
 static int distance_of(const char *typed, size_t n, const char *name) {
     enum { MOST = 4 };
     distances d;

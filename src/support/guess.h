@@ -28,8 +28,8 @@ typedef struct tc_guess {
 tc_guess tc_guess_new(const char *typed, size_t len);
 /* A name that would have been right. It must outlive the guess. */
 void tc_guess_add(tc_guess *g, const char *name);
-/* What follows the complaint: "; did you mean A or B?", or where no name is close "; there are A, B and C", or where there are too many
- * for that "; HINT". `before` stands before each name ("--"); hint NULL: nothing is said then. Returns text. */
+/* What follows the complaint: "; did you mean A or B?", or where no name is close "; there are A, B and C", or where there are
+ * too many for that "; HINT". `before` stands before each name ("--"); hint NULL: nothing is said then. Returns text. */
 const char *tc_guess_say(const tc_guess *g, const char *before, const char *hint, char text[TC_GUESS_TEXT]);
 
 /* How many letters must be inserted, removed, replaced or exchanged with their neighbour to make b of a; capitals count as small

@@ -26,8 +26,8 @@ typedef struct tc_tune_spread {
     const tc_tune_range *ranges;
 } tc_tune_spread;
 
-/* n tasks with each of those that have symbols at a few sizes instead. What could run in place of others (tc_tune_task.instead) is left out where any of them has symbols: times of one size do not say what is faster at all. All that
- * it makes lives in c. */
+/* n tasks with each of those that have symbols at a few sizes instead. What could run in place of others (tc_tune_task.instead)
+ * is left out where any of them has symbols: times of one size do not say what is faster at all. All that it makes lives in c. */
 TC_NODISCARD tc_status tc_tune_spread_over(tc_ctx *c, const tc_tune_task *tasks, int n, tc_tune_spread *out, tc_error *err);
 
 typedef struct tc_tune_range_report {
@@ -42,8 +42,8 @@ typedef struct tc_tune_range_report {
 /* Told of each record of a contest: of which of so many programs and places it is. */
 typedef void tc_tune_range_progress(void *user, int program, int programs, int place, int places);
 
-/* Times what the database has for r at sizes all over its range, and stores that, unless it is known. o: as of the session; interrupted, it
- * stores nothing. Texts are in `a`. */
+/* Times what the database has for r at sizes all over its range, and stores that, unless it is known. o: as of the session;
+ * interrupted, it stores nothing. Texts are in `a`. */
 TC_NODISCARD tc_status tc_tune_range_contest(const tc_tune_options *o, const tc_tune_range *r, tc_meas_db *db,
                                              tc_tune_range_progress *progress, void *user, tc_arena *a, tc_tune_range_report *out,
                                              tc_error *err);

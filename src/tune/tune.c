@@ -371,8 +371,8 @@ static tc_status end_round(tc_tune *t, tc_error *err) {
     return measured && !tc_tune_stopped(t) ? tc_tune_learn(t, err) : TC_OK;
 }
 
-/* Of rounds under way, without the results of which the next is proposed, no more than are needed. Where workers are shared, those behind the first are to
- * last while the next is proposed, and this search has its share of the workers. */
+/* Of rounds under way, without the results of which the next is proposed, no more than are needed. Where workers are shared,
+ * those behind the first are to last while the next is proposed, and this search has its share of the workers. */
 static bool wants_round(const tc_tune *t) {
     size_t n = t->flight.len, usual = tc_meas_overlaps(t->meas) ? 2 : 1;
     if (t->o.rounds_at_once > 0)

@@ -1,6 +1,6 @@
-/* Runs a command on a terminal of COLUMNS and ROWS, and checks what `tctune tune` draws there: every line has fewer characters than there are
- * columns, and a drawing fewer lines than there are rows. With "to COLUMNS ROWS" the window is resized once something is drawn. Standard output
- * is the last drawing. */
+/* Runs a command on a terminal of COLUMNS and ROWS, and checks what `tctune tune` draws there: every line has fewer characters
+ * than there are columns, and a drawing fewer lines than there are rows. With "to COLUMNS ROWS" the window is resized once
+ * something is drawn. Standard output is the last drawing. */
 #include <pty.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* What workers are told, and that they follow; and that they wait for their server: workers are threads here, whose jobs take until the test lets them go. */
+/* What workers are told, and that they follow; and that they wait for their server: workers are threads here, whose jobs take
+ * until the test lets them go. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

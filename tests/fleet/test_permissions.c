@@ -1,4 +1,5 @@
-/* What deploy/nats.conf and deploy/fleet-user let users do: a worker serves the jobs of its key, a member reads records, and neither does more. */
+/* What deploy/nats.conf and deploy/fleet-user let users do: a worker serves the jobs of its key, a member reads records, and
+ * neither does more. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,8 +94,9 @@ static void refused(tc_status s) {
         fail_msg("%s", err.msg);
 }
 
-/* The server does not answer what a user may not send, so such a request waits in vain: not for long here. On a busy machine even an answer or the
- * server's word that something is barred may come later than that: then all is tried again, on another connection. */
+/* The server does not answer what a user may not send, so such a request waits in vain: not for long here. On a busy machine even
+ * an answer or the server's word that something is barred may come later than that: then all is tried again, on another
+ * connection. */
 static const double short_wait = 0.02;
 enum { TRIES = 200 };
 

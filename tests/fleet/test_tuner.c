@@ -1,5 +1,5 @@
-/* Tuners and workers on a real server. Workers are processes of their own: this program, started as one. Times are computed, so that
- * what comes back must be what would be measured here. */
+/* Tuners and workers on a real server. Workers are processes of their own: this program, started as one. Times are computed, so
+ * that what comes back must be what would be measured here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -24,8 +24,8 @@ static int vector_bytes(const char *isa) {
     return strcmp(isa, "AVX-512") == 0 ? 64 : strcmp(isa, "AVX2") == 0 ? 32 : 16;
 }
 
-/* One chain of scalar multiply-adds, in GFLOP/s. Each waits for the one before, so independent vectors do more by far than one scalar
- * for each lane. */
+/* One chain of scalar multiply-adds, in GFLOP/s. Each waits for the one before, so independent vectors do more by far than one
+ * scalar for each lane. */
 static double chain_gflops(void) {
     enum { STEPS = 200000, TRIES = 20 };
     double best = 0;
@@ -57,8 +57,8 @@ static double scalar_gbs(void) {
     return best;
 }
 
-/* Whether the rate is ever above a floor. On a busy machine others have the core most of the time, so short looks are taken until one
- * falls between them. */
+/* Whether the rate is ever above a floor. On a busy machine others have the core most of the time, so short looks are taken until
+ * one falls between them. */
 static bool reaches(int threads, double gflops) {
     enum { LOOKS = 5000 };
     for (int i = 0; i < LOOKS; i++)
@@ -83,7 +83,8 @@ static void peak_is_between_a_chain_and_the_ports(void **state) {
     assert_true(reaches(1, lanes * chain) && reaches(0, lanes * chain));
 }
 
-/* Who allows milliseconds does not wait for a hundred megabytes of new pages. Runs first: what was once the most hides what is taken later. */
+/* Who allows milliseconds does not wait for a hundred megabytes of new pages. Runs first: what was once the most hides what is
+ * taken later. */
 static void little_time_takes_little_memory(void **state) {
     enum { MOST_KIB = 16 << 10 };
     const char *seconds = getenv("TCTUNE_PEAK_SECONDS");
@@ -246,8 +247,8 @@ static void this_machine_is_walked_thrice(void **state) {
 }
 
 /* A fork takes longer than nothing and less than the calls that it was measured over, whoever else is on the machine. */
-/* More threads than there are cores take turns. What they measured would be no rate of this machine: fewer measure, and what they find is what as many
- * threads as cores find. */
+/* More threads than there are cores take turns. What they measured would be no rate of this machine: fewer measure, and what they
+ * find is what as many threads as cores find. */
 static void crowds_measure_with_as_many_threads_as_cores(void **state) {
     (void)state;
     int cores = tc_threads_cores(), crowd = 8 * cores;

@@ -306,8 +306,8 @@ static void large_blocks_that_are_refused_end_the_call(void **state) {
     }
 }
 
-/* What a call fills side by side is full at about the same time: none of them may end the process, whatever was refused first. Each gets
- * as much again as it holds when there is nothing left. */
+/* What a call fills side by side is full at about the same time: none of them may end the process, whatever was refused first.
+ * Each gets as much again as it holds when there is nothing left. */
 static void arrays_that_are_refused_together_go_on(void **state) {
     (void)state;
     static const size_t held[] = {700 << 10, 1 << 20, 3 << 20, 5 << 20}; /* bytes of each */

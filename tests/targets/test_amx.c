@@ -1,5 +1,5 @@
-/* The handler of tile instructions: drawn cases against plain loops, and, where ../shared/amx/vectors.bin.zst is there, 400 cases against
- * results that were taken from hardware. Each case is executed as a program would. A CPU with tiles runs them itself. */
+/* The handler of tile instructions: drawn cases against plain loops, and, where ../shared/amx/vectors.bin.zst is there, 400 cases
+ * against results that were taken from hardware. Each case is executed as a program would. A CPU with tiles runs them itself. */
 #include "support/cmocka_all.h"
 
 #include <stdio.h>

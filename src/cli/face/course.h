@@ -1,6 +1,6 @@
-/* The course of a search: how the sum over all tasks of launches times the best time fell. A task that has no time yet counts with the
- * first one that it gets, which is that of its default schedule: so the course begins with the search, and is known from then on as far
- * as tasks have times. */
+/* The course of a search: how the sum over all tasks of launches times the best time fell. A task that has no time yet counts
+ * with the first one that it gets, which is that of its default schedule: so the course begins with the search, and is known from
+ * then on as far as tasks have times. */
 #ifndef TC_CLI_COURSE_H
 #define TC_CLI_COURSE_H
 

@@ -1,8 +1,8 @@
 /* parallel_for as an object, for libraries that stand alone: runtime.c without tctune.
  *
  *   NAME(rt, n, body, closure): one thread runs all of it, or GOMP_parallel(team, ..., startable(rt.nthreads))
- *   startable(n): OpenMP's runtimes end the process where a thread of a team cannot be started. So a thread that runs with a larger team than
- *                 ever before starts that many plain threads once, and ends them: the team is no larger than that went.
+ *   startable(n): OpenMP's runtimes end the process if they cannot start a thread of a team. So before a thread first runs with a
+ *                 larger team, it starts that many plain threads and ends them. The team is no larger than the number that started.
  *   constructor: __register_atfork(before_fork, NULL, NULL, &handle)      before_fork: omp_pause_resource_all(omp_pause_soft)
  *   destructor:  __cxa_finalize(&handle)
  *

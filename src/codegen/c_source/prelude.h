@@ -175,8 +175,8 @@ TC_FN float tc_round_bf16(float f) {
     return tc_from_bf16(tc_to_bf16(f));
 }
 
-/* Floats of a byte or less: the sign's bit, bits of the mantissa, what is added to the exponent, and below the sign the codes of the largest
- * number, of what is beyond it and of NaN; 0x80 where zero has no sign. Without a sign they are powers of two. */
+/* Floats of a byte or less: the sign's bit, bits of the mantissa, what is added to the exponent, and below the sign the codes of
+ * the largest number, of what is beyond it and of NaN; 0x80 where zero has no sign. Without a sign they are powers of two. */
 TC_FN float tc_from_f8(uint8_t code, uint32_t sign, int mantissa, int bias, uint32_t largest, uint32_t over, uint32_t nan_code) {
     uint32_t s = code & sign ? 0x80000000u : 0, a = code & (sign - 1);
     if (!sign)
@@ -353,9 +353,9 @@ TC_FN double tc_rsqrt(double x) {
                 (to)[tc_to + i * (to_stride) + j] = (from)[tc_from + i * (from_stride) + j];                                     \
     } while (0)
 
-/* acc[i][j] += sum(p:k) of_a(a[i][p]) * of_b(b[p / group][j][p % group]), for i in [0, m) and j in [0, n): arrays without gaps, k a
- * multiple of the group or less; of_a and of_b make numbers of elements. Each product is added by add(x, y, sum), in the order of p. GCC makes dot products of a loop over
- * a long group, but not of what it has unrolled. */
+/* acc[i][j] += sum(p:k) of_a(a[i][p]) * of_b(b[p / group][j][p % group]), for i in [0, m) and j in [0, n): arrays without gaps, k
+ * a multiple of the group or less; of_a and of_b make numbers of elements. Each product is added by add(x, y, sum), in the order
+ * of p. GCC makes dot products of a loop over a long group, but not of what it has unrolled. */
 #define TC_ADD_PRODUCTS(type, add, acc, a, of_a, b, of_b, m, n, k, group)                                                        \
     do {                                                                                                                         \
         for (int i = 0; i < (m); i++)                                                                                            \

@@ -1,5 +1,5 @@
-/* The carrier: calls that are under way, what is heard of all of them, and silence. Results are heard as they are sent; what was missed while
- * the connection was lost is looked for in the stream. */
+/* The carrier: calls that are under way, what is heard of all of them, and silence. Results are heard as they are sent; what was
+ * missed while the connection was lost is looked for in the stream. */
 #include "fleet/tuner/errand_int.h"
 
 #include <stdlib.h>
@@ -82,7 +82,8 @@ static tc_status ask_again(tc_fleet *f, tc_error *err) {
     return TC_OK;
 }
 
-/* What the server passed over is asked for again. What workers have ended is not in the queue any more, also where the answer was not heard yet. */
+/* What the server passed over is asked for again. What workers have ended is not in the queue any more, also where the answer was
+ * not heard yet. */
 static tc_status ask_for_passed(errand *e, uint64_t ended, tc_error *err) {
     for (size_t i = 0; i < e->parcel.len; i++) {
         parcel *p = &e->parcel.data[i];

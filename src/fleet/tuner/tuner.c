@@ -265,7 +265,8 @@ static double jobs_of(double weight, double all, double sum) {
     return fmax(1, round(all * weight / sum));
 }
 
-/* How far rounding takes any tuner from its share when about so many jobs are in flight; more than 1: they are too few for the workers. */
+/* How far rounding takes any tuner from its share when about so many jobs are in flight; more than 1: they are too few for the
+ * workers. */
 static double unfairness(const double *weight, size_t n, double sum, double all, double least) {
     double total = 0, worst = 0;
     for (size_t i = 0; i < n; i++)

@@ -47,21 +47,21 @@ struct tc_fleet {
     tc_fleet_publisher *publisher; /* tells others what is recorded; NULL: nobody does */
 };
 
-/* Says that this tuner is there, and looks around, when it is time to: a second after somebody came or went, or it came itself, then after two, four and
- * eight, and from then on every ten. */
+/* Says that this tuner is there, and looks around, when it is time to: a second after somebody came or went, or it came itself,
+ * then after two, four and eight, and from then on every ten. */
 tc_status fleet_attend(tc_fleet *f, tc_error *err);
 /* Counts workers and tuners, and what share of the queue is this one's. The crowd is a new one. */
 tc_status fleet_look_around(tc_fleet *f, tc_fleet_crowd *c, tc_error *err);
-/* How many of the jobs that are in flight at once are of the first of n tuners, so that jobs, which workers take in the order in which they
- * came, are shared by weight. All tuners agree on them, whichever is the first: at least two for each worker, at least one for each
- * tuner, and as many more, within bounds, as bring each within 5 % of its share. */
+/* How many of the jobs that are in flight at once are of the first of n tuners, so that jobs, which workers take in the order in
+ * which they came, are shared by weight. All tuners agree on them, whichever is the first: at least two for each worker, at least
+ * one for each tuner, and as many more, within bounds, as bring each within 5 % of its share. */
 int fleet_share(const double *weight, size_t n, int workers);
 /* The error where no worker of a key is there. */
 tc_status fleet_nobody(const tc_fleet *f, const tc_fleet_crowd *c, const char *key, tc_error *err);
 /* No more jobs for a worker, and no belief in what it sends. TC_ENV where there is no other. */
 tc_status fleet_bar(tc_fleet *f, const char *worker, const char *why, tc_error *err);
-/* The same for one that is no liar, but of no use while there are others: *done. Where there is none, and where the server is away, nothing is
- * done. */
+/* The same for one that is no liar, but of no use while there are others: *done. Where there is none, and where the server is
+ * away, nothing is done. */
 tc_status fleet_set_aside(tc_fleet *f, const char *worker, const char *why, bool *done, tc_error *err);
 /* The same for one whose times are not what programs take: its records, of this session, are not to be used. */
 tc_status fleet_disown(tc_fleet *f, const char *worker, const char *why, tc_error *err);

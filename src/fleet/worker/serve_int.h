@@ -49,7 +49,8 @@ typedef struct fleet_worker {
     uint64_t order; /* the one that was seen last; of the thread that looks for them */
 } fleet_worker;
 
-/* Seconds to wait instead of so many: a worker whose lease is shorter than usual looks as much more often at its orders and its queue. */
+/* Seconds to wait instead of so many: a worker whose lease is shorter than usual looks as much more often at its orders and its
+ * queue. */
 double fleet_pause(const fleet_worker *w, double usual);
 /* Answers a job, `times` being how often it was given to a worker. An error: this worker cannot, and another one may. */
 tc_status fleet_serve_job(fleet_worker *w, const tc_fleet_job *j, int times, tc_arena *a, tc_error *err);

@@ -1,8 +1,10 @@
-/* How a board that does not compile comes by objects: it looks for what is there already, asks the key's builders for the rest, and takes what they say.
+/* How a board that does not compile comes by objects: it looks for what is there already, asks the key's builders for the rest,
+ * and takes what they say.
  *
- * A candidate that a builder could not build is a record, as one that could not be built here. All else is nobody's: a builder that is lost in the
- * middle has its job taken by another one; a chunk that is gone is asked for again; who sends what is no such object is not believed any
- * more, and another one is asked. Meanwhile the job that the board measures is said to be under way (serve.c). */
+ * A candidate that a builder could not build is a record, as one that could not be built here. All else is nobody's: a builder
+ * that is lost in the middle has its job taken by another one; a chunk that is gone is asked for again; who sends what is no such
+ * object is not believed any more, and another one is asked. Meanwhile the job that the board measures is said to be under way
+ * (serve.c). */
 #include <string.h>
 #include <time.h>
 

@@ -28,11 +28,11 @@ struct tc_graph_value {
     tc_graph_shape shape;
     tc_graph_node *producer;         /* NULL for graph inputs and constants */
     const tc_graph_tensor *constant; /* its value, or NULL */
-    /* Sizes that depend on data, by dimension (dynamic.h): an i64 scalar that is the size at run time, where `shape` has the
-     * largest; NULL for a dimension that is as large as it says, and altogether where all are. Of use during import only. */
+    /* Only during import, for dimensions whose size depends on data (dynamic.h): extent[d] is an i64 scalar, the size at run time,
+     * and `shape` has the largest size. extent[d] NULL: the size is that of `shape`. extent NULL: so are all sizes. */
     tc_graph_value **extent;
-    int64_t most;                             /* of a value that is such a size: its largest; 0 for others */
-    const struct tc_graph_sequence *sequence; /* of a list of values, which only import knows: see import_sequences.c */
+    int64_t most;                             /* the largest value, if this value is the size of a dimension; else 0 */
+    const struct tc_graph_sequence *sequence; /* only during import: this value is a list of values (import_sequences.c) */
 };
 
 /* The nodes of the model that a node was made from: their names, each once, at most 64. A node that the model gives no name is
@@ -52,26 +52,26 @@ struct tc_graph_node {
     tc_graph_value **out; /* NULL: an optional output that nobody asked for */
     size_t nattrs, cap_attrs;
     tc_graph_attr *attrs;
-    struct tc_graph *body[2]; /* of If: the branches; of Loop: its body (see ops.def) */
+    struct tc_graph *body[2]; /* If: the two branches; Loop: the body in body[0] (see ops.def) */
 };
 
-/* An output keeps the model's name for it, whichever value it turns out to be (perhaps an input or a constant). */
+/* An output has the model's name, and any value of the graph, which may be an input or a constant. */
 typedef struct tc_graph_output {
     const char *name;
     tc_graph_value *value;
-    /* By dimension: the number of the output that is its size at run time; 0: it is as large as the shape says. Such sizes are
-     * outputs of their own, i64 scalars behind those of the model. */
+    /* extent[d]: the number of the output that is the size of dimension d at run time; 0: the size is that of the shape. Sizes are
+     * i64 scalars, and stand behind the outputs of the model. */
     int extent[TC_GRAPH_MAX_DIMS];
 } tc_graph_output;
 
 /* A size of inputs that varies from run to run: multiples of `multiple` from least to most. */
 typedef struct tc_graph_symbol {
     const char *name;         /* the model's, or "input.shape[1]" */
-    tc_graph_value *value;    /* an i64 scalar, an input behind the model's own: the size of this run */
-    const struct tc_expr *is; /* what the model makes it of (sizes.h); NULL: it is given by inputs alone */
+    tc_graph_value *value;    /* the size of a run: an i64 scalar, an input behind the model's own */
+    const struct tc_expr *is; /* how the model computes it from other symbols (sizes.h); NULL: only the inputs give it */
     int64_t least, most, multiple;
-    bool assumed;  /* by import, as nobody said which sizes there are */
-    bool narrowed; /* these are fewer than were given or assumed: others leave no more */
+    bool assumed;  /* import chose the range, because nobody gave one */
+    bool narrowed; /* the range is smaller than the given or assumed one, because of other symbols */
 } tc_graph_symbol;
 
 typedef TC_VEC(tc_graph_value *) tc_graph_values;
@@ -125,8 +125,7 @@ void tc_graph_print(const tc_graph *g, tc_strbuf *out);
 /* A name that is taken gets a suffix. */
 tc_graph_value *tc_graph_add_value(tc_graph *g, const char *name, tc_dtype dtype, const tc_graph_shape *shape);
 tc_graph_value *tc_graph_add_input(tc_graph *g, const char *name, tc_dtype dtype, const tc_graph_shape *shape);
-/* Takes over t's storage when it is OWNED, else copies it, which must not be larger than a block that cannot be refused
- * (alloc.h); t becomes a view. */
+/* Takes over t's storage if it is OWNED, else copies it; a copy must not exceed TC_ALLOC_LARGEST (alloc.h). t becomes a view. */
 tc_graph_value *tc_graph_add_constant(tc_graph *g, const char *name, tc_graph_tensor *t);
 void tc_graph_add_output(tc_graph *g, const char *name, tc_graph_value *v);
 /* After the last tc_graph_add_output: adds the sizes that depend on data as outputs. */
@@ -142,9 +141,9 @@ TC_NODISCARD tc_status tc_graph_verify(const tc_graph *g, tc_error *err);
 /* Requires a verified graph; keeps outputs and their types. Removes identities, merges equal nodes, drops what no output
  * needs. Bodies of nodes are graphs of their own, and not touched. */
 void tc_graph_simplify(tc_graph *g);
-/* Only the last of these. */
+/* Only drops what no output needs. */
 void tc_graph_drop_dead(tc_graph *g);
-/* Constants that no node reads, nor its bodies, and that are no output stop being constants, and what only they held is freed. */
+/* Frees the storage of constants that no node, no body and no output reads; these values stop being constants. */
 void tc_graph_release_constants(tc_graph *g);
 
 #endif

@@ -1,5 +1,5 @@
-/* Data files of a test case: input_N.pb and output_N.pb hold the model's input or output number N. It is a tensor, a list of tensors
- * (a sequence), or an optional of either. Only the model says which kind a file holds.
+/* Data files of a test case: input_N.pb and output_N.pb hold the model's input or output number N. It is a tensor, a list of
+ * tensors (a sequence), or an optional of either. Only the model says which kind a file holds.
  *
  *   tc_graph_data_ports_read -> tc_graph_pb_load or tc_graph_pb_load_list */
 #ifndef TC_GRAPH_ONNX_DATA_H
@@ -31,8 +31,8 @@ typedef struct tc_graph_data_ports {
 /* In `a`. The model's weights are not read. */
 TC_NODISCARD tc_status tc_graph_data_ports_read(const char *model, tc_arena *a, tc_graph_data_ports *out, tc_error *err);
 
-/* The value of a port that is not a TENSOR. *list describes it, without its items. The items are its tensors, in order; their names are
- * port->name[0], port->name[1], ... TC_ERROR_UNSUPPORTED for OTHER. */
+/* The value of a port that is not a TENSOR. *list describes it, without its items. The items are its tensors, in order; their
+ * names are port->name[0], port->name[1], ... TC_ERROR_UNSUPPORTED for OTHER. */
 TC_NODISCARD tc_status tc_graph_pb_load_list(const char *path, const tc_graph_data_port *port, tc_graph_list *list,
                                              tc_graph_bundle *items, tc_error *err);
 

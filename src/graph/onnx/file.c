@@ -63,7 +63,8 @@ static bool read_weights(reader *r, Onnx__TensorProto *p) {
     return tc_onnx_source_copy(&r->from, piece.at, data, piece.size);
 }
 
-/* Into m and all messages in it, of which what may be one of several kinds (types) has no tensors. False: `from` or `refused` says why. */
+/* Into m and all messages in it, of which what may be one of several kinds (types) has no tensors. False: `from` or `refused`
+ * says why. */
 static bool put_back(reader *r, ProtobufCMessage *m) {
     if (m->descriptor == &onnx__tensor_proto__descriptor)
         return read_weights(r, (Onnx__TensorProto *)m);

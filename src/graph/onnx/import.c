@@ -227,7 +227,8 @@ static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
 
 /* ---- entry ---- */
 
-/* What a branch relies on may be needed by nodes behind it. What they fail for, as what the branch gives is not there, says nothing. */
+/* What a branch relies on may be needed by nodes behind it. What they fail for, as what the branch gives is not there, says
+ * nothing. */
 static void look_behind(tc_graph_importer *im, size_t failed) {
     const tc_graph_sizes *sizes = im->root->sizes;
     if (!sizes || !sizes->wanted.x)

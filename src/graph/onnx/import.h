@@ -27,8 +27,8 @@ TC_NODISCARD tc_status tc_graph_binding_parse(const char *text, tc_graph_binding
 TC_NODISCARD tc_status tc_graph_bindings_parse(const char *const *texts, size_t n, tc_graph_binding **out, tc_error *err);
 void tc_graph_bindings_free(tc_graph_binding *b, size_t n); /* NULL is fine */
 
-/* A graph input that is a sequence, an optional (optional, no sequence), or an optional sequence (both). Its elements have these types in
- * all runs, and become inputs of the graph; those that are among the constants of the options become constants. */
+/* A graph input that is a sequence, an optional (optional, no sequence), or an optional sequence (both). Its elements have these
+ * types in all runs, and become inputs of the graph; those that are among the constants of the options become constants. */
 typedef struct tc_graph_list {
     const char *name;
     bool optional, sequence;
@@ -42,8 +42,8 @@ typedef struct tc_graph_import_options {
      * returns. */
     const void *bytes;
     size_t nbytes;
-    const char *
-        folder; /* of external data; NULL: the file's folder, and for contents in memory none, so that external data is refused */
+    /* Of external data; NULL: the file's folder, and for contents in memory none, so that external data is refused */
+    const char *folder;
     const tc_graph_binding *shapes;
     size_t nshapes;
     /* Graph inputs to be treated as constants of these values (they vanish from graph->inputs): conformance cases feed
@@ -52,8 +52,8 @@ typedef struct tc_graph_import_options {
     size_t nconstants;
     const tc_graph_list *lists;
     size_t nlists;
-    bool
-        list_outputs; /* outputs that are lists become an output for each element, NAME[0], NAME[1], ...; otherwise they are refused */
+    /* Outputs that are lists become an output for each element, NAME[0], NAME[1], ...; otherwise they are refused */
+    bool list_outputs;
 } tc_graph_import_options;
 
 /* Reads, types, folds and simplifies a model. opts may be NULL. On failure *out is NULL and err names file, node, remedy. */

@@ -1,5 +1,6 @@
-/* The inputs of a model and their sizes: what the file says of them, and what --shape says. A dimension with a range of sizes is one
- * that depends on data (ops/dynamic.h): on what the model is given. Its size is an input of the graph behind the model's own. */
+/* The inputs of a model and their sizes: what the file says of them, and what --shape says. A dimension with a range of sizes is
+ * one that depends on data (ops/dynamic.h): on what the model is given. Its size is an input of the graph behind the model's
+ * own. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -6,8 +6,8 @@
  *
  *     y [n] = Loop: Concat(y, row)   =>   Loop(.., Pad(y, [n + trips]), n): y' = Slice(Concat(y of size n, row)), n + 1
  *
- * What grows without a largest number of trips has no largest shape, and is refused. A size of the graph around that a value has in every
- * trip is not carried: the body knows it from there. */
+ * What grows without a largest number of trips has no largest shape, and is refused. A size of the graph around that a value has
+ * in every trip is not carried: the body knows it from there. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -90,7 +90,8 @@ static const char *shorten(const trial *t, const char *why) {
     return tc_arena_strndup(t->a, why, list ? (size_t)(list - why) : strlen(why));
 }
 
-/* A binding for each size that --shape leaves open, of the graph that import makes of assumed ones: the data set's. Names are the graph's. */
+/* A binding for each size that --shape leaves open, of the graph that import makes of assumed ones: the data set's. Names are the
+ * graph's. */
 static size_t sizes_of_data(const tc_graph *g, const tc_graph_bundle *in, tc_graph_binding *b) {
     size_t n = 0, nin = g->inputs.len - g->symbols.len;
     for (size_t k = 0; k < g->symbols.len; k++) {

@@ -36,7 +36,8 @@ typedef struct tc_graph_case {
     const char *without;
 } tc_graph_case;
 
-/* The inputs and expected outputs in a folder test_data_set_N, in the order of the files. An element of a list is an item of its own. */
+/* The inputs and expected outputs in a folder test_data_set_N, in the order of the files. An element of a list is an item of its
+ * own. */
 typedef struct tc_graph_data_set {
     tc_graph_bundle in, out;
     tc_graph_list *lists; /* inputs of the model that are lists; their items are part of `in` */
@@ -57,8 +58,8 @@ TC_NODISCARD tc_status tc_graph_case_import(const char *model, const tc_graph_ca
  * that became constants belong to the data set. */
 tc_graph_case tc_graph_case_run(const char *dir, const tc_graph_case_options *o, tc_arena *a);
 
-/* Calls `each` for every case in `dir` and, to some depth, in folders of it, in the order of their names, until `stop` (may be NULL)
- * is raised. False when there is none. */
+/* Calls `each` for every case in `dir` and, to some depth, in folders of it, in the order of their names, until `stop` (may be
+ * NULL) is raised. False when there is none. */
 typedef void tc_graph_each_case(void *user, const char *dir);
 bool tc_graph_cases_walk(const char *dir, const volatile sig_atomic_t *stop, tc_graph_each_case *each, void *user);
 

@@ -60,8 +60,8 @@ static int64_t stride_of(int64_t n) {
     return s;
 }
 
-/* Pages `from` to `to` of an order of n pages, in steps; the lines of each by steps of `inner`. Page by page, since the reach of the
- * tables of pages is not what is asked for. */
+/* Pages `from` to `to` of an order of n pages, in steps; the lines of each by steps of `inner`. Page by page, since the reach of
+ * the tables of pages is not what is asked for. */
 static double slice_seconds(const volatile char *base, int64_t n, int64_t stride, int inner, int64_t from, int64_t to) {
     double start = tc_now();
     int64_t page = (int64_t)((__int128)from * stride % n), sum = 0;

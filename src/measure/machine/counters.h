@@ -23,8 +23,8 @@ typedef struct tc_meas_reading {
 
 void tc_meas_counters_read(const tc_meas_counters *c, tc_meas_reading *out);
 void tc_meas_reading_add(tc_meas_reading *sum, const tc_meas_reading *before, const tc_meas_reading *after);
-/* Of so many calls that went on by `sum`. Where there are fewer counters than are wanted, they take turns, and counted for a part of the
- * time: what they saw stands for all of it. */
+/* Of so many calls that went on by `sum`. Where there are fewer counters than are wanted, they take turns, and counted for a part
+ * of the time: what they saw stands for all of it. */
 tc_meas_counted tc_meas_counts_of(const tc_meas_counters *c, const tc_meas_reading *sum, int64_t calls);
 
 /* Why a counter is missing, by the errno, on this machine; in `a`. */

@@ -146,8 +146,8 @@ static double fma_rate(const isa *k, int threads, double seconds) {
     return best;
 }
 
-/* Of so many as much as PASSES over it have time for at 10 GB/s. New pages cost more than the passes: where the time is cut to milliseconds, arrays
- * that stay large would take a hundred times as long. */
+/* Of so many as much as PASSES over it have time for at 10 GB/s. New pages cost more than the passes: where the time is cut to
+ * milliseconds, arrays that stay large would take a hundred times as long. */
 static int64_t timely_bytes(int64_t bytes, double seconds) {
     enum { PASSES = 4 };
     return TC_MIN(bytes, TC_MAX((int64_t)(seconds * 10e9 / PASSES), (int64_t)SHORT_BYTES));

@@ -13,8 +13,8 @@ typedef struct tc_meas_peak {
     const char *isa;   /* which instructions: "AVX-512", "AVX2", "generic" */
     double f32_gflops; /* a multiply-add counts as 2 */
     double triad_gbs;  /* a[i] = b[i] + s * c[i]: bytes read and written, without write allocation */
-    double
-        unit_gops[TC_NINTRINSICS]; /* of the units that were measured (unit_peak.h), else 0; a product and its sum count as 2 */
+    /* Of the units that were measured (unit_peak.h), else 0; a product and its sum count as 2 */
+    double unit_gops[TC_NINTRINSICS];
 } tc_meas_peak;
 
 /* What one rate is measured for: `seconds`, or as long as the environment's TCTUNE_PEAK_SECONDS says where that is shorter. */

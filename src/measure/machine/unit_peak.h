@@ -18,7 +18,8 @@ void tc_meas_peak_raise_unit(tc_meas_peak *p, const tc_target *t, const tc_intri
 /* Each unit of the set once, in about `seconds` each. */
 void tc_meas_peak_raise_units(tc_meas_peak *p, const tc_target *t, tc_intrinsic_set units, double seconds);
 
-/* GOP/s of what bounds sums that the unit can take: of the unit; of f32's multiply-adds where that is not known, or unit is NULL. */
+/* GOP/s of what bounds sums that the unit can take: of the unit; of f32's multiply-adds where that is not known, or unit is
+ * NULL. */
 double tc_meas_peak_of(const tc_meas_peak *p, const tc_intrinsic *unit);
 
 #endif

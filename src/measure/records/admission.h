@@ -14,11 +14,11 @@ typedef struct tc_meas_program {
 } tc_meas_program;
 
 TC_NODISCARD tc_status tc_meas_db_is_admitted(tc_meas_db *db, const tc_meas_program *p, bool *is, tc_error *err);
-/* p was run in a worker by this build, on this machine, just now, and was right. Written to the file even where db only reads it; where
- * that fails, this handle knows all the same. */
+/* p was run in a worker by this build, on this machine, just now, and was right. Written to the file even where db only reads it;
+ * where that fails, this handle knows all the same. */
 TC_NODISCARD tc_status tc_meas_db_admit(tc_meas_db *db, const tc_meas_program *p, size_t n, tc_error *err);
-/* tc_meas_db_insert of records that were measured by this process's workers: programs that were right are admitted with them, but for those
- * measured elsewhere. */
+/* tc_meas_db_insert of records that were measured by this process's workers: programs that were right are admitted with them, but
+ * for those measured elsewhere. */
 TC_NODISCARD tc_status tc_meas_db_insert_measured(tc_meas_db *db, tc_record *records, size_t n, tc_error *err);
 
 #endif

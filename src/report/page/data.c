@@ -1,4 +1,5 @@
-/* The data of a page, a document: whose records it shows, what is known of the machine, kernels, records, and what other documents say. */
+/* The data of a page, a document: whose records it shows, what is known of the machine, kernels, records, and what other
+ * documents say. */
 #include <string.h>
 
 #include "measure/records/json_text.h"

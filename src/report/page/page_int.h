@@ -101,8 +101,8 @@ json_t *page_code(const tc_target *t, const tc_tune_schedule *k, size_t bytes);
 
 void page_find_roofs(page *p);
 json_t *page_tell_roofs(const page_roofs *r);
-/* Seconds of a call at the roof: the longer of its arithmetic and of what it moves. NAN: not known. *bound: what holds it up, a level's
- * name or "arithmetic". */
+/* Seconds of a call at the roof: the longer of its arithmetic and of what it moves. NAN: not known. *bound: what holds it up, a
+ * level's name or "arithmetic". */
 double page_roof(const page *p, const tc_workload *w, tc_meas_mode mode, const char **bound);
 /* Bytes that a call must move: timed cold its constants, which come from memory. */
 double page_traffic(const tc_workload *w, tc_meas_mode mode);

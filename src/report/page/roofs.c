@@ -1,6 +1,6 @@
-/* What bounds kernels (Williams et al. 2009): the rate of multiply-adds and of the units for products of narrow types, and the bandwidth of
- * each level of the memory. They are measured where the records are of this machine. Else a document may tell the peak and the bandwidth of
- * the memory, of the machine that it was made on; caches have no roof then. */
+/* What bounds kernels (Williams et al. 2009): the rate of multiply-adds and of the units for products of narrow types, and the
+ * bandwidth of each level of the memory. They are measured where the records are of this machine. Else a document may tell the
+ * peak and the bandwidth of the memory, of the machine that it was made on; caches have no roof then. */
 #include <math.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@ static void add_level(page_roofs *r, const char *name, int64_t bytes, int64_t fo
     r->level[r->nlevel++] = (page_level){name, bytes, TC_MAX(s.read_gbs, s.triad_gbs)};
 }
 
-/* A level that holds no more than the one before it tells nothing of its own. What the last cache really holds, and how fast the memory behind
- * it is, walks have found before. */
+/* A level that holds no more than the one before it tells nothing of its own. What the last cache really holds, and how fast the
+ * memory behind it is, walks have found before. */
 static void measure(page *p) {
     const tc_machine *m = &p->target->machine;
     tc_meas_caches c = tc_meas_known_caches(m);

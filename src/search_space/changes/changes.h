@@ -24,8 +24,8 @@ typedef struct tc_space_change {
     tc_trace *trace;      /* all decisions made; need not be legal */
 } tc_space_change;
 
-/* Up to cap changes of t, which replays on w and has all its decisions made, in `a`; each trace once. TC_ILLEGAL or TC_BAD_INPUT where it
- * does not replay. */
+/* Up to cap changes of t, which replays on w and has all its decisions made, in `a`; each trace once. TC_ILLEGAL or TC_BAD_INPUT
+ * where it does not replay. */
 TC_NODISCARD tc_status tc_space_changes(const tc_workload *w, const tc_machine *m, const tc_trace *t, tc_arena *a,
                                         tc_space_change *out, int cap, int *n, tc_error *err);
 

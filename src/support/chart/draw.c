@@ -5,7 +5,8 @@
 
 #include "support/vec.h"
 
-/* An axis that spans less than FEW times its least value has about RULES evenly spaced rules: 1, 2 and 5 of each decade would leave one. */
+/* An axis that spans less than FEW times its least value has about RULES evenly spaced rules: 1, 2 and 5 of each decade would
+ * leave one. */
 enum { FEW = 5, RULES = 5 };
 
 enum { FONT = 11 /* pixels */, TITLE_FONT = 13 };

@@ -8,11 +8,12 @@
 
 /* Asked of files: not by a process that may read none. */
 bool tc_is_emulated(void);
-/* What CPUID says is qemu's own processor, not a real one that it, or another, lets a guest run on: features is ECX of leaf 1, vendor EBX, ECX and EDX of leaf
- * 0x40000000. */
+/* What CPUID says is qemu's own processor, not a real one that it, or another, lets a guest run on: features is ECX of leaf 1,
+ * vendor EBX, ECX and EDX of leaf 0x40000000. */
 bool tc_cpuid_is_emulator(uint32_t features, const uint32_t vendor[3]);
-/* The command that runs `program` with one argument as this one is run: an emulator starts no other program by itself, unless the kernel is
- * told how. NULL: no such program runs this process, or how it was started is not known. One block, to be given back with free(). */
+/* The command that runs `program` with one argument as this one is run: an emulator starts no other program by itself, unless the
+ * kernel is told how. NULL: no such program runs this process, or how it was started is not known. One block, to be given back
+ * with free(). */
 char **tc_emulated_command(const char *program, const char *argument);
 
 #endif

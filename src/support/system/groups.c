@@ -1,4 +1,5 @@
-/* Limits of control groups: /proc/self/cgroup says which groups this process is in, and each folder below /sys/fs/cgroup holds a group's limits. */
+/* Limits of control groups: /proc/self/cgroup says which groups this process is in, and each folder below /sys/fs/cgroup holds a
+ * group's limits. */
 #include "support/system/groups.h"
 
 #include <stdbool.h>

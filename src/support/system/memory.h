@@ -19,11 +19,11 @@ TC_NODISCARD tc_status tc_memory_check(uint64_t bytes, tc_error *err);
 /* The same message, for an allocation that failed. */
 tc_status tc_memory_lacking(uint64_t bytes, tc_error *err);
 
-/* A call of the library, from outside; calls may run at once, and lie within another. TC_ENV where memory ran out in one that is under
- * way, or the reserve cannot be had; then it has not begun. */
+/* A call of the library, from outside; calls may run at once, and lie within another. TC_ENV where memory ran out in one that is
+ * under way, or the reserve cannot be had; then it has not begun. */
 TC_NODISCARD tc_status tc_memory_begin(tc_error *err);
-/* Its end, with what it returns: `s`, or TC_ENV with a message of its own when memory ran out meanwhile: what the call made is then to
- * be released, whatever s says. */
+/* Its end, with what it returns: `s`, or TC_ENV with a message of its own when memory ran out meanwhile: what the call made is
+ * then to be released, whatever s says. */
 TC_NODISCARD tc_status tc_memory_end(tc_status s, tc_error *err);
 /* The message of such a shortage, for whoever was about to make a result last. */
 tc_status tc_memory_ran_out(tc_error *err);

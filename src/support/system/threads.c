@@ -124,7 +124,8 @@ static void await_end(int id) {
         sched_yield();
 }
 
-/* Starts n - 1 threads and ends them. Returns how many there were with the calling one; *why: the error number where that is less than n. */
+/* Starts n - 1 threads and ends them. Returns how many there were with the calling one; *why: the error number where that is less
+ * than n. */
 static int try_to_start(int n, int *why) {
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
     tried *t = tc_xcalloc((size_t)n, sizeof *t);

@@ -1,5 +1,5 @@
-/* How many threads this process can have. OpenMP's runtimes end the process where a thread of a team cannot be started, so a team's threads are
- * started once as plain ones first: what fails then is a number, and not the end.
+/* How many threads this process can have. OpenMP's runtimes end the process where a thread of a team cannot be started, so a
+ * team's threads are started once as plain ones first: what fails then is a number, and not the end.
  *
  * Each thread that begins teams has a team of its own, of threads that go on living. So what was tried is remembered by thread. */
 #ifndef TC_SUPPORT_SYSTEM_THREADS_H

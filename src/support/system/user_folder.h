@@ -14,8 +14,8 @@
 char *tc_user_folder(void);
 /* TC_ENV when it is there but is not used because of whom it belongs to: what to do about it. */
 TC_NODISCARD tc_status tc_user_folder_check(tc_error *err);
-/* A descriptor of that folder, or where path is not NULL of another one of its kind; made if need be. What its name leads to later does
- * not matter. -1: there is none, or it must not be used; only of the latter *err tells. */
+/* A descriptor of that folder, or where path is not NULL of another one of its kind; made if need be. What its name leads to
+ * later does not matter. -1: there is none, or it must not be used; only of the latter *err tells. */
 int tc_user_folder_open(const char *path, tc_error *err);
 /* Nobody but this user (and root, who could do anything anyway) writes to it. */
 bool tc_is_ours(const struct stat *st);

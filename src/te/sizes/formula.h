@@ -38,8 +38,8 @@ tc_formula tc_formula_join(tc_arena *a, tc_formula x, tc_formula y, tc_formula_o
 tc_formula tc_formula_number(tc_arena *a, int64_t v);
 tc_formula tc_formula_size(tc_arena *a, int k);
 
-/* Is it one, of so many sizes, and no step beyond 2^62 whatever the sizes are within their ranges? So nothing that is computed of it without
- * checks overflows. */
+/* Is it one, of so many sizes, and no step beyond 2^62 whatever the sizes are within their ranges? So nothing that is computed of
+ * it without checks overflows. */
 bool tc_formula_is_sound(const tc_formula *f, int nsize, const tc_ival *ranges);
 /* False: it has no value. The formula is sound for some ranges, or joined. */
 bool tc_formula_value(const tc_formula *f, const int64_t *sizes, int64_t *value);

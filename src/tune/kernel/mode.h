@@ -30,9 +30,9 @@ tc_meas_mode tc_tune_mode_by_size(double constant_bytes, double network, const t
 /* HOT or COLD for the task with workload w. */
 tc_meas_mode tc_tune_mode(tc_tune_timing asked, const tc_workload *w, double network, const tc_machine *m);
 
-/* The target's machine with so many cores, and with what its last cache was measured to hold (measure/machine/caches.h) where that may
- * decide: when as many bytes of constants are read as a core's own caches do not hold. Lowering never looks at that cache, so
- * programs do not depend on it; modes, estimates and features do. */
+/* The target's machine with so many cores, and with what its last cache was measured to hold (measure/machine/caches.h) where
+ * that may decide: when as many bytes of constants are read as a core's own caches do not hold. Lowering never looks at that
+ * cache, so programs do not depend on it; modes, estimates and features do. */
 tc_machine tc_tune_machine(const tc_target *t, int threads, double constants);
 
 #endif

@@ -13,9 +13,9 @@ typedef struct tc_tune_transplant {
     const char *trace; /* of `from`, text with all decisions */
 } tc_tune_transplant;
 
-/* *trace: that of x->to, in `a`; *program: its tc_tir_hash there. TC_ILLEGAL says why there is none: a step does not apply to sizes that
- * vary, the verifier cannot show that the program keeps within them, or it would have a constant in another order than it has in
- * x->from, and so is another program than the one that was found fast. */
+/* *trace: that of x->to, in `a`; *program: its tc_tir_hash there. TC_ILLEGAL says why there is none: a step does not apply to
+ * sizes that vary, the verifier cannot show that the program keeps within them, or it would have a constant in another order than
+ * it has in x->from, and so is another program than the one that was found fast. */
 TC_NODISCARD tc_status tc_tune_transplant_make(const tc_tune_transplant *x, tc_arena *a, const char **trace, uint64_t *program,
                                                tc_error *err);
 /* Whether two programs read every constant in the same layout. */

@@ -14,7 +14,8 @@ enum { TC_TUNE_VARIANTS = 8 };
 
 /* ---- choosing, of numbers alone ---- */
 
-/* Times of programs at the points of a grid, by product of the sizes from the smallest to the largest; `product` may have equals. */
+/* Times of programs at the points of a grid, by product of the sizes from the smallest to the largest; `product` may have
+ * equals. */
 typedef struct tc_tune_times {
     int nprogram, npoint;
     const double *seconds;  /* [program * npoint + point]; INFINITY: it was not right there, or not timed */
@@ -30,8 +31,8 @@ typedef struct tc_tune_choice {
     double loss;                    /* weighted mean of the logarithms of each point's time over the best of any program there */
 } tc_tune_choice;
 
-/* What a further span must gain of the weighted geometric mean. Times of one program scatter by about as much from one contest to the
- * next, so that less may be luck; and each program is code, which fifty of them may make longer by no more than a seventh. */
+/* What a further span must gain of the weighted geometric mean. Times of one program scatter by about as much from one contest to
+ * the next, so that less may be luck; and each program is code, which fifty of them may make longer by no more than a seventh. */
 #define TC_TUNE_VARIANT_PAYS 0.01
 
 /* The spans of one group that lose least, each counted as a loss of log(1 + TC_TUNE_VARIANT_PAYS); at most `most` of them. */
@@ -76,7 +77,8 @@ typedef struct tc_tune_variants {
  * which forms there are. */
 TC_NODISCARD tc_status tc_tune_variants_find(const tc_tune_query *q, const tc_tune_weights *weights, tc_arena *a,
                                              tc_tune_variants *out, tc_error *err);
-/* The schedule for a run of these sizes: that of the variant that serves them, where a contest chose some, else as tc_tune_schedule_find. */
+/* The schedule for a run of these sizes: that of the variant that serves them, where a contest chose some, else as
+ * tc_tune_schedule_find. */
 TC_NODISCARD tc_status tc_tune_schedule_at(const tc_tune_query *q, const tc_tune_weights *weights, const int64_t *sizes,
                                            tc_arena *a, tc_tune_schedule *out, tc_error *err);
 /* Forms of n variants, at least one, for people: each once, in `a`. */

@@ -1,6 +1,6 @@
-/* Whole networks: imported, folded down to what computes, evaluated and built, against outputs that others computed. Networks of the project
- * (tests/models) have NumPy's outputs. Those of ../shared/models, most of them PyTorch's exports, have ONNX Runtime's; where that folder is
- * not there, only the project's own are run. */
+/* Whole networks: imported, folded down to what computes, evaluated and built, against outputs that others computed. Networks of
+ * the project (tests/models) have NumPy's outputs. Those of ../shared/models, most of them PyTorch's exports, have ONNX
+ * Runtime's; where that folder is not there, only the project's own are run. */
 #include "graph/graph_test.h"
 #include "graph/io/numpy.h"
 #include "graph/model/model.h"
@@ -325,8 +325,8 @@ static void expect_like_exact(tc_graph_model *m, const char *path, const tc_grap
     tc_graph_free(exact);
 }
 
-/* A tagger of sentences, both of whose sizes become symbols, so that its steps are trips: with the reference at the sizes that it was
- * exported with, and at others. */
+/* A tagger of sentences, both of whose sizes become symbols, so that its steps are trips: with the reference at the sizes that it
+ * was exported with, and at others. */
 static void expect_tagger(const char *model, const char *name, bool shared, int64_t vocabulary) {
     static const int64_t at[][2] = {{1, 1}, {2, 7}, {3, 33}, {3, 64}};
     char *fixed = file_of(model, shared), *path = printed(TCTUNE_TEST_TMP "/%s_varying.onnx", model);

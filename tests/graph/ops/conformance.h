@@ -1,5 +1,6 @@
 /* The ONNX project's conformance cases, for the tests that run them: those of Debian's package libonnx-testdata, then those in
- * ../shared/onnx, where that is there, that are no copies of them. not_passed.def lists the cases of the package that do not pass. */
+ * ../shared/onnx, where that is there, that are no copies of them. not_passed.def lists the cases of the package that do not
+ * pass. */
 #ifndef TC_TESTS_CONFORMANCE_H
 #define TC_TESTS_CONFORMANCE_H
 

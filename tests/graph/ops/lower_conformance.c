@@ -1,5 +1,6 @@
 /* The ONNX project's conformance cases, lowered: each case gives the expected outputs when its workloads are interpreted, or what
- * not_passed.def says. Compiled they are run by the command, in tests/cli/conformance.sh. Give a word to run only the cases whose name has it. */
+ * not_passed.def says. Compiled they are run by the command, in tests/cli/conformance.sh. Give a word to run only the cases whose
+ * name has it. */
 #include "graph/lower_common.h"
 #include "graph/ops/conformance.h"
 

@@ -1,5 +1,5 @@
-/* The ONNX project's conformance cases on the reference evaluator: each case gives the expected outputs, or what not_passed.def says.
- * Give a word to run only the cases whose name has it. */
+/* The ONNX project's conformance cases on the reference evaluator: each case gives the expected outputs, or what not_passed.def
+ * says. Give a word to run only the cases whose name has it. */
 #include "graph/ops/conformance.h"
 #include "graph/ops/ops.h"
 

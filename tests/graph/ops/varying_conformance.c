@@ -1,6 +1,6 @@
-/* The ONNX project's conformance cases with sizes that vary: dimensions of a case's inputs become symbols, in several ways (symbols.h).
- * At the sizes of the case the model must give what the case expects; at other sizes, what the model with exactly these sizes gives. It
- * is evaluated, and its kernels are interpreted and built. What is refused is counted by its reason.
+/* The ONNX project's conformance cases with sizes that vary: dimensions of a case's inputs become symbols, in several ways
+ * (symbols.h). At the sizes of the case the model must give what the case expects; at other sizes, what the model with exactly
+ * these sizes gives. It is evaluated, and its kernels are interpreted and built. What is refused is counted by its reason.
  *
  * One case of several runs; all in the full test. Give a word to see only the cases whose name has it, with a line for each. */
 #include "common/test_size.h"
@@ -269,8 +269,8 @@ static bool runs_at(const varied_case *c, const made *m, const sizes *at) {
     return ok;
 }
 
-/* Import may have found that sizes are related, of which those of the case are not: where all extents of 1 are one symbol, and a sum of two
- * of them the other. */
+/* Import may have found that sizes are related, of which those of the case are not: where all extents of 1 are one symbol, and a
+ * sum of two of them the other. */
 static tc_status fits(const varied_case *c, const tc_graph *g, tc_error *e) {
     tc_graph_size_rules r;
     tc_graph_tensor in[MAX_TENSORS];

@@ -1,5 +1,5 @@
-/* Cases whose inputs and outputs are lists: what runs, and what is refused. The models are those of Debian's libonnx-testdata; each test puts a
- * case of its own together from their files. */
+/* Cases whose inputs and outputs are lists: what runs, and what is refused. The models are those of Debian's libonnx-testdata;
+ * each test puts a case of its own together from their files. */
 #include "graph/trials/cases.h"
 
 #include <sys/stat.h>
