@@ -70,14 +70,14 @@ def test_needs_little():
 
 
 def test_installs_without_an_index(tmp_path):
-    """As from a checkout, and used from elsewhere with nothing but what was installed."""
+    """The modules alone, from a checkout, used from elsewhere with nothing but what was installed."""
     source, site = tmp_path / "source", tmp_path / "site"
     for name in ("include", "python"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for name in ("pyproject.toml", "setup.py", "LICENSE"):
         shutil.copy(ROOT / name, source)
     pip = subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--target", site, source],
-                         capture_output=True, text=True)
+                         env={**os.environ, "TCTUNE_PURE_PYTHON": "1"}, capture_output=True, text=True)
     if "No module named" in pip.stderr:
         pytest.skip("it needs python3-pip, python3-setuptools and python3-wheel")
     assert pip.returncode == 0, pip.stderr
@@ -89,10 +89,31 @@ def test_installs_without_an_index(tmp_path):
             "m = tctune.build(tctune.te.parse('tensor X[4] f32\\ncompute Y[i:4] = X[i] + 1.0\\noutput Y'), threads=1)\n"
             "print(tctune.__file__, m(numpy.zeros(4, 'float32'))['Y'])")
     assert python(code, PYTHONPATH=str(site)).strip() == f"{site}/tctune/__init__.py [1. 1. 1. 1.]"
-    # A library beside the package comes before the system's.
-    os.symlink(os.path.realpath(LIBRARY), site / "tctune" / _ffi.SONAME)
-    code = "import os\nos.environ.pop('TCTUNE_LIBRARY')\nimport tctune; print(tctune.library_version())"
-    assert python(code, PYTHONPATH=str(site)).strip() == tctune.library_version()
+    # The library that a wheel brings comes before a library beside the package, and that before the system's.
+    code = "import os\nos.environ.pop('TCTUNE_LIBRARY')\nimport tctune; print(tctune.library_version(), tctune._ffi._candidates()[0])"
+    for place in ("tctune/" + _ffi.SONAME, "tctune/lib/" + _ffi.SONAME):
+        (site / place).parent.mkdir(exist_ok=True)
+        os.symlink(os.path.realpath(LIBRARY), site / place)
+        assert python(code, PYTHONPATH=str(site)).split() == [tctune.library_version(), str(site / place)]
+    # So does its command; without a command of its own, python3 -m tctune is the one in PATH.
+    command = [sys.executable, "-m", "tctune", "--version"]
+    for place in (tmp_path / "path/tctune", site / "tctune/bin/tctune"):
+        place.parent.mkdir()
+        place.write_text(f'#!/bin/sh\necho "{place} $*"\nexit 5\n')
+        place.chmod(0o755)
+        env = {**os.environ, "PYTHONPATH": str(site), "PATH": str(tmp_path / "path")}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert (done.stdout.split(), done.returncode) == ([str(place), "--version"], 5), done.stderr
+    shutil.rmtree(site / "tctune/bin")
+    done = subprocess.run(command, env={**env, "PATH": ""}, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "there is none in PATH" in done.stderr
+
+
+def test_wheel_lists_what_it_holds():
+    """setup.py takes what CMake installs for the preset `wheel`: both name the same components."""
+    install = "\n".join((ROOT / "cmake" / name).read_text() for name in ("TctuneInstall.cmake", "TctuneWheel.cmake"))
+    components = re.search(r"COMPONENTS = \(([^)]*)\)", (ROOT / "setup.py").read_text()).group(1)
+    assert set(re.findall(r'"(\w+)"', components)) <= set(re.findall(r"COMPONENT (\w+)", install))
 
 
 def library_that_says(version, tmp_path):
