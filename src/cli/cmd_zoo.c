@@ -65,7 +65,7 @@ static int run(const void *args, tc_error *err) {
 
 const tc_cli_command tc_cli_zoo = {
     .name = "zoo",
-    .summary = "write ready-made networks (BERT, ResNet-50, MobileNet-v2, an MLP) as ONNX files with random weights",
+    .summary = "write ready-made networks (BERT, ResNet-50, MobileNet-v2, a small CNN, an MLP) as ONNX files with random weights",
     .operands = "[NAME...]",
     .synopsis = "[-o FILE.onnx]",
     .details = "Without a name it lists the networks. The same name gives the same file on every machine.",

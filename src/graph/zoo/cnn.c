@@ -1,5 +1,5 @@
-/* ResNet-50 and MobileNet-v2 as an exporter gives them for inference: batch norms folded into the convolutions' weights and
- * biases. He initialisation keeps activations at scale through the depth; the last convolution of a residual branch is damped. */
+/* Convolutional networks as an exporter gives them for inference: batch norms are folded into the weights and biases of the convolutions. He
+ * initialisation keeps activations at scale through the depth; the last convolution of a residual branch is damped. */
 #include <math.h>
 
 #include "graph/zoo/zoo_int.h"
@@ -24,9 +24,9 @@ static void write_conv(tc_graph_zoo_ctx *z, const char *p, const conv *c, const 
     tc_graph_writer_int(z->w, "group", c->group);
 }
 
-static void classifier(tc_graph_zoo_ctx *z, const char *input, int features) {
-    tc_graph_zoo_normal(z, "classifier.weight", NAME(z, "1000,%d", features), 0, 1 / sqrt(features));
-    tc_graph_zoo_normal(z, "classifier.bias", "1000", 0, 0.02);
+static void classifier(tc_graph_zoo_ctx *z, const char *input, int features, int classes) {
+    tc_graph_zoo_normal(z, "classifier.weight", NAME(z, "%d,%d", classes, features), 0, 1 / sqrt(features));
+    tc_graph_zoo_normal(z, "classifier.bias", NAME(z, "%d", classes), 0, 0.02);
     tc_graph_writer_node(z->w, "GlobalAveragePool", "pool", input, "pooled");
     tc_graph_writer_node(z->w, "Flatten", "flatten", "pooled", "features");
     tc_graph_writer_int(z->w, "axis", 1);
@@ -34,13 +34,35 @@ static void classifier(tc_graph_zoo_ctx *z, const char *input, int features) {
     tc_graph_writer_int(z->w, "transB", 1);
 }
 
-static void image_in_classes_out(tc_graph_zoo_ctx *z) {
-    tc_graph_writer_input(z->w, "input", TC_F32, "1,3,224,224");
-    tc_graph_writer_output(z->w, "output", TC_F32, "1,1000");
+static void image_in_classes_out(tc_graph_zoo_ctx *z, int pixels, int classes) {
+    tc_graph_writer_input(z->w, "input", TC_F32, NAME(z, "1,3,%d,%d", pixels, pixels));
+    tc_graph_writer_output(z->w, "output", TC_F32, NAME(z, "1,%d", classes));
 }
 
 static void relu(tc_graph_zoo_ctx *z, const char *input, const char *output) {
     tc_graph_writer_node(z->w, "Relu", NAME(z, "%s/Relu", output), input, output);
+}
+
+/* A classifier of 32x32 images into ten classes: pairs of 3x3 convolutions; each pair but the last halves the image. */
+void tc_graph_zoo_write_cnn(tc_graph_zoo_ctx *z) {
+    static const int widths[] = {64, 128, 256};
+    image_in_classes_out(z, 32, 10);
+    const char *at = "input";
+    for (int stage = 0, in = 3; stage < 3; stage++)
+        for (int i = 0; i < 2; i++) {
+            const char *p = NAME(z, "conv%d.%d", stage + 1, i);
+            if (stage > 0 && i == 0) {
+                tc_graph_writer_node(z->w, "MaxPool", NAME(z, "pool%d", stage), at, NAME(z, "pool%d.out", stage));
+                tc_graph_writer_ints(z->w, "kernel_shape", "2,2");
+                tc_graph_writer_ints(z->w, "strides", "2,2");
+                at = NAME(z, "pool%d.out", stage);
+            }
+            write_conv(z, p, &(conv){in, widths[stage], 3, 1, 1, 1}, at, NAME(z, "%s.out", p));
+            relu(z, NAME(z, "%s.out", p), NAME(z, "%s.relu", p));
+            at = NAME(z, "%s.relu", p);
+            in = widths[stage];
+        }
+    classifier(z, at, 256, 10);
 }
 
 /* 1x1, 3x3 (with the stride), 1x1 to four times the width, beside a shortcut */
@@ -61,7 +83,7 @@ static void bottleneck(tc_graph_zoo_ctx *z, const char *p, int in, int width, in
 
 void tc_graph_zoo_write_resnet50(tc_graph_zoo_ctx *z) {
     static const int blocks[] = {3, 4, 6, 3};
-    image_in_classes_out(z);
+    image_in_classes_out(z, 224, 1000);
     write_conv(z, "stem", &(conv){3, 64, 7, 2, 1, 1}, "input", "stem.1");
     relu(z, "stem.1", "stem.2");
     tc_graph_writer_node(z->w, "MaxPool", "stem.pool", "stem.2", "stem.3");
@@ -77,7 +99,7 @@ void tc_graph_zoo_write_resnet50(tc_graph_zoo_ctx *z) {
             at = next;
             in = 4 * width;
         }
-    classifier(z, at, 2048);
+    classifier(z, at, 2048, 1000);
 }
 
 static void relu6(tc_graph_zoo_ctx *z, const char *input, const char *output) {
@@ -107,7 +129,7 @@ void tc_graph_zoo_write_mobilenet_v2(tc_graph_zoo_ctx *z) {
     static const struct {
         int expand, out, repeat, stride;
     } stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
-    image_in_classes_out(z);
+    image_in_classes_out(z, 224, 1000);
     tc_graph_zoo_scalar(z, "zero", 0);
     tc_graph_zoo_scalar(z, "six", 6);
     write_conv(z, "stem", &(conv){3, 32, 3, 2, 1, 1}, "input", "stem.1");
@@ -123,5 +145,5 @@ void tc_graph_zoo_write_mobilenet_v2(tc_graph_zoo_ctx *z) {
         }
     write_conv(z, "head", &(conv){in, 1280, 1, 1, 1, 1}, at, "head.1");
     relu6(z, "head.1", "head.2");
-    classifier(z, "head.2", 1280);
+    classifier(z, "head.2", 1280, 1000);
 }

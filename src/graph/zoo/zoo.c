@@ -110,10 +110,11 @@ static const struct {
     {"resnet50", tc_graph_zoo_write_resnet50, 3},
     {"mobilenet-v2", tc_graph_zoo_write_mobilenet_v2, 4},
     {"mlp", tc_graph_zoo_write_mlp, 5},
+    {"cnn", tc_graph_zoo_write_cnn, 6},
 };
 
 const char *const *tc_graph_zoo_names(void) {
-    static const char *const names[] = {"bert-base", "bert-tiny", "resnet50", "mobilenet-v2", "mlp", NULL};
+    static const char *const names[] = {"bert-base", "bert-tiny", "resnet50", "mobilenet-v2", "cnn", "mlp", NULL};
     return names;
 }
 
@@ -122,8 +123,8 @@ tc_status tc_graph_zoo(const char *name, const char *path, tc_error *err) {
     while (i < TC_LEN(zoo) && strcmp(zoo[i].name, name) != 0)
         i++;
     if (i == TC_LEN(zoo))
-        return tc_fail(err, TC_BAD_INPUT, "'%s' is not in the zoo; it has bert-base, bert-tiny, resnet50, mobilenet-v2 and mlp",
-                       name);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "'%s' is not in the zoo; it has bert-base, bert-tiny, resnet50, mobilenet-v2, cnn and mlp", name);
     tc_graph_zoo_ctx z = {.w = tc_graph_writer_new(name, 17), .rng = tc_rng_seed(zoo[i].seed), .names = tc_arena_new()};
     zoo[i].write(&z);
     tc_status s = tc_graph_writer_save(z.w, path, err);

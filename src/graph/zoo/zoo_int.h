@@ -23,6 +23,7 @@ typedef struct tc_graph_zoo_bert {
 
 void tc_graph_zoo_write_bert(tc_graph_zoo_ctx *z, const tc_graph_zoo_bert *b);
 void tc_graph_zoo_write_mlp(tc_graph_zoo_ctx *z);
+void tc_graph_zoo_write_cnn(tc_graph_zoo_ctx *z);
 void tc_graph_zoo_write_resnet50(tc_graph_zoo_ctx *z);
 void tc_graph_zoo_write_mobilenet_v2(tc_graph_zoo_ctx *z);
 

@@ -96,6 +96,10 @@ static void test_convolutional(void **state) {
     expect_type(g->outputs.data[0].value, "f32[1,1000]");
     expect_scale(g, 0.01, 100);
     tc_graph_free(g);
+    g = write_and_import("cnn", SCRATCH("zoo-cnn.onnx"));
+    expect_type(g->outputs.data[0].value, "f32[1,10]");
+    expect_scale(g, 0.01, 100);
+    tc_graph_free(g);
     g = write_and_import("resnet50", SCRATCH("zoo-resnet50.onnx"));
     expect_type(g->outputs.data[0].value, "f32[1,1000]");
     tc_graph_free(g);
