@@ -97,7 +97,7 @@ done
 refused 1 "$work/scratch/|cannot write|size limit" build 2 k.so
 ok build unlimited k.so
 size=$(wc -c <k.so)
-refused 1 "the linker|File too large" build $((size / 512 - 8)) k.so # the weights fit, all together does not
+refused 1 "the linker|final link failed" build $((size / 512 - 8)) k.so # the weights fit, all together does not
 refused 1 "constants failed" build 6000 k.so
 ok "$TCTUNE" run --model k.so # as before
 rm k.so k.h
