@@ -70,6 +70,35 @@ static void users_believe_themselves(void **state) {
     assert_int_equal(as("one", believes), MIXED);
 }
 
+/* Builds open the database for reading. */
+static int reader_admits(void) {
+    tc_meas_db *db;
+    if (tc_meas_db_open(path, TC_MEAS_DB_READ, &db, NULL) != TC_OK)
+        return FAILED;
+    tc_status s = tc_meas_db_admit(db, &program, 1, NULL);
+    bool changes = tc_meas_db_writable(db);
+    tc_meas_db_close(db);
+    return s == TC_OK && !changes ? YES : FAILED;
+}
+
+static int reader_believes(void) {
+    tc_meas_db *db;
+    bool is = false;
+    if (tc_meas_db_open(path, TC_MEAS_DB_READ, &db, NULL) != TC_OK)
+        return FAILED;
+    tc_status s = tc_meas_db_is_admitted(db, &program, &is, NULL);
+    tc_meas_db_close(db);
+    return s != TC_OK ? FAILED : is ? YES : NO;
+}
+
+static void what_a_reader_found_is_remembered(void **state) {
+    (void)state;
+    assert_int_equal(as("another", admit), YES);
+    assert_int_equal(as("one", reader_believes), NO);
+    assert_int_equal(as("one", reader_admits), YES);
+    assert_int_equal(as("one", reader_believes), YES);
+}
+
 static void a_new_secret_forgets(void **state) {
     (void)state;
     assert_int_equal(as("one", admit), YES);
@@ -112,6 +141,7 @@ static void what_others_measured_is_not_admitted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(users_believe_themselves, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_a_reader_found_is_remembered, setup, teardown),
         cmocka_unit_test_setup_teardown(a_new_secret_forgets, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_folder_a_process_believes_itself, setup, teardown),
         cmocka_unit_test_setup_teardown(what_others_measured_is_not_admitted, setup, teardown),
