@@ -39,8 +39,8 @@ extern int omp_get_thread_num(void);
 
 /* ---- threads ---- */
 
-/* OpenMP's runtimes end the process where a thread of a team cannot be started. So a thread that runs with a larger team than ever before
- * starts that many plain threads once, and ends them: the team is no larger than that went. */
+/* OpenMP's runtimes end the process where a thread of a team cannot be started. So a thread that runs with a larger team than
+ * ever before starts that many plain threads once, and ends them: the team is no larger than that went. */
 #ifdef TC_TRIES_THREADS
 TC_FN void *tc_wait_at_gate(void *gate) {
     pthread_mutex_lock((pthread_mutex_t *)gate);

@@ -77,7 +77,8 @@ static void test_bert_tiny(void **state) {
     tc_graph_free(g);
 }
 
-/* The function that writes it is that of bert-tiny. Its 440 MB of weights are drawn, written and read again in the full run alone. */
+/* The function that writes it is that of bert-tiny. Its 440 MB of weights are drawn, written and read again in the full run
+ * alone. */
 static void test_bert_base(void **state) {
     (void)state;
     if (!test_is_full())
