@@ -1,5 +1,6 @@
 /* What `tctune bench --against` prints for people: each kernel beside the base's, what the slower ones decide otherwise, and the
  * network. */
+#include <math.h>
 #include <string.h>
 
 #include "cli/print.h"
@@ -15,31 +16,38 @@ static bool is_timed(const json_t *j) {
 }
 
 static void time_cell(tc_cli_table *t, const json_t *k, const char *key) {
-    char text[24];
-    tc_cli_cell(t, "%s", tc_text_time(text, tc_cli_real(k, key) / 1e3));
+    tc_cli_cell_time(t, tc_cli_real(k, key));
+}
+
+static void result_cells(tc_cli_table *t, const json_t *k) {
+    time_cell(t, k, "base_ms");
+    time_cell(t, k, "now_ms");
+    tc_cli_cell_real(t, 4, is_timed(k) ? tc_cli_real(k, "ratio") : NAN);
+    if (is_timed(k))
+        tc_cli_cell(t, "%.4f to %.4f", tc_cli_real(k, "low"), tc_cli_real(k, "high"));
+    else
+        tc_cli_cell_none(t);
+    tc_cli_cell(t, "%s", tc_cli_text(k, "verdict"));
 }
 
 static void kernel_row(tc_cli_table *t, const json_t *k) {
     tc_cli_cell(t, "%s", tc_cli_text(k, "name"));
     tc_cli_cell(t, "%lld", tc_cli_number(k, "count"));
-    time_cell(t, k, "base_ms");
-    time_cell(t, k, "now_ms");
-    if (is_timed(k)) {
-        tc_cli_cell(t, "%.4f", tc_cli_real(k, "ratio"));
-        tc_cli_cell(t, "%.4f to %.4f", tc_cli_real(k, "low"), tc_cli_real(k, "high"));
-    } else {
-        tc_cli_cell(t, "-");
-        tc_cli_cell(t, "-");
-    }
-    tc_cli_cell(t, "%s", tc_cli_text(k, "verdict"));
+    result_cells(t, k);
 }
 
-static void print_table(const json_t *kernels) {
-    static const char *const head[] = {">#", "kernel", ">count", ">base", ">now", ">now/base", "95 % interval", "verdict"};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+static void print_table(const json_t *kernels, const json_t *network, tc_cli_format format) {
+    static const char *const head[] = {">#", "kernel", ">count", ">base|ms", ">now|ms", ">now/base", "95 % interval", "verdict"};
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
     for (size_t i = 0; i < json_array_size(kernels); i++) {
         tc_cli_cell(&t, "%zu", i);
         kernel_row(&t, json_array_get(kernels, i));
+    }
+    if (!tc_cli_is_prose(format)) { /* else a sentence says it */
+        tc_cli_cell_none(&t);
+        tc_cli_cell(&t, "the network");
+        tc_cli_cell(&t, "1");
+        result_cells(&t, network);
     }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
@@ -118,10 +126,14 @@ static void print_network(const json_t *j) {
         printf("\n%s: %s, so nothing was timed\n", tc_cli_text(j, "name"), tc_cli_text(v, "verdict"));
 }
 
-void tc_cli_print_against(const json_t *j) {
+void tc_cli_print_against(const json_t *j, tc_cli_format format) {
     const json_t *kernels = json_object_get(j, "kernels");
+    if (!tc_cli_is_prose(format)) {
+        print_table(kernels, json_object_get(j, "network"), format);
+        return;
+    }
     printf("base: %s (%s), %lld threads\n", tc_cli_text(j, "base"), tc_cli_text(j, "base_name"), tc_cli_number(j, "threads"));
-    print_table(kernels);
+    print_table(kernels, NULL, format);
     print_reasons(kernels);
     print_network(j);
 }

@@ -15,7 +15,7 @@ typedef struct bench_args {
     int repeats; /* 0: not given */
     const char *kernel, *sched, *inputs, *plot, *against;
     tc_cli_texts at;
-    bool json;
+    tc_cli_format format;
 } bench_args;
 
 static const tc_cli_option options[] = {
@@ -43,7 +43,7 @@ static const tc_cli_option options[] = {
     TC_CLI_PASS_OPTIONS(bench_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(bench_args),
     TC_CLI_PROGRESS_OPTIONS(bench_args, model.progress),
-    TC_CLI_JSON_OPTION(bench_args, json),
+    TC_CLI_FORMAT_OPTIONS(bench_args, format),
 };
 
 /* ---- reports ---- */
@@ -63,35 +63,31 @@ static double total_ms(const json_t *all) {
 
 /* Launches, the time of one, of all of them, and their share of `sum`. */
 static void times_cells(tc_cli_table *t, const json_t *k, double sum) {
-    char each[24], total[24];
     double ms = known(k, "total_ms");
     long long count = tc_cli_number(k, "count");
     tc_cli_cell(t, "%lld", count);
-    tc_cli_cell(t, "%s", tc_text_time(each, ms / 1e3 / (double)count));
-    tc_cli_cell(t, "%s", tc_text_time(total, ms / 1e3));
-    tc_cli_cell(t, "%.1f %%", sum > 0 ? 100 * ms / sum : 0);
+    tc_cli_cell_time(t, ms / (double)count);
+    tc_cli_cell_time(t, ms);
+    tc_cli_cell_share(t, 1, sum > 0 ? ms / sum : 0);
 }
 
 /* Of smaller sizes than the largest there are no rates. */
 static void rate_cells(tc_cli_table *t, const json_t *k) {
-    if (json_is_null(json_object_get(k, "flops"))) {
-        tc_cli_cell(t, "-");
-        tc_cli_cell(t, "-");
-    } else {
-        tc_cli_cell(t, "%.1f", known(k, "gflops"));
-        tc_cli_cell(t, "%.1f %%", 100 * known(k, "of_peak"));
-    }
+    bool rated = !json_is_null(json_object_get(k, "flops"));
+    tc_cli_cell_real(t, 1, rated ? known(k, "gflops") : NAN);
+    tc_cli_cell_share(t, 1, rated ? known(k, "of_peak") : NAN);
 }
 
-static void print_kernels(const json_t *kernels, const json_t *others) {
-    static const char *const head[] = {">#",     "kernel",   ">count",   ">each", ">total",
-                                       ">share", ">GFLOP/s", ">of peak", "form",  "schedule"};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+static void print_kernels(const json_t *kernels, const json_t *others, tc_cli_format format) {
+    static const char *const head[] = {">#",       "kernel",   "nodes",      ">count", ">each|ms", ">total|ms",
+                                       ">share|%", ">GFLOP/s", ">of peak|%", "form",   "schedule"};
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
     double sum = total_ms(kernels) + total_ms(others);
     for (size_t i = 0; i < json_array_size(kernels); i++) {
         const json_t *k = json_array_get(kernels, i);
         tc_cli_cell(&t, "%zu", i);
         tc_cli_cell(&t, "%s", tc_cli_text(k, "name"));
+        tc_cli_cell_nodes(&t, k);
         times_cells(&t, k, sum);
         rate_cells(&t, k);
         tc_cli_cell(&t, "%s", tc_cli_text(k, "form"));
@@ -102,11 +98,12 @@ static void print_kernels(const json_t *kernels, const json_t *others) {
     }
     for (size_t i = 0; i < json_array_size(others); i++) {
         const json_t *o = json_array_get(others, i);
-        tc_cli_cell(&t, "-");
+        tc_cli_cell_none(&t);
         tc_cli_cell(&t, "%s", tc_cli_text(o, "name"));
+        tc_cli_cell_none(&t);
         times_cells(&t, o, sum);
         for (int k = 0; k < 3; k++)
-            tc_cli_cell(&t, "-");
+            tc_cli_cell_none(&t);
         tc_cli_cell(&t, "library");
     }
     tc_cli_table_print(&t, stdout);
@@ -145,16 +142,40 @@ static void print_latency(const json_t *j) {
         printf("constants, %s, from memory in every call: %.1f GB/s\n", tc_text_bytes(low, constants), constants / median / 1e9);
 }
 
-static void print_network(const json_t *j) {
-    const json_t *kernels = json_object_get(j, "kernels"), *others = json_object_get(j, "others");
-    if (json_array_size(kernels) + json_array_size(others)) {
-        print_kernels(kernels, others);
-        putchar('\n');
-    }
-    print_latency(j);
+/* The run as a whole, for programs. */
+static void print_whole(const json_t *j, tc_cli_format format) {
+    static const char *const head[] = {"name",     ">threads", ">median|ms", ">least|ms",
+                                       ">most|ms", ">runs",    ">GFLOP/s",   ">of peak|%"};
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
+    tc_cli_cell(&t, "%s", tc_cli_text(j, "name"));
+    tc_cli_cell(&t, "%lld", tc_cli_number(j, "threads"));
+    tc_cli_cell_time(&t, tc_cli_real(j, "median_ms"));
+    tc_cli_cell_time(&t, tc_cli_real(j, "min_ms"));
+    tc_cli_cell_time(&t, tc_cli_real(j, "max_ms"));
+    tc_cli_cell(&t, "%lld", tc_cli_number(j, "repeats"));
+    tc_cli_cell_real(&t, 1, tc_cli_real(j, "gflops"));
+    tc_cli_cell_share(&t, 1, tc_cli_real(j, "of_peak"));
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
 }
 
-static void print_kernel(const json_t *j) {
+static void print_network(const json_t *j, tc_cli_format format) {
+    const json_t *kernels = json_object_get(j, "kernels"), *others = json_object_get(j, "others");
+    if (json_array_size(kernels) + json_array_size(others)) {
+        print_kernels(kernels, others, format);
+        putchar('\n');
+    }
+    if (tc_cli_is_prose(format))
+        print_latency(j);
+    else
+        print_whole(j, format);
+}
+
+static void print_kernel(const json_t *j, tc_cli_format format) {
+    if (!tc_cli_is_prose(format)) {
+        print_whole(j, format);
+        return;
+    }
     printf("schedule: %s\n", tc_cli_text(j, "schedule"));
     print_latency(j);
 }
@@ -166,15 +187,11 @@ static void apart_cells(tc_cli_table *t, const json_t *k, double sum) {
     if (error) {
         tc_cli_cell(t, "%lld", tc_cli_number(k, "count"));
         for (int i = 0; i < 5; i++)
-            tc_cli_cell(t, "-");
+            tc_cli_cell_none(t);
     } else {
-        double share = tc_cli_real(k, "of_peak");
         times_cells(t, k, sum);
-        tc_cli_cell(t, "%.1f", known(k, "gflops"));
-        if (isfinite(share))
-            tc_cli_cell(t, "%.1f %%", 100 * share);
-        else
-            tc_cli_cell(t, "-");
+        tc_cli_cell_real(t, 1, known(k, "gflops"));
+        tc_cli_cell_share(t, 1, tc_cli_real(k, "of_peak"));
     }
     tc_cli_cell(t, "%s", tc_cli_text(k, "mode"));
     tc_cli_cell(t, "%s", worker ? worker : error ? "-" : "here");
@@ -187,19 +204,22 @@ static void apart_cells(tc_cli_table *t, const json_t *k, double sum) {
         tc_cli_cell(t, "default");
 }
 
-static void print_apart(const json_t *j) {
-    static const char *const head[] = {">#",       "kernel",   ">count", ">each",  ">total", ">share",
-                                       ">GFLOP/s", ">of peak", "timed",  "worker", "form",   "schedule"};
+static void print_apart(const json_t *j, tc_cli_format format) {
+    static const char *const head[] = {">#",       "kernel",     "nodes", ">count", ">each|ms", ">total|ms", ">share|%",
+                                       ">GFLOP/s", ">of peak|%", "timed", "worker", "form",     "schedule"};
     const json_t *kernels = json_object_get(j, "kernels");
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
     for (size_t i = 0; i < json_array_size(kernels); i++) {
         const json_t *k = json_array_get(kernels, i);
         tc_cli_cell(&t, "%zu", i);
         tc_cli_cell(&t, "%s", tc_cli_text(k, "name"));
+        tc_cli_cell_nodes(&t, k);
         apart_cells(&t, k, total_ms(kernels));
     }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
+    if (!tc_cli_is_prose(format))
+        return;
     printf("\n%s: its kernels with %lld threads, each timed by itself. What a run takes as a whole, and its library kernels and "
            "copies, only `tctune bench` without --fleet tells, on such a machine\n",
            tc_cli_text(j, "name"), tc_cli_number(j, "threads"));
@@ -212,7 +232,7 @@ static int bench_range(const bench_args *a, tctune_model *m, const tctune_bench_
     if (tctune_bench_range(m, o, &text, TC_CLI_SAY(err)) != TCTUNE_OK)
         return TC_CLI_FAILED;
     json_t *j = tc_cli_document(text);
-    tc_cli_tell_of(j, a->json, tc_cli_print_curves);
+    tc_cli_tell_of(j, a->format, tc_cli_print_curves);
     int status = a->plot ? tc_cli_plot_curves(j, a->plot, err) : TC_CLI_DONE;
     json_decref(j);
     return status;
@@ -240,7 +260,7 @@ static int bench_against(const bench_args *a, tctune_model *m, const tctune_benc
     if (tctune_bench_against(m, a->against, o, &slower, &text, TC_CLI_SAY(err)) != TCTUNE_OK)
         return TC_CLI_FAILED;
     json_t *j = tc_cli_document(text);
-    tc_cli_tell_of(j, a->json, tc_cli_print_against);
+    tc_cli_tell_of(j, a->format, tc_cli_print_against);
     int status = status_against(j, slower, err);
     json_decref(j);
     return status;
@@ -265,7 +285,7 @@ static int bench_model(const bench_args *a, tctune_model *m, tc_error *err) {
     if (tctune_bench(m, &o, &text, TC_CLI_SAY(err)) != TCTUNE_OK)
         return TC_CLI_FAILED;
     json_t *j = tc_cli_document(text);
-    tc_cli_tell_of(j, a->json, print_network);
+    tc_cli_tell_of(j, a->format, print_network);
     status = a->plot ? tc_cli_plot_kernels(j, a->plot, err) : TC_CLI_DONE;
     json_decref(j);
     return status;
@@ -311,7 +331,7 @@ static int bench_task(const bench_args *a, tctune_work *w, tc_error *err) {
     if (status == TC_CLI_DONE)
         status = tc_cli_status(tctune_bench_kernel(w, task, &o, &text, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
-        tc_cli_tell(text, a->json, print_kernel);
+        tc_cli_tell(text, a->format, print_kernel);
     return status;
 }
 
@@ -343,7 +363,7 @@ static int bench_tasks(const bench_args *a, tctune_work *w, tc_error *err) {
     if (status != TC_CLI_DONE)
         return status;
     json_t *j = tc_cli_document(text);
-    tc_cli_tell_of(j, a->json, print_apart);
+    tc_cli_tell_of(j, a->format, print_apart);
     status = status_apart(j, err);
     json_decref(j);
     return status;

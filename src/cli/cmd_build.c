@@ -12,7 +12,8 @@ typedef struct build_args {
     const char *out, *name, *inputs;
     int top_k;     /* 0: not given */
     double budget; /* negative: not given */
-    bool print_plan, debug, json;
+    bool print_plan, debug;
+    tc_cli_format format;
 } build_args;
 
 static const tc_cli_option options[] = {
@@ -42,7 +43,7 @@ static const tc_cli_option options[] = {
     TC_CLI_PASS_OPTIONS(build_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(build_args),
     TC_CLI_PROGRESS_OPTIONS(build_args, model.progress),
-    TC_CLI_JSON_OPTION(build_args, json),
+    TC_CLI_FORMAT_OPTIONS(build_args, format),
 };
 
 static int print_plan(const tctune_model *m, tc_error *err) {
@@ -54,12 +55,22 @@ static int print_plan(const tctune_model *m, tc_error *err) {
     return status;
 }
 
+/* Between two tables that nothing else parts. */
+static void part(tc_cli_format format) {
+    if (!tc_cli_is_prose(format))
+        putchar('\n');
+}
+
 static void print_choices(const build_args *a, const json_t *j) {
-    if (a->budget >= 0)
-        tc_cli_print_precision(stdout, json_object_get(j, "precision"), a->budget, a->inputs);
-    if (json_object_get(j, "in_graph"))
-        tc_cli_print_contest(stdout, j);
-    tc_cli_print_kernels(stdout, json_object_get(j, "kernels"));
+    if (a->budget >= 0) {
+        tc_cli_print_precision(json_object_get(j, "precision"), a->budget, a->inputs, a->format);
+        part(a->format);
+    }
+    if (json_object_get(j, "in_graph")) {
+        tc_cli_print_contest(j, a->format);
+        part(a->format);
+    }
+    tc_cli_print_kernels(json_object_get(j, "kernels"), a->format);
 }
 
 static void print_result(const build_args *a, const json_t *j) {
@@ -92,7 +103,7 @@ static int report(const build_args *a, const tctune_model *m, tc_error *err) {
     json_t *told = tc_cli_document(text);
     tc_cli_warn_of(told);
     warn_of_constants(a, told);
-    if (a->json) {
+    if (a->format == TC_CLI_JSON) {
         json_t *j = json_pack("{s:s}", "out", a->out);
         json_object_update(j, told);
         tc_cli_json_print(j);
@@ -100,7 +111,8 @@ static int report(const build_args *a, const tctune_model *m, tc_error *err) {
         print_choices(a, told);
         if (a->print_plan)
             status = print_plan(m, err);
-        print_result(a, told);
+        if (tc_cli_is_prose(a->format))
+            print_result(a, told);
     }
     json_decref(told);
     return status;

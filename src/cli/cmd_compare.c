@@ -14,7 +14,7 @@ typedef struct compare_args {
     int repeats; /* 0: not given */
     const char *kernel;
     tc_cli_texts at;
-    bool json;
+    tc_cli_format format;
 } compare_args;
 
 static const tc_cli_option options[] = {
@@ -24,7 +24,7 @@ static const tc_cli_option options[] = {
     TC_CLI_FLEET_OPTIONS(compare_args, fleet),        TC_CLI_SEED_OPTION(compare_args, seed),
     TC_CLI_REPEATS_OPTION(compare_args, repeats),     TC_CLI_KERNEL_OPTION(compare_args, kernel),
     TC_CLI_PASS_OPTIONS(compare_args, source.passes), TC_CLI_NO_CACHE_OPTION(compare_args),
-    TC_CLI_JSON_OPTION(compare_args, json),
+    TC_CLI_FORMAT_OPTIONS(compare_args, format),
 };
 
 /* fleet: where a.fleet is put. */
@@ -76,7 +76,7 @@ static int run(const void *args, tc_error *err) {
         status = tc_cli_status(tctune_compare_show(w, task, &o, &text, TC_CLI_SAY(err)));
     }
     if (status == TC_CLI_DONE)
-        tc_cli_tell(text, a->json, tc_cli_print_comparison);
+        tc_cli_tell(text, a->format, tc_cli_print_comparison);
     tctune_work_free(w);
     return status;
 }

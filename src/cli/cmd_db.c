@@ -74,7 +74,9 @@ static int run_merge(const void *args, tc_error *err) {
 /* "12 s", "3 min", "5 h", "2 d" */
 static void put_age(tc_cli_table *t, int64_t when_ms, int64_t now_ms) {
     double s = (double)(now_ms - when_ms) / 1e3;
-    if (s < 120)
+    if (t->format == TC_CLI_CSV)
+        tc_cli_cell(t, "%.0f", fmax(s, 0));
+    else if (s < 120)
         tc_cli_cell(t, "%.0f s", fmax(s, 0));
     else if (s < 7200)
         tc_cli_cell(t, "%.0f min", s / 60);
@@ -91,20 +93,19 @@ static void put_failures(tc_cli_table *t, const json_t *failures) {
     json_object_foreach((json_t *)(uintptr_t)failures, name, n) {
         tc_sb_printf(&b, "%s%lld %s", b.len ? ", " : "", (long long)json_integer_value(n), name);
     }
-    tc_cli_cell(t, "%s", b.len ? tc_sb_str(&b) : "-");
+    if (b.len)
+        tc_cli_cell(t, "%s", tc_sb_str(&b));
+    else
+        tc_cli_cell_none(t);
     tc_strbuf_free(&b);
 }
 
 static void put_best(tc_cli_table *t, const json_t *s) {
-    char time[24];
     if (json_object_get(s, "sizes"))
         tc_cli_cell(t, "%lld sizes", tc_cli_number(s, "sizes"));
     else
-        tc_cli_cell(t, "%s", tc_text_time(time, tc_cli_real(s, "best_ms") / 1e3));
-    if (isfinite(tc_cli_real(s, "gflops")))
-        tc_cli_cell(t, "%.1f", tc_cli_real(s, "gflops"));
-    else
-        tc_cli_cell(t, "-");
+        tc_cli_cell_time(t, tc_cli_real(s, "best_ms"));
+    tc_cli_cell_real(t, 1, tc_cli_real(s, "gflops"));
 }
 
 static void stats_row(tc_cli_table *t, const json_t *s, int64_t now) {
@@ -137,18 +138,20 @@ static void print_targets(const json_t *summaries) {
     }
 }
 
-static void print_stats(const json_t *d) {
+static void print_stats(const json_t *d, tc_cli_format format) {
     static const char *const head[] = {"workload", "target",   ">threads", "mode",     ">records", ">valid",
-                                       ">best",    ">GFLOP/s", ">age",     "failures", "operands"};
+                                       ">best|ms", ">GFLOP/s", ">age|s",   "failures", "operands"};
     const json_t *all = json_object_get(d, "summaries"), *s;
     char size[24];
     size_t i;
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
     json_array_foreach(all, i, s) {
         stats_row(&t, s, now_ms());
     }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
+    if (!tc_cli_is_prose(format))
+        return;
     print_targets(all);
     printf("%s: %lld records of %lld workloads for %lld targets, %lld cost models, %s, schema %lld\n", tc_cli_text(d, "db"),
            tc_cli_number(d, "records"), tc_cli_number(d, "workloads"), tc_cli_number(d, "targets"), tc_cli_number(d, "models"),
@@ -159,14 +162,14 @@ typedef struct stats_args {
     tc_cli_common common;
     tc_cli_db_args db;
     const char *plot;
-    bool json;
+    tc_cli_format format;
 } stats_args;
 
 static const tc_cli_option stats_options[] = {
     TC_CLI_DB_OPTION(stats_args, db.path),
     TC_CLI_OUTPUT(stats_args, plot, RESULT, "plot", "FILE.svg",
                   "also draw, as SVG, how many records each workload has, and how many of them failed"),
-    TC_CLI_JSON_OPTION(stats_args, json),
+    TC_CLI_FORMAT_OPTIONS(stats_args, format),
 };
 
 static int run_stats(const void *args, tc_error *err) {
@@ -180,7 +183,7 @@ static int run_stats(const void *args, tc_error *err) {
     if (status != TC_CLI_DONE)
         return status;
     json_t *j = tc_cli_document(text);
-    tc_cli_tell_of(j, a->json, print_stats);
+    tc_cli_tell_of(j, a->format, print_stats);
     status = a->plot ? tc_cli_plot_database(j, a->plot, err) : TC_CLI_DONE;
     json_decref(j);
     return status;

@@ -8,7 +8,8 @@ typedef struct quantize_args {
     tc_cli_common common;
     const char *out, *method, *activations;
     tc_cli_texts calibrate, shape, keep;
-    bool dynamic, per_tensor, json;
+    bool dynamic, per_tensor;
+    tc_cli_format format;
     int weights, block, threads;
     double percentile, budget;
 } quantize_args;
@@ -40,7 +41,7 @@ static const tc_cli_option options[] = {
     TC_CLI_SHAPE_OPTION(quantize_args, shape),
     TC_CLI_THREADS_OPTION(quantize_args, threads),
     TC_CLI_NO_CACHE_OPTION(quantize_args),
-    TC_CLI_JSON_OPTION(quantize_args, json),
+    TC_CLI_FORMAT_OPTIONS(quantize_args, format),
 };
 
 /* ---- arguments ---- */
@@ -76,8 +77,9 @@ static const char *form_of(const json_t *layer, tc_arena *a) {
 }
 
 /* How many are quantised. */
-static size_t print_layers(const json_t *layers) {
-    tc_cli_table t = tc_cli_table_new(4, (const char *const[]){"layer", "operator", ">SNR", "form"});
+static size_t print_layers(const json_t *layers, tc_cli_format format) {
+    static const char *const head[] = {"layer", "operator", ">SNR|dB", "form"};
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
     size_t i, n = 0;
     const json_t *l;
     json_array_foreach(layers, i, l) {
@@ -85,10 +87,10 @@ static size_t print_layers(const json_t *layers) {
         n += json_is_true(json_object_get(l, "quantised"));
         tc_cli_cell(&t, "%s", tc_cli_text(l, "name"));
         tc_cli_cell(&t, "%s", tc_cli_text(l, "operator"));
-        if (isfinite(snr))
+        if (isfinite(snr) && format != TC_CLI_CSV)
             tc_cli_cell(&t, "%.1f dB", snr);
         else
-            tc_cli_cell(&t, "-");
+            tc_cli_cell_real(&t, 1, snr);
         tc_cli_cell(&t, "%s", form_of(l, t.arena));
     }
     tc_cli_table_print(&t, stdout);
@@ -96,10 +98,12 @@ static size_t print_layers(const json_t *layers) {
     return n;
 }
 
-static void print_report(const json_t *r) {
+static void print_report(const json_t *r, tc_cli_format format) {
     const json_t *layers = json_object_get(r, "layers"), *outputs = json_object_get(r, "outputs"), *o;
     char before[24], after[24];
-    size_t i, n = print_layers(layers);
+    size_t i, n = print_layers(layers, format);
+    if (!tc_cli_is_prose(format))
+        return;
     printf("\n%zu of %zu layers quantised, %s -> %s\n", n, json_array_size(layers),
            tc_text_bytes(before, tc_cli_real(r, "bytes_before")), tc_text_bytes(after, tc_cli_real(r, "bytes_after")));
     json_array_foreach(outputs, i, o) {
@@ -136,7 +140,7 @@ static int run(const void *args, tc_error *err) {
     tc_cli_catch_signals();
     status = tc_cli_status(tctune_quantize(a->common.operands.data[0], a->out, &o, &text, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
-        tc_cli_tell(text, a->json, print_report);
+        tc_cli_tell(text, a->format, print_report);
     tc_vec_free(&data);
     return status;
 }

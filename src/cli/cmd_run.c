@@ -9,7 +9,7 @@ typedef struct run_args {
     const char *inputs, *outputs, *check;
     tc_cli_texts at;
     tc_cli_tolerance tolerance;
-    bool json;
+    tc_cli_format format;
 } run_args;
 
 static const tc_cli_option options[] = {
@@ -30,7 +30,7 @@ static const tc_cli_option options[] = {
     TC_CLI_TOLERANCE_OPTIONS(run_args, tolerance),
     TC_CLI_PASS_OPTIONS(run_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(run_args),
-    TC_CLI_JSON_OPTION(run_args, json),
+    TC_CLI_FORMAT_OPTIONS(run_args, format),
 };
 
 /* ---- what is printed ---- */
@@ -43,9 +43,23 @@ static void print_outputs(const json_t *outputs) {
     }
 }
 
-static void print_comparison(const json_t *outputs) {
-    static const char *const head[] = {"output", ">error", ">largest", ">outside the tolerance", ""};
-    tc_cli_table table = tc_cli_table_new(TC_LEN(head), head);
+static void print_values(const json_t *outputs, tc_cli_format format) {
+    static const char *const head[] = {"output", "type", "shape", "values"};
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
+    for (size_t i = 0; i < json_array_size(outputs); i++) {
+        const json_t *o = json_array_get(outputs, i);
+        tc_cli_cell(&t, "%s", tc_cli_text(o, "name"));
+        tc_cli_cell(&t, "%s", tc_cli_text(o, "dtype"));
+        tc_cli_cell(&t, "%s", tc_cli_text(o, "shape"));
+        tc_cli_cell(&t, "%s", tc_cli_text(o, "values"));
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
+static void print_comparison(const json_t *outputs, tc_cli_format format) {
+    static const char *const head[] = {"output", ">error", ">largest", ">outside the tolerance", "verdict"};
+    tc_cli_table table = tc_cli_table_new(format, TC_LEN(head), head);
     for (size_t i = 0; i < json_array_size(outputs); i++) {
         const json_t *o = json_array_get(outputs, i);
         tc_cli_cell(&table, "%s", tc_cli_text(o, "name"));
@@ -60,14 +74,18 @@ static void print_comparison(const json_t *outputs) {
 
 static void print(const run_args *a, json_t *j) {
     const json_t *outputs = json_object_get(j, "outputs");
-    if (a->json) {
+    if (a->format == TC_CLI_JSON) {
         tc_cli_json_print(json_incref(j));
         return;
     }
-    print_outputs(outputs);
-    print_outputs(json_object_get(j, "not_compared"));
+    if (tc_cli_is_prose(a->format)) {
+        print_outputs(outputs);
+        print_outputs(json_object_get(j, "not_compared"));
+    } else if (!a->check) {
+        print_values(outputs, a->format);
+    }
     if (a->check)
-        print_comparison(outputs);
+        print_comparison(outputs, a->format);
 }
 
 static int judge(const run_args *a, const json_t *j, tc_error *err) {

@@ -13,7 +13,7 @@ typedef struct show_args {
     tc_cli_accuracy_args accuracy;
     const char *kernel, *sched, *print, *dump;
     tc_cli_texts at;
-    bool json;
+    tc_cli_format format;
 } show_args;
 
 static const tc_cli_option options[] = {
@@ -34,7 +34,7 @@ static const tc_cli_option options[] = {
     TC_CLI_TEXT(show_args, dump, EXPERT, "dump", "PASS",
                 "also print the program after this lowering pass to standard error; `all`: after each pass"),
     TC_CLI_PASS_OPTIONS(show_args, source.passes),
-    TC_CLI_JSON_OPTION(show_args, json),
+    TC_CLI_FORMAT_OPTIONS(show_args, format),
 };
 
 /* Stages in the order of the way, and what they are called in a heading. */
@@ -89,15 +89,15 @@ static tctune_show_options options_of(const show_args *a) {
                                  .at = a->at.data,
                                  .stages = a->print,
                                  .dump = a->dump,
-                                 .marked = !a->json};
+                                 .marked = a->format != TC_CLI_JSON};
 }
 
 /* ---- choosing a kernel ---- */
 
-static void print_list(const json_t *j) {
-    static const char *const head[] = {">#", "kernel", ">weight", ">MFLOP", "schedule"};
+static void print_list(const json_t *j, tc_cli_format format) {
+    static const char *const head[] = {">#", "kernel", "nodes", ">weight", ">MFLOP", "schedule"};
     const json_t *kernels = json_object_get(j, "kernels");
-    tc_cli_table table = tc_cli_table_new(TC_LEN(head), head);
+    tc_cli_table table = tc_cli_table_new(format, TC_LEN(head), head);
     bool spare = false;
     for (size_t i = 0; i < json_array_size(kernels); i++) {
         const json_t *k = json_array_get(kernels, i);
@@ -105,13 +105,14 @@ static void print_list(const json_t *j) {
         spare |= instead;
         tc_cli_cell(&table, "%lld", tc_cli_number(k, "index"));
         tc_cli_cell(&table, "%s", tc_cli_text(k, "name"));
+        tc_cli_cell_nodes(&table, k);
         tc_cli_cell(&table, instead ? "(%g)" : "%g", tc_cli_real(k, "weight"));
-        tc_cli_cell(&table, "%.2f", tc_cli_real(k, "flops") / 1e6);
+        tc_cli_cell_real(&table, 2, tc_cli_real(k, "flops") / 1e6);
         tc_cli_cell(&table, "%s", tc_cli_text(k, "schedule"));
     }
     tc_cli_table_print(&table, stdout);
     tc_cli_table_free(&table);
-    if (spare)
+    if (spare && tc_cli_is_prose(format))
         puts("(in brackets: kernels that run in place of others where records say that this is faster)");
 }
 
@@ -120,13 +121,7 @@ static int list(const show_args *a, const tctune_work *w, tc_error *err) {
     char *text;
     if (tctune_show_tasks(w, &o, &text, TC_CLI_SAY(err)) != TCTUNE_OK)
         return TC_CLI_FAILED;
-    json_t *j = tc_cli_document(text);
-    if (a->json) {
-        tc_cli_json_print(j);
-        return TC_CLI_DONE;
-    }
-    print_list(j);
-    json_decref(j);
+    tc_cli_tell(text, a->format, print_list);
     return TC_CLI_DONE;
 }
 
@@ -158,8 +153,8 @@ static int show_variants(const show_args *a, const json_t *j, tc_error *err) {
         return tc_cli_usage(err, "the kernel has %zu variants for its sizes: say with --at %s=%lld which is meant",
                             json_array_size(json_object_get(j, "variants")), json_object_iter_key(range),
                             (long long)json_integer_value(json_array_get(json_object_iter_value(range), 1)));
-    if (!a->json)
-        tc_cli_print_variants(stdout, j);
+    if (a->format != TC_CLI_JSON)
+        tc_cli_print_variants(j, a->format);
     return TC_CLI_DONE;
 }
 
@@ -174,9 +169,12 @@ static int show(const show_args *a, const tctune_work *w, int kernel, tc_error *
     json_t *j = tc_cli_document(text);
     if (json_object_get(j, "variants"))
         status = show_variants(a, j, err);
-    else if (!a->json)
+    else if (a->format == TC_CLI_MARKDOWN || a->format == TC_CLI_CSV)
+        status =
+            tc_cli_usage(err, "--format markdown and csv are of tables: what a kernel passes through is text, or --format json");
+    else if (a->format == TC_CLI_TABLE)
         print_stages(j, !a->print);
-    if (status == TC_CLI_DONE && a->json)
+    if (status == TC_CLI_DONE && a->format == TC_CLI_JSON)
         tc_cli_json_print(json_incref(j));
     json_decref(j);
     return status;
@@ -189,7 +187,7 @@ static int show_library(const show_args *a, tc_error *err) {
             "%s is a built library, which tells where its kernels are from: --kernel, --sched, --print, --dump, --at, "
             "--shape-weights and --db go with what it was built from",
             a->source.model);
-    return tc_cli_show_library(a->source.model, a->json, err);
+    return tc_cli_show_library(a->source.model, a->format, err);
 }
 
 static int run(const void *args, tc_error *err) {

@@ -21,7 +21,7 @@ typedef struct tune_args {
     int batch, rounds_at_once; /* 0: not given */
     const char *out, *name, *inputs, *plot;
     double budget; /* of the error of what is built; negative: not given */
-    bool json;
+    tc_cli_format format;
 } tune_args;
 
 static const tc_cli_option options[] = {
@@ -71,7 +71,7 @@ static const tc_cli_option options[] = {
     TC_CLI_PASS_OPTIONS(tune_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(tune_args),
     TC_CLI_PROGRESS_OPTIONS(tune_args, model.progress),
-    TC_CLI_JSON_OPTION(tune_args, json),
+    TC_CLI_FORMAT_OPTIONS(tune_args, format),
 };
 
 /* ---- what is built from what was found ---- */
@@ -85,7 +85,7 @@ static int report_precision(const tune_args *a, const tctune_model *m, json_t *j
     if (json)
         json_object_set(json, "precision", precision);
     else
-        tc_cli_print_precision(stdout, precision, a->budget, a->inputs);
+        tc_cli_print_precision(precision, a->budget, a->inputs, a->format);
     json_decref(j);
     return TC_CLI_DONE;
 }
@@ -100,7 +100,7 @@ static int build_result(const tune_args *a, tctune_work *w, json_t *json, tc_err
         status = report_precision(a, m, json, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_status(tctune_model_save(m, a->out, a->name, TC_CLI_SAY(err)));
-    if (status == TC_CLI_DONE && !a->json)
+    if (status == TC_CLI_DONE && tc_cli_is_prose(a->format))
         printf("%s is built from them\n", a->out);
     tctune_model_free(m);
     return status;
@@ -123,7 +123,9 @@ static json_t *told_by(const tctune_session *s) {
 
 static void print_range(const tune_args *a, const json_t *range) {
     putchar('\n');
-    tc_cli_print_variants(stdout, range);
+    tc_cli_print_variants(range, a->format);
+    if (!tc_cli_is_prose(a->format))
+        return;
     if (tc_cli_number(range, "refused"))
         printf("%lld schedules of fixed sizes are none where they vary; the first: %s\n", tc_cli_number(range, "refused"),
                tc_cli_text(range, "refused_why"));
@@ -144,11 +146,11 @@ static int on_event(void *user, const tctune_event *e) {
     l->searched |= e->kind == TCTUNE_EVENT_SEARCHED;
     if (e->kind == TCTUNE_EVENT_CONTEST && text)
         fprintf(stderr, "%s: %d programs at %d sizes\n", e->name, e->programs, e->places);
-    if (l->a->json || (e->kind != TCTUNE_EVENT_SEARCHED && e->kind != TCTUNE_EVENT_COMPARED))
+    if (l->a->format == TC_CLI_JSON || (e->kind != TCTUNE_EVENT_SEARCHED && e->kind != TCTUNE_EVENT_COMPARED))
         return 0;
     json_t *j = told_by(e->session), *ranges = json_object_get(j, "ranges");
     if (e->kind == TCTUNE_EVENT_SEARCHED)
-        tc_cli_print_tuning(stdout, j);
+        tc_cli_print_tuning(j, l->a->format);
     else
         print_range(l->a, json_array_get(ranges, json_array_size(ranges) - 1));
     json_decref(j);
@@ -210,7 +212,7 @@ static int tune(const tune_args *a, tctune_work *w, json_t **json, tc_error *err
     l.course = tc_cli_course_new();
     tctune_status st = tctune_session_run(s, TC_CLI_SAY(err));
     int status = st == TCTUNE_STOPPED ? stopped(a, err) : tc_cli_status(st);
-    if (a->json && l.searched)
+    if (a->format == TC_CLI_JSON && l.searched)
         *json = told_by(s);
     if (a->plot && l.searched)
         status = plot(a, &l, s, status, err);

@@ -59,7 +59,8 @@ static void on_case(void *user, const char *json) {
 
 /* ---- all of them ---- */
 
-static void print_counts(const json_t *d) {
+static void print_counts(const json_t *d, tc_cli_format format) {
+    (void)format;
     printf("%lld passed, %lld failed, %lld skipped", tc_cli_number(d, "passed"), tc_cli_number(d, "failed"),
            tc_cli_number(d, "skipped"));
     if (tc_cli_number(d, "with_constants"))
@@ -74,7 +75,7 @@ static int verify(const verify_args *a, const tctune_cases_options *o, tc_error 
         return TC_CLI_FAILED;
     json_t *d = tc_cli_document(text);
     bool failed = tc_cli_number(d, "failed") > 0;
-    tc_cli_tell_of(d, a->json, print_counts);
+    tc_cli_tell_of(d, a->json ? TC_CLI_JSON : TC_CLI_TABLE, print_counts);
     json_decref(d);
     return failed ? TC_CLI_FAILED : tc_cli_status(s);
 }

@@ -50,6 +50,6 @@ TC_CLI_COMMANDS(TC_CLI_DECLARE)
 int tc_cli_main(int argc, char **argv);
 
 /* Of `show`: prints what a built library says of itself (library.c). An exit status. */
-int tc_cli_show_library(const char *path, bool json, tc_error *err);
+int tc_cli_show_library(const char *path, tc_cli_format format, tc_error *err);
 
 #endif

@@ -26,7 +26,7 @@ static void print_features(const json_t *j) {
     size_t n = json_array_size(features);
     long long before = -1, unpaired = tc_cli_number(j, "unpaired_stores");
     int shown = 0;
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    tc_cli_table t = tc_cli_table_new(TC_CLI_TABLE, TC_LEN(head), head);
     heading("cost-model features that differ");
     for (size_t i = 0; i < n; i++) {
         const json_t *d = json_array_get(features, i);
@@ -140,8 +140,50 @@ static void print_verdict(const json_t *j, const json_t *const side[2]) {
            tc_cli_real(v, "ratio"), low, high, tc_cli_real(v, "sign_p"));
 }
 
-void tc_cli_print_comparison(const json_t *j) {
+/* ---- for programs ---- */
+
+static void print_sides(const json_t *const side[2], tc_cli_format format) {
+    static const char *const head[] = {"side", "schedule", "origin", ">median|ms", ">GFLOP/s", ">of the roof|%"};
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
+    for (int i = 0; i < 2; i++) {
+        tc_cli_cell(&t, "%c", "AB"[i]);
+        tc_cli_cell(&t, "%s", tc_cli_text(side[i], "spec"));
+        tc_cli_cell(&t, "%s", tc_cli_text(side[i], "origin"));
+        tc_cli_cell_time(&t, tc_cli_real(side[i], "median_ms"));
+        tc_cli_cell_real(&t, 1, tc_cli_real(side[i], "gflops"));
+        tc_cli_cell_share(&t, 1, tc_cli_real(side[i], "of_roof"));
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
+static void print_ratio(const json_t *v, tc_cli_format format) {
+    static const char *const head[] = {"faster", ">speedup", ">rounds",     ">time of B / time of A",
+                                       ">low",   ">high",    ">sign test p"};
+    const char *faster = json_string_value(json_object_get(v, "faster"));
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
+    if (faster)
+        tc_cli_cell(&t, "%s", faster);
+    else
+        tc_cli_cell_none(&t);
+    tc_cli_cell_real(&t, 3, tc_cli_real(v, "speedup"));
+    tc_cli_cell(&t, "%lld", tc_cli_number(v, "rounds"));
+    tc_cli_cell_real(&t, 4, tc_cli_real(v, "ratio"));
+    tc_cli_cell_real(&t, 4, tc_cli_real(v, "low"));
+    tc_cli_cell_real(&t, 4, tc_cli_real(v, "high"));
+    tc_cli_cell(&t, "%.2g", tc_cli_real(v, "sign_p"));
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
+void tc_cli_print_comparison(const json_t *j, tc_cli_format format) {
     const json_t *const side[2] = {json_object_get(j, "a"), json_object_get(j, "b")};
+    if (!tc_cli_is_prose(format)) {
+        print_sides(side, format);
+        putchar('\n');
+        print_ratio(json_object_get(j, "verdict"), format);
+        return;
+    }
     printf("kernel %s\n", tc_cli_text(j, "kernel"));
     for (int i = 0; i < 2; i++)
         printf("%c: %s (%s)\n", "AB"[i], tc_cli_text(side[i], "spec"), tc_cli_text(side[i], "origin"));

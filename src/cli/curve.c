@@ -18,19 +18,19 @@ static const char *bar(tc_arena *a, double share) {
 }
 
 /* A column for each size, as a point has them, and those of the times. */
-static tc_cli_table new_table(tc_arena *a, json_t *sizes) {
-    static const char *const rest[] = {">median", ">least", ">most", ""};
+static tc_cli_table new_table(tc_arena *a, json_t *sizes, tc_cli_format format) {
+    static const char *const rest[] = {">median|ms", ">least|ms", ">most|ms", ""};
     const char **head = TC_NEW_N(a, const char *, (int)(json_object_size(sizes) + TC_LEN(rest))), *name;
     int n = 0;
     json_t *value;
     json_object_foreach(sizes, name, value) head[n++] = tc_arena_printf(a, ">%s", name);
-    for (size_t i = 0; i < TC_LEN(rest); i++)
+    for (size_t i = 0; i < TC_LEN(rest) - !tc_cli_is_prose(format); i++)
         head[n++] = rest[i];
-    return tc_cli_table_new(n, head);
+    return tc_cli_table_new(format, n, head);
 }
 
-static void print_curve(tc_arena *a, const json_t *points) {
-    tc_cli_table t = new_table(a, json_object_get(json_array_get(points, 0), "sizes"));
+static void print_curve(tc_arena *a, const json_t *points, tc_cli_format format) {
+    tc_cli_table t = new_table(a, json_object_get(json_array_get(points, 0), "sizes"), format);
     double slowest = 0;
     for (size_t i = 0; i < json_array_size(points); i++)
         slowest = fmax(slowest, seconds_of(json_array_get(points, i), "median_ms"));
@@ -38,30 +38,35 @@ static void print_curve(tc_arena *a, const json_t *points) {
         const json_t *p = json_array_get(points, i);
         const char *name;
         json_t *value;
-        char median[24], least[24], most[24];
         json_object_foreach(json_object_get(p, "sizes"), name, value)
             tc_cli_cell(&t, "%lld", (long long)json_integer_value(value));
-        tc_cli_cell(&t, "%s", tc_text_time(median, seconds_of(p, "median_ms")));
-        tc_cli_cell(&t, "%s", tc_text_time(least, seconds_of(p, "min_ms")));
-        tc_cli_cell(&t, "%s", tc_text_time(most, seconds_of(p, "max_ms")));
-        tc_cli_cell(&t, "%s", bar(a, slowest > 0 ? seconds_of(p, "median_ms") / slowest : 0));
+        tc_cli_cell_time(&t, tc_cli_real(p, "median_ms"));
+        tc_cli_cell_time(&t, tc_cli_real(p, "min_ms"));
+        tc_cli_cell_time(&t, tc_cli_real(p, "max_ms"));
+        if (tc_cli_is_prose(format))
+            tc_cli_cell(&t, "%s", bar(a, slowest > 0 ? seconds_of(p, "median_ms") / slowest : 0));
     }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
 }
 
-void tc_cli_print_curves(const json_t *j) {
+void tc_cli_print_curves(const json_t *j, tc_cli_format format) {
     const json_t *curves = json_object_get(j, "curves");
     tc_arena *a = tc_arena_new();
     for (size_t i = 0; i < json_array_size(curves); i++) {
         const json_t *c = json_array_get(curves, i), *points = json_object_get(c, "points");
         if (json_array_size(points)) {
-            printf("%s over %s\n", tc_cli_text(j, "name"), tc_cli_text(c, "over"));
-            print_curve(a, points);
-            putchar('\n');
+            if (tc_cli_is_prose(format))
+                printf("%s over %s\n", tc_cli_text(j, "name"), tc_cli_text(c, "over"));
+            else if (i)
+                putchar('\n');
+            print_curve(a, points, format);
+            if (tc_cli_is_prose(format))
+                putchar('\n');
         }
     }
-    printf("medians of at most %lld runs, %lld threads; --at NAME=SIZE says more of one size\n", tc_cli_number(j, "repeats"),
-           tc_cli_number(j, "threads"));
+    if (tc_cli_is_prose(format))
+        printf("medians of at most %lld runs, %lld threads; --at NAME=SIZE says more of one size\n", tc_cli_number(j, "repeats"),
+               tc_cli_number(j, "threads"));
     tc_arena_free(a);
 }

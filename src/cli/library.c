@@ -63,22 +63,22 @@ static void print_sizes(const json_t *varying) {
     }
 }
 
-static void print_kernels(const json_t *kernels) {
-    static const char *const head[] = {">#", "kernel", ">runs", "form", ">record", ">time", "workload", "trace"};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+static void print_kernels(const json_t *kernels, tc_cli_format format) {
+    static const char *const head[] = {">#", "kernel", ">runs", "form", ">record", ">time|ms", "workload", "trace"};
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
     for (size_t i = 0; i < json_array_size(kernels); i++) {
         const json_t *k = json_array_get(kernels, i), *seconds = json_object_get(k, "seconds");
-        char time[24] = "", record[24] = "default";
-        if (json_is_number(seconds)) {
-            tc_text_time(time, json_number_value(seconds));
-            snprintf(record, sizeof record, "%lld", (long long)json_integer_value(json_object_get(k, "record")));
-        }
         tc_cli_cell(&t, "%zu", i);
         tc_cli_cell(&t, "%s", tc_cli_text(k, "name"));
         tc_cli_cell(&t, "%lld", (long long)json_integer_value(json_object_get(k, "count")));
         tc_cli_cell(&t, "%s", tc_cli_text(k, "form"));
-        tc_cli_cell(&t, "%s", record);
-        tc_cli_cell(&t, "%s", time);
+        if (json_is_number(seconds)) {
+            tc_cli_cell(&t, "%lld", tc_cli_number(k, "record"));
+            tc_cli_cell_time(&t, 1e3 * json_number_value(seconds));
+        } else {
+            tc_cli_cell(&t, "default");
+            tc_cli_cell(&t, "%s", "");
+        }
         tc_cli_cell(&t, "%s", tc_cli_text(k, "workload"));
         tc_cli_cell(&t, "%s", tc_cli_text(k, "trace"));
     }
@@ -86,8 +86,12 @@ static void print_kernels(const json_t *kernels) {
     tc_cli_table_free(&t);
 }
 
-static void print_text(const json_t *j) {
+static void print_text(const json_t *j, tc_cli_format format) {
     const json_t *from = json_object_get(j, "provenance"), *varying = json_object_get(j, "varying");
+    if (!tc_cli_is_prose(format)) {
+        print_kernels(json_object_get(j, "kernels"), format);
+        return;
+    }
     printf("%s: library '%s' for at most %lld threads\n", tc_cli_text(j, "library"), tc_cli_text(j, "name"),
            (long long)json_integer_value(json_object_get(j, "threads")));
     printf("target   %s\n", tc_cli_text(j, "target"));
@@ -100,14 +104,14 @@ static void print_text(const json_t *j) {
     print_ports("inputs", json_object_get(j, "inputs"), json_array_size(json_object_get(varying, "sizes")), varying);
     print_ports("outputs", json_object_get(j, "outputs"), (size_t)TC_MAX(0, tc_cli_number(j, "sizes")), NULL);
     print_sizes(varying);
-    print_kernels(json_object_get(j, "kernels"));
+    print_kernels(json_object_get(j, "kernels"), format);
 }
 
-int tc_cli_show_library(const char *path, bool json, tc_error *err) {
+int tc_cli_show_library(const char *path, tc_cli_format format, tc_error *err) {
     char *text;
     int status = tc_cli_status(tctune_library_describe(path, &text, TC_CLI_SAY(err)));
     if (status != TC_CLI_DONE)
         return status;
-    tc_cli_tell(text, json, print_text);
+    tc_cli_tell(text, format, print_text);
     return TC_CLI_DONE;
 }

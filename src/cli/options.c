@@ -109,6 +109,23 @@ int tc_cli_take_choice(const tc_cli_option *o, const char *v, void *field, tc_er
     return status;
 }
 
+int tc_cli_take_format(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
+    static const char *const names[] = {
+        [TC_CLI_TABLE] = "table", [TC_CLI_MARKDOWN] = "markdown", [TC_CLI_CSV] = "csv", [TC_CLI_JSON] = "json"};
+    const char *chosen = NULL;
+    int status = tc_cli_take_choice(o, v, &chosen, err);
+    for (size_t i = 0; chosen && i < TC_LEN(names); i++)
+        if (strcmp(names[i], chosen) == 0)
+            *(tc_cli_format *)field = (tc_cli_format)i;
+    return status;
+}
+
+int tc_cli_take_json(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
+    (void)o, (void)v, (void)err;
+    *(tc_cli_format *)field = TC_CLI_JSON;
+    return TC_CLI_DONE;
+}
+
 int tc_cli_take_count(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
     char *end;
     errno = 0;

@@ -60,9 +60,9 @@ struct tc_cli_option {
     size_t offset; /* of the field in the command's struct */
 };
 
-tc_cli_take tc_cli_take_flag, tc_cli_take_text, tc_cli_take_input, tc_cli_take_inputs, tc_cli_take_output, tc_cli_take_named,
-    tc_cli_take_library, tc_cli_take_choice, tc_cli_take_count, tc_cli_take_level, tc_cli_take_seed, tc_cli_take_real,
-    tc_cli_take_list;
+tc_cli_take tc_cli_take_format, tc_cli_take_json, tc_cli_take_flag, tc_cli_take_text, tc_cli_take_input, tc_cli_take_inputs,
+    tc_cli_take_output, tc_cli_take_named, tc_cli_take_library, tc_cli_take_choice, tc_cli_take_count, tc_cli_take_level,
+    tc_cli_take_seed, tc_cli_take_real, tc_cli_take_list;
 
 /* The place of a field of type T in struct S; a field of another type does not compile. */
 #define TC_CLI_PLACE(S, field, T) (offsetof(S, field) + 0 * sizeof((T *)0 == &((S *)0)->field))
@@ -301,6 +301,12 @@ typedef struct tc_cli_model_args {
         TC_CLI_COUNT(S, g.fd, RESULT, "progress-fd", "N",                                                                        \
                      "with --progress json: the number of the open file that events go to; default 2, standard error")
 #define TC_CLI_JSON_OPTION(S, f) TC_CLI_FLAG(S, f, RESULT, "json", "print the result as one JSON object")
+/* Of commands that print tables; f: a tc_cli_format */
+#define TC_CLI_FORMAT_OPTIONS(S, f)                                                                                              \
+    TC_CLI_ROW(S, f, RESULT, tc_cli_format, tc_cli_take_format, "format", "table|markdown|csv|json",                             \
+               "how to print tables; default table, with sentences around it. csv: bare numbers, with units in the heading. "    \
+               "json: all that is known, as one object"),                                                                        \
+        TC_CLI_ROW(S, f, RESULT, tc_cli_format, tc_cli_take_json, "json", NULL, "the same as --format json")
 
 /* ---- commands ---- */
 

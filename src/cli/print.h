@@ -11,12 +11,12 @@ void tc_cli_print_units(FILE *f, const json_t *units);
 void tc_cli_print_caches(FILE *f, const json_t *caches);
 
 /* Variants of a kernel whose sizes vary with their spans, and what each point of the contest loses by them (kernel.c). */
-void tc_cli_print_variants(FILE *f, const json_t *j);
+void tc_cli_print_variants(const json_t *j, tc_cli_format format);
 
 /* ---- latency over ranges of sizes (curve.c) ---- */
 
 /* Tables with bars. */
-void tc_cli_print_curves(const json_t *j);
+void tc_cli_print_curves(const json_t *j, tc_cli_format format);
 
 /* ---- a search ---- */
 
@@ -26,7 +26,7 @@ tc_cli_progress *tc_cli_progress_new(void);
 void tc_cli_progress_free(tc_cli_progress *p);
 void tc_cli_show_progress(tc_cli_progress *p, const tctune_event *e);
 /* A document of tctune_session_describe, without its ranges. */
-void tc_cli_print_tuning(FILE *f, const json_t *j);
+void tc_cli_print_tuning(const json_t *j, tc_cli_format format);
 
 /* ---- progress as events (events.c) ---- */
 
@@ -41,24 +41,27 @@ json_t *tc_cli_build_event(int done, int total, const char *kernel);
 
 /* ---- models ---- */
 
+/* The ONNX nodes of a kernel: the first one and how many more there are; in CSV all, with ';' between them. */
+void tc_cli_cell_nodes(tc_cli_table *t, const json_t *kernel);
+
 /* Kernels of a built model: a line each, with the record that it is of, or why it is the default. */
-void tc_cli_print_kernels(FILE *f, const json_t *kernels);
+void tc_cli_print_kernels(const json_t *kernels, tc_cli_format format);
 /* The records that were compared in the network, of a document of tctune_model_report. */
-void tc_cli_print_contest(FILE *f, const json_t *model);
+void tc_cli_print_contest(const json_t *model, tc_cli_format format);
 /* Which kernels round to bf16, of its part "precision". */
-void tc_cli_print_precision(FILE *f, const json_t *precision, double budget, const char *inputs);
+void tc_cli_print_precision(const json_t *precision, double budget, const char *inputs, tc_cli_format format);
 
 /* Prints what a built library says of itself (library.c). An exit status. */
-int tc_cli_show_library(const char *path, bool json, tc_error *err);
+int tc_cli_show_library(const char *path, tc_cli_format format, tc_error *err);
 
 /* What `tctune compare` tells (compare_report.c). */
-void tc_cli_print_comparison(const json_t *j);
+void tc_cli_print_comparison(const json_t *j, tc_cli_format format);
 
 /* What `tctune bench --against` tells, and the same in one sentence (against.c). */
-void tc_cli_print_against(const json_t *j);
+void tc_cli_print_against(const json_t *j, tc_cli_format format);
 const char *tc_cli_say_slower(const json_t *j, tc_strbuf *out);
 
 /* What `tctune explain` tells (watch/explanation.c). */
-void tc_cli_print_explanation(const json_t *j);
+void tc_cli_print_explanation(const json_t *j, tc_cli_format format);
 
 #endif

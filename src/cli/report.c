@@ -91,32 +91,30 @@ static void print_places(FILE *f, const json_t *tasks) {
 }
 
 static void put_task(tc_cli_table *table, size_t i, const json_t *t) {
-    char time[24];
+    bool timed = json_is_number(json_object_get(t, "best_ms"));
     tc_cli_cell(table, "%zu", i);
     tc_cli_cell(table, "%s", tc_cli_text(t, "name"));
     tc_cli_cell(table, "%g", tc_cli_real(t, "weight"));
     tc_cli_cell(table, "%lld", tc_cli_number(t, "trials"));
     tc_cli_cell(table, "%lld", tc_cli_number(t, "valid"));
-    tc_cli_cell(table, "%s", tc_text_time(time, seconds_of(t, "best_ms")));
-    if (json_is_number(json_object_get(t, "best_ms"))) {
-        tc_cli_cell(table, "%.1f", tc_cli_real(t, "gflops"));
-        tc_cli_cell(table, "%.1f %%", 100 * tc_cli_real(t, "of_peak"));
-    } else {
-        tc_cli_cell(table, "-");
-        tc_cli_cell(table, "-");
-    }
+    tc_cli_cell_time(table, tc_cli_real(t, "best_ms"));
+    tc_cli_cell_real(table, 1, timed ? tc_cli_real(t, "gflops") : NAN);
+    tc_cli_cell_share(table, 1, timed ? tc_cli_real(t, "of_peak") : NAN);
     tc_cli_cell(table, "%s", form_of(t));
     tc_cli_cell(table, "%s", tc_cli_text(t, "mode"));
 }
 
-static void print_tasks(FILE *f, const json_t *tasks) {
-    static const char *const head[] = {">#",    "task",     ">weight",  ">trials", ">valid",
-                                       ">best", ">GFLOP/s", ">of peak", "form",    "timed"};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+static void print_tasks(const json_t *tasks, tc_cli_format format) {
+    static const char *const head[] = {">#",       "task",     ">weight",    ">trials", ">valid",
+                                       ">best|ms", ">GFLOP/s", ">of peak|%", "form",    "timed"};
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
     for (size_t i = 0; i < json_array_size(tasks); i++)
         put_task(&t, i, json_array_get(tasks, i));
-    tc_cli_table_print(&t, f);
+    tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
+}
+
+static void print_notes(FILE *f, const json_t *tasks) {
     if (other_forms(tasks))
         fputs("GFLOP/s and of peak count the operations of the direct form, whichever is used: one that needs fewer can exceed "
               "100 %\n",
@@ -215,9 +213,13 @@ static void print_machine(FILE *f, const json_t *j) {
     tc_cli_print_caches(f, json_object_get(j, "caches"));
 }
 
-void tc_cli_print_tuning(FILE *f, const json_t *j) {
+void tc_cli_print_tuning(const json_t *j, tc_cli_format format) {
+    FILE *f = stdout;
     char time[24];
-    print_tasks(f, json_object_get(j, "tasks"));
+    print_tasks(json_object_get(j, "tasks"), format);
+    if (!tc_cli_is_prose(format))
+        return;
+    print_notes(f, json_object_get(j, "tasks"));
     fputc('\n', f);
     print_counts(f, j);
     print_effort(f, j);
@@ -258,28 +260,51 @@ static void put_source(tc_cli_table *t, const json_t *k, bool recorded) {
         tc_cli_cell(t, "default%s: %s", cost ? cost : "", why);
 }
 
-void tc_cli_print_kernels(FILE *f, const json_t *kernels) {
-    static const char *const head[] = {">#", "kernel", ">count", ">MFLOP", ">recorded", "when", "trace", "form", "schedule"};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+void tc_cli_cell_nodes(tc_cli_table *t, const json_t *kernel) {
+    const json_t *nodes = json_object_get(kernel, "nodes");
+    size_t n = json_array_size(nodes);
+    tc_strbuf all = {0};
+    for (size_t i = 0; i < n; i++)
+        tc_sb_printf(&all, "%s%s", i ? ";" : "", json_string_value(json_array_get(nodes, i)));
+    if (n == 0)
+        tc_cli_cell_none(t);
+    else if (t->format == TC_CLI_CSV)
+        tc_cli_cell(t, "%s", tc_sb_str(&all));
+    else if (n == 1)
+        tc_cli_cell(t, "%s", json_string_value(json_array_get(nodes, 0)));
+    else
+        tc_cli_cell(t, "%s +%zu", json_string_value(json_array_get(nodes, 0)), n - 1);
+    tc_strbuf_free(&all);
+}
+
+void tc_cli_print_kernels(const json_t *kernels, tc_cli_format format) {
+    static const char *const head[] = {">#",           "kernel", "nodes", ">count", ">MFLOP",
+                                       ">recorded|ms", "when",   "trace", "form",   "schedule"};
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
     size_t n = json_array_size(kernels), records = 0;
     for (size_t i = 0; i < n; i++) {
         const json_t *k = json_array_get(kernels, i);
-        char time[24], when[24];
+        char when[24];
         bool recorded = strcmp(tc_cli_text(k, "source"), "record") == 0;
         records += recorded;
         tc_cli_cell(&t, "%zu", i);
         tc_cli_cell(&t, "%s", tc_cli_text(k, "name"));
+        tc_cli_cell_nodes(&t, k);
         tc_cli_cell(&t, "%lld", tc_cli_number(k, "count"));
-        tc_cli_cell(&t, "%.2f", tc_cli_real(k, "flops") / 1e6);
-        tc_cli_cell(&t, "%s", recorded ? tc_text_time(time, tc_cli_real(k, "recorded_ms") / 1e3) : "-");
-        tc_cli_cell(&t, "%s", recorded ? date_of(when, sizeof when, tc_cli_number(k, "when_ms")) : "-");
+        tc_cli_cell_real(&t, 2, tc_cli_real(k, "flops") / 1e6);
+        tc_cli_cell_time(&t, recorded ? tc_cli_real(k, "recorded_ms") : NAN);
+        if (recorded)
+            tc_cli_cell(&t, "%s", date_of(when, sizeof when, tc_cli_number(k, "when_ms")));
+        else
+            tc_cli_cell_none(&t);
         tc_cli_cell(&t, "%.8s", tc_cli_text(k, "trace_hash"));
         tc_cli_cell(&t, "%s", tc_cli_text(k, "form"));
         put_source(&t, k, recorded);
     }
-    tc_cli_table_print(&t, f);
+    tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
-    fprintf(f, "%zu of %zu kernels from records, %zu from the default schedule\n", records, n, n - records);
+    if (tc_cli_is_prose(format))
+        printf("%zu of %zu kernels from records, %zu from the default schedule\n", records, n, n - records);
 }
 
 /* ---- records compared in the network ---- */
@@ -291,15 +316,15 @@ static bool put_trials(tc_cli_table *t, size_t i, const json_t *kernel, const js
         const json_t *x = json_array_get(trials, r);
         bool used = json_is_true(json_object_get(x, "used"));
         double speedup = tc_cli_real(x, "speedup");
-        char index[24], tuned[24], here[24];
+        char index[24];
         changed |= used && r > 0;
         snprintf(index, sizeof index, "%zu", i);
         tc_cli_cell(t, "%s", r ? "" : index);
         tc_cli_cell(t, "%s", r ? "" : tc_cli_text(kernel, "name"));
         tc_cli_cell(t, "%lld", tc_cli_number(x, "record"));
-        tc_cli_cell(t, "%s", tc_text_time(tuned, tc_cli_real(x, "recorded_ms") / 1e3));
-        tc_cli_cell(t, "%s", tc_text_time(here, tc_cli_real(x, "total_ms") / 1e3 / (double)tc_cli_number(kernel, "count")));
-        tc_cli_cell(t, "%.3f", speedup);
+        tc_cli_cell_time(t, tc_cli_real(x, "recorded_ms"));
+        tc_cli_cell_time(t, tc_cli_real(x, "total_ms") / (double)tc_cli_number(kernel, "count"));
+        tc_cli_cell_real(t, 3, speedup);
         tc_cli_cell(t, "%s",
                     used                                         ? "used"
                     : json_is_true(json_object_get(x, "faster")) ? "faster"
@@ -309,39 +334,41 @@ static bool put_trials(tc_cli_table *t, size_t i, const json_t *kernel, const js
     return changed;
 }
 
-void tc_cli_print_contest(FILE *f, const json_t *model) {
-    static const char *const head[] = {">#", "kernel", ">record", ">tuned", ">in network", ">speed", "verdict"};
+void tc_cli_print_contest(const json_t *model, tc_cli_format format) {
+    static const char *const head[] = {">#", "kernel", ">record", ">tuned|ms", ">in network|ms", ">speed", "verdict"};
     const json_t *kernels = json_object_get(model, "kernels"), *trials = json_object_get(model, "in_graph");
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
     int changed = 0;
     for (size_t i = 0; i < json_array_size(trials); i++)
         changed += put_trials(&t, i, json_array_get(kernels, i), json_array_get(trials, i));
-    tc_cli_table_print(&t, f);
+    tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
-    fprintf(f, "%lld rounds in turns: %d of %zu kernels change their record\n", tc_cli_number(model, "rounds"), changed,
-            json_array_size(trials));
+    if (tc_cli_is_prose(format))
+        printf("%lld rounds in turns: %d of %zu kernels change their record\n", tc_cli_number(model, "rounds"), changed,
+               json_array_size(trials));
 }
 
 /* ---- rounding to bf16 within a budget of error ---- */
 
-void tc_cli_print_precision(FILE *f, const json_t *precision, double budget, const char *inputs) {
+void tc_cli_print_precision(const json_t *precision, double budget, const char *inputs, tc_cli_format format) {
+    static const char *const head[] = {"kernel", ">times", ">f32|ms", ">bf16|ms", ">error alone", "in use"};
     const json_t *kernels = json_object_get(precision, "kernels");
-    char f32[24], bf16[24];
     size_t nused = 0, n = json_array_size(kernels);
-    tc_cli_table t = tc_cli_table_new(6, (const char *const[]){"kernel", ">times", ">f32", ">bf16", ">error alone", "in use"});
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
     for (size_t i = 0; i < n; i++) {
         const json_t *k = json_array_get(kernels, i);
         bool used = json_is_true(json_object_get(k, "used"));
         nused += used;
         tc_cli_cell(&t, "%s", tc_cli_text(k, "name"));
         tc_cli_cell(&t, "%lld", tc_cli_number(k, "count"));
-        tc_cli_cell(&t, "%s", tc_text_time(f32, tc_cli_real(k, "f32_ms") / 1e3));
-        tc_cli_cell(&t, "%s", tc_text_time(bf16, tc_cli_real(k, "bf16_ms") / 1e3));
+        tc_cli_cell_time(&t, tc_cli_real(k, "f32_ms"));
+        tc_cli_cell_time(&t, tc_cli_real(k, "bf16_ms"));
         tc_cli_cell(&t, "%.2e", tc_cli_real(k, "error"));
         tc_cli_cell(&t, "%s", used ? "bf16" : "f32");
     }
-    tc_cli_table_print(&t, f);
+    tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
-    fprintf(f, "%zu of %zu kernels that bf16 makes faster round: error of the outputs %.2e, budget %g, on %s\n\n", nused, n,
-            tc_cli_real(precision, "error"), budget, inputs ? inputs : "drawn inputs");
+    if (tc_cli_is_prose(format))
+        printf("%zu of %zu kernels that bf16 makes faster round: error of the outputs %.2e, budget %g, on %s\n\n", nused, n,
+               tc_cli_real(precision, "error"), budget, inputs ? inputs : "drawn inputs");
 }

@@ -20,16 +20,16 @@ json_t *tc_cli_document(char *text) {
     return j;
 }
 
-void tc_cli_tell_of(json_t *j, bool json, void (*print)(const json_t *document)) {
-    if (json)
+void tc_cli_tell_of(json_t *j, tc_cli_format format, tc_cli_printer *print) {
+    if (format == TC_CLI_JSON)
         tc_cli_json_print(json_incref(j));
     else
-        print(j);
+        print(j, format);
 }
 
-void tc_cli_tell(char *text, bool json, void (*print)(const json_t *document)) {
+void tc_cli_tell(char *text, tc_cli_format format, tc_cli_printer *print) {
     json_t *j = tc_cli_document(text);
-    tc_cli_tell_of(j, json, print);
+    tc_cli_tell_of(j, format, print);
     json_decref(j);
 }
 

@@ -33,14 +33,23 @@ void tc_cli_add_text(tc_cli_texts *list, const char *text);
 /* TC_CLI_DONE or TC_CLI_FAILED. */
 int tc_cli_status(tctune_status s);
 
+/* How a command tells what it found: --format. Markdown and CSV are tables alone, with an empty line between two of them. */
+typedef enum tc_cli_format { TC_CLI_TABLE, TC_CLI_MARKDOWN, TC_CLI_CSV, TC_CLI_JSON } tc_cli_format;
+/* Sentences and drawings are printed beside the tables. */
+static inline bool tc_cli_is_prose(tc_cli_format f) {
+    return f == TC_CLI_TABLE;
+}
+
 /* ---- documents (document.c) ---- */
 
 /* Reads a text of the API's and gives it back. */
 json_t *tc_cli_document(char *text);
-/* Prints a document, which stays the caller's: as it is, or as `print` has it for people. */
-void tc_cli_tell_of(json_t *j, bool json, void (*print)(const json_t *document));
-/* Prints a text of the API's and gives it back: as it is, or as `print` has it for people. */
-void tc_cli_tell(char *text, bool json, void (*print)(const json_t *document));
+/* Prints a document in a format that is not JSON. */
+typedef void tc_cli_printer(const json_t *document, tc_cli_format format);
+/* Prints a document, which stays the caller's: as it is, or by `print`. */
+void tc_cli_tell_of(json_t *j, tc_cli_format format, tc_cli_printer *print);
+/* Prints a text of the API's and gives it back: as it is, or by `print`. */
+void tc_cli_tell(char *text, tc_cli_format format, tc_cli_printer *print);
 /* Of an object that has these fields. What a document does not say is "?", 0 or NAN. */
 const char *tc_cli_text(const json_t *j, const char *key);
 long long tc_cli_number(const json_t *j, const char *key);
@@ -71,17 +80,24 @@ tc_cli_pager tc_cli_pager_begin(void);
 /* Waits until the user leaves the pager. */
 void tc_cli_pager_end(tc_cli_pager *p);
 
-/* ---- text (table.c) ---- */
+/* ---- tables (table.c) ---- */
 
-/* A table of text cells; the first row is the heading. Columns whose heading starts with '>' are right-aligned. */
+/* The first row is the heading. A column whose heading begins with '>' is right-aligned. Behind '|' a heading names the unit of a column's
+ * numbers (">each|ms"), which CSV prints: its cells are bare numbers. */
 typedef struct tc_cli_table {
     tc_arena *arena;
+    tc_cli_format format;
     int ncol;
     tc_cli_texts cells;
 } tc_cli_table;
 
-tc_cli_table tc_cli_table_new(int ncol, const char *const *headings);
+tc_cli_table tc_cli_table_new(tc_cli_format format, int ncol, const char *const *headings);
 void tc_cli_cell(tc_cli_table *t, const char *fmt, ...) TC_PRINTF(2, 3);
+/* Numbers, rounded for people. One that is not finite is "-", and nothing in CSV. */
+void tc_cli_cell_real(tc_cli_table *t, int digits, double v);
+void tc_cli_cell_share(tc_cli_table *t, int digits, double share); /* of 1; printed in per cent */
+void tc_cli_cell_time(tc_cli_table *t, double ms);
+void tc_cli_cell_none(tc_cli_table *t);
 void tc_cli_table_print(const tc_cli_table *t, FILE *f);
 void tc_cli_table_free(tc_cli_table *t);
 

@@ -4,19 +4,39 @@
 typedef struct doctor_args {
     tc_cli_common common;
     int threads;
-    bool quick, json;
+    bool quick;
+    tc_cli_format format;
 } doctor_args;
 
 static const tc_cli_option options[] = {
     TC_CLI_THREADS_OPTION(doctor_args, threads),
     TC_CLI_FLAG(doctor_args, quick, BUDGET, "quick", "measure nothing: report only what system files and this process tell"),
-    TC_CLI_JSON_OPTION(doctor_args, json),
+    TC_CLI_FORMAT_OPTIONS(doctor_args, format),
 };
 
-static void print_text(const json_t *d) {
+static void print_table(const json_t *d, tc_cli_format format) {
+    static const char *const head[] = {"level", "check", "found", "remedy"};
+    size_t i;
+    const json_t *f;
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
+    json_array_foreach(json_object_get(d, "findings"), i, f) {
+        tc_cli_cell(&t, "%s", tc_cli_text(f, "level"));
+        tc_cli_cell(&t, "%s", tc_cli_text(f, "check"));
+        tc_cli_cell(&t, "%s", tc_cli_text(f, "found"));
+        tc_cli_cell(&t, "%s", json_object_get(f, "remedy") ? tc_cli_text(f, "remedy") : "");
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
+static void print_text(const json_t *d, tc_cli_format format) {
     size_t i;
     const json_t *f, *list = json_object_get(d, "findings");
     long long warnings = tc_cli_number(d, "warnings");
+    if (!tc_cli_is_prose(format)) {
+        print_table(d, format);
+        return;
+    }
     json_array_foreach(list, i, f) {
         printf("%-8s %-17s %s\n", tc_cli_text(f, "level"), tc_cli_text(f, "check"), tc_cli_text(f, "found"));
         if (json_object_get(f, "remedy"))
@@ -33,7 +53,7 @@ static int run(const void *args, tc_error *err) {
     int status = tc_cli_status(tctune_doctor(&o, &text, TC_CLI_SAY(err)));
     if (status != TC_CLI_DONE)
         return status;
-    tc_cli_tell(text, a->json, print_text);
+    tc_cli_tell(text, a->format, print_text);
     return TC_CLI_DONE;
 }
 

@@ -16,7 +16,7 @@ typedef struct explain_args {
     double denormal;
     double seconds; /* 0: not given */
     tc_cli_texts at;
-    bool json;
+    tc_cli_format format;
 } explain_args;
 
 static const tc_cli_option options[] = {
@@ -37,7 +37,7 @@ static const tc_cli_option options[] = {
     TC_CLI_SEED_OPTION(explain_args, seed),
     TC_CLI_PASS_OPTIONS(explain_args, source.passes),
     TC_CLI_NO_CACHE_OPTION(explain_args),
-    TC_CLI_JSON_OPTION(explain_args, json),
+    TC_CLI_FORMAT_OPTIONS(explain_args, format),
 };
 
 /* A record's number without its file, or best. */
@@ -83,7 +83,7 @@ static int run(const void *args, tc_error *err) {
         status = tc_cli_status(tctune_explain(w, task, &o, &text, TC_CLI_SAY(err)));
     }
     if (status == TC_CLI_DONE)
-        tc_cli_tell(text, a->json, tc_cli_print_explanation);
+        tc_cli_tell(text, a->format, tc_cli_print_explanation);
     tctune_work_free(w);
     return status;
 }

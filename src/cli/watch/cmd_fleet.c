@@ -95,17 +95,17 @@ const tc_cli_command tc_cli_worker = {
 typedef struct fleet_args {
     tc_cli_common common;
     tc_cli_fleet_args fleet;
-    bool json;
+    tc_cli_format format;
 } fleet_args;
 
 static const tc_cli_option status_options[] = {
     TC_CLI_NATS_OPTIONS(fleet_args, fleet),
-    TC_CLI_JSON_OPTION(fleet_args, json),
+    TC_CLI_FORMAT_OPTIONS(fleet_args, format),
 };
 
-static void print_keys(const json_t *keys) {
+static void print_keys(const json_t *keys, tc_cli_format format) {
     static const char *const headings[] = {"key", ">workers", ">builders", ">waiting", ">under way"};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(headings), headings);
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(headings), headings);
     size_t i;
     const json_t *k;
     json_array_foreach(keys, i, k) {
@@ -125,9 +125,9 @@ static const char *state_of(const json_t *worker) {
     return strcmp(state, "serving") != 0 ? state : busy ? "busy" : "idle";
 }
 
-static void print_workers(const json_t *workers) {
-    static const char *const headings[] = {"worker", "host", "key", "role", ">jobs", "state", ">scale", ">heard of", "why"};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(headings), headings);
+static void print_workers(const json_t *workers, tc_cli_format format) {
+    static const char *const headings[] = {"worker", "host", "key", "role", ">jobs", "state", ">scale", ">heard of|s", "why"};
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(headings), headings);
     size_t i;
     const json_t *w;
     json_array_foreach(workers, i, w) {
@@ -138,19 +138,19 @@ static void print_workers(const json_t *workers) {
         tc_cli_cell(&t, "%lld", tc_cli_number(w, "jobs"));
         tc_cli_cell(&t, "%s", state_of(w));
         if (json_is_number(json_object_get(w, "scale")))
-            tc_cli_cell(&t, "%.3f", tc_cli_real(w, "scale"));
+            tc_cli_cell_real(&t, 3, tc_cli_real(w, "scale"));
         else
             tc_cli_cell(&t, "%s", "");
-        tc_cli_cell(&t, "%.0f s ago", tc_cli_real(w, "silent_seconds"));
+        tc_cli_cell(&t, format == TC_CLI_CSV ? "%.0f" : "%.0f s ago", tc_cli_real(w, "silent_seconds"));
         tc_cli_cell(&t, "%s", tc_cli_text(w, "why"));
     }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
 }
 
-static void print_tuners(const json_t *tuners) {
+static void print_tuners(const json_t *tuners, tc_cli_format format) {
     static const char *const headings[] = {"tuner", "key", ">weight"};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(headings), headings);
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(headings), headings);
     size_t i;
     const json_t *j;
     json_array_foreach(tuners, i, j) {
@@ -163,9 +163,9 @@ static void print_tuners(const json_t *tuners) {
 }
 
 /* How alike two workers rank what they both timed. */
-static void print_rankings(const json_t *rankings) {
-    static const char *const headings[] = {"key", "two workers", "", ">pairs", ">flipped", ""};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(headings), headings);
+static void print_rankings(const json_t *rankings, tc_cli_format format) {
+    static const char *const headings[] = {"key", "two workers", "", ">pairs", ">flipped|%", ""};
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(headings), headings);
     size_t i;
     const json_t *j;
     json_array_foreach(rankings, i, j) {
@@ -176,31 +176,31 @@ static void print_rankings(const json_t *rankings) {
             tc_cli_cell(&t, "%s", name ? name : "?");
         }
         tc_cli_cell(&t, "%lld", tc_cli_number(j, "pairs"));
-        tc_cli_cell(&t, "%.0f %%", 100 * tc_cli_real(j, "flip_share"));
+        tc_cli_cell_share(&t, 0, tc_cli_real(j, "flip_share"));
         tc_cli_cell(&t, "%s", json_is_true(json_object_get(j, "differ")) ? "not of one kind" : "");
     }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
 }
 
-static void print_status(const json_t *d) {
+static void print_status(const json_t *d, tc_cli_format format) {
     const json_t *workers = json_object_get(d, "workers");
-    if (json_array_size(workers) == 0) {
+    if (json_array_size(workers) == 0 && tc_cli_is_prose(format)) {
         printf("%s: no worker is there\n", tc_cli_text(d, "server"));
         return;
     }
-    print_keys(json_object_get(d, "keys"));
+    print_keys(json_object_get(d, "keys"), format);
     putchar('\n');
-    print_workers(workers);
+    print_workers(workers, format);
     const json_t *tuners = json_object_get(d, "tuners");
     if (json_array_size(tuners) > 0) {
         putchar('\n');
-        print_tuners(tuners);
+        print_tuners(tuners, format);
     }
     const json_t *rankings = json_object_get(d, "rankings");
     if (json_array_size(rankings) > 0) {
         putchar('\n');
-        print_rankings(rankings);
+        print_rankings(rankings, format);
     }
 }
 
@@ -210,7 +210,7 @@ static int run_status(const void *args, tc_error *err) {
     char *text;
     int status = tc_cli_status(tctune_fleet_status(&fleet, &text, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
-        tc_cli_tell(text, a->json, print_status);
+        tc_cli_tell(text, a->format, print_status);
     return status;
 }
 

@@ -21,7 +21,8 @@ static const tc_cli_option tell_options[] = {
     TC_CLI_JSON_OPTION(tell_args, json),
 };
 
-static void print_told(const json_t *d) {
+static void print_told(const json_t *d, tc_cli_format format) {
+    (void)format;
     size_t i;
     const json_t *w;
     json_array_foreach(json_object_get(d, "workers"), i, w) {
@@ -34,7 +35,7 @@ static int tell(const tell_args *a, const char *order, tc_error *err) {
     char *text;
     int status = tc_cli_status(tctune_fleet_tell(&fleet, order, a->common.operands.data, a->why, &text, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
-        tc_cli_tell(text, a->json, print_told);
+        tc_cli_tell(text, a->json ? TC_CLI_JSON : TC_CLI_TABLE, print_told);
     return status;
 }
 
@@ -81,14 +82,14 @@ typedef struct log_args {
     tc_cli_fleet_args fleet;
     const char *worker;
     int last;
-    bool json;
+    tc_cli_format format;
 } log_args;
 
 static const tc_cli_option log_options[] = {
     TC_CLI_NATS_OPTIONS(log_args, fleet),
     TC_CLI_TEXT(log_args, worker, FLEET, "worker", "NAME", "only jobs of this worker"),
     TC_CLI_COUNT(log_args, last, BUDGET, "last", "N", "how many jobs to list, at most 1000; default 20"),
-    TC_CLI_JSON_OPTION(log_args, json),
+    TC_CLI_FORMAT_OPTIONS(log_args, format),
 };
 
 /* By the server's clock and this machine's. */
@@ -100,22 +101,21 @@ static void put_when(tc_cli_table *t, int64_t when_ms) {
     tc_cli_cell(t, "%s", text);
 }
 
-static void print_log(const json_t *d) {
-    static const char *const headings[] = {"when", "worker", "tuner", "job", ">time", "outcome", ""};
+static void print_log(const json_t *d, tc_cli_format format) {
+    static const char *const headings[] = {"when", "worker", "tuner", "job", ">time|ms", "outcome", ""};
     const json_t *jobs = json_object_get(d, "jobs"), *j;
-    char time[24];
     size_t i;
-    if (json_array_size(jobs) == 0) {
+    if (json_array_size(jobs) == 0 && tc_cli_is_prose(format)) {
         printf("%s: no results are kept\n", tc_cli_text(d, "server"));
         return;
     }
-    tc_cli_table t = tc_cli_table_new(TC_LEN(headings), headings);
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(headings), headings);
     json_array_foreach(jobs, i, j) {
         put_when(&t, tc_cli_number(j, "when_ms"));
         tc_cli_cell(&t, "%s", tc_cli_text(j, "worker"));
         tc_cli_cell(&t, "%s", tc_cli_text(j, "tuner"));
         tc_cli_cell(&t, "%s", tc_cli_text(j, "job"));
-        tc_cli_cell(&t, "%s", tc_text_time(time, tc_cli_real(j, "seconds")));
+        tc_cli_cell_time(&t, 1e3 * tc_cli_real(j, "seconds"));
         tc_cli_cell(&t, "%s", tc_cli_text(j, "outcome"));
         tc_cli_cell(&t, "%.100s", tc_cli_text(j, "message"));
     }
@@ -129,7 +129,7 @@ static int run_log(const void *args, tc_error *err) {
     char *text;
     int status = tc_cli_status(tctune_fleet_log(&fleet, a->worker, a->last, &text, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
-        tc_cli_tell(text, a->json, print_log);
+        tc_cli_tell(text, a->format, print_log);
     return status;
 }
 

@@ -4,8 +4,11 @@
 
 #include "cli/print.h"
 
-static void heading(const char *text) {
-    printf("\n# ---- %s ----\n", text);
+static void heading(const char *text, tc_cli_format format) {
+    if (tc_cli_is_prose(format))
+        printf("\n# ---- %s ----\n", text);
+    else
+        putchar('\n');
 }
 
 static void print_interval(tc_cli_table *t, const json_t *j) {
@@ -16,37 +19,32 @@ static void print_interval(tc_cli_table *t, const json_t *j) {
         tc_cli_cell(t, "-");
 }
 
-static void print_causes(const json_t *causes, bool busy) {
-    static const char *const head[] = {"cause", ">estimate", ">saves", ">at least", "what was seen"};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
-    heading(busy ? "causes that are suspected (measured on a disturbed machine)" : "causes that are suspected");
+static void print_causes(const json_t *causes, tc_cli_format format, bool busy) {
+    static const char *const head[] = {"cause", ">estimate|%", ">saves|%", ">at least|%", "what was seen"};
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
+    heading(busy ? "causes that are suspected (measured on a disturbed machine)" : "causes that are suspected", format);
     for (size_t i = 0; i < json_array_size(causes); i++) {
         const json_t *c = json_array_get(causes, i);
         bool measured = json_is_true(json_object_get(c, "measured"));
         tc_cli_cell(&t, "%s", tc_cli_text(c, "cause"));
-        tc_cli_cell(&t, "%.0f %%", tc_cli_real(c, "estimate"));
-        if (measured) {
-            tc_cli_cell(&t, "%.1f %%", tc_cli_real(c, "saves"));
-            tc_cli_cell(&t, "%.1f %%", tc_cli_real(c, "saves_at_least"));
-        } else {
-            tc_cli_cell(&t, "-");
-            tc_cli_cell(&t, "-");
-        }
+        tc_cli_cell_share(&t, 0, tc_cli_real(c, "estimate") / 100);
+        tc_cli_cell_share(&t, 1, measured ? tc_cli_real(c, "saves") / 100 : NAN);
+        tc_cli_cell_share(&t, 1, measured ? tc_cli_real(c, "saves_at_least") / 100 : NAN);
         const char *counted = json_string_value(json_object_get(c, "counted"));
         tc_cli_cell(&t, "%s%s%s", tc_cli_text(c, "evidence"), counted ? "; counted: " : "", counted ? counted : "");
     }
-    if (json_array_size(causes))
+    if (json_array_size(causes) || !tc_cli_is_prose(format))
         tc_cli_table_print(&t, stdout);
     else
         printf("(none)\n");
     tc_cli_table_free(&t);
 }
 
-static void print_trials(const json_t *trials) {
+static void print_trials(const json_t *trials, tc_cli_format format) {
     static const char *const head[] = {"about", "decision", "changed", ">time %", ">95 % interval", ">rounds"};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
     size_t shown = 0;
-    heading("what each decision is worth: its time against the schedule's");
+    heading("what each decision is worth: its time against the schedule's", format);
     for (size_t i = 0; i < json_array_size(trials); i++) {
         const json_t *x = json_array_get(trials, i);
         if (!json_is_number(json_object_get(x, "percent")))
@@ -60,34 +58,34 @@ static void print_trials(const json_t *trials) {
         print_interval(&t, x);
         tc_cli_cell(&t, "%lld", tc_cli_number(x, "rounds"));
     }
-    if (shown)
+    if (shown || !tc_cli_is_prose(format))
         tc_cli_table_print(&t, stdout);
-    printf("%zu of %zu that were tried have a time; without rounds, one try beside the schedule\n", shown,
-           json_array_size(trials));
+    if (tc_cli_is_prose(format))
+        printf("%zu of %zu that were tried have a time; without rounds, one try beside the schedule\n", shown,
+               json_array_size(trials));
     tc_cli_table_free(&t);
 }
 
-static void print_limits(const json_t *j) {
+static void print_limits(const json_t *j, tc_cli_format format) {
     const json_t *list = json_object_get(j, "limits");
-    static const char *const head[] = {"limit", ">needs", ">of the time", "how it is known"};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
-    heading("limits of the machine");
+    static const char *const head[] = {"limit", ">needs|ms", ">of the time|%", "how it is known"};
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
+    heading("limits of the machine", format);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *l = json_array_get(list, i);
-        char time[24];
         tc_cli_cell(&t, "%s%s", tc_cli_text(l, "name"), json_is_true(json_object_get(l, "binds")) ? " (binds)" : "");
-        tc_cli_cell(&t, "%s", tc_text_time(time, tc_cli_real(l, "ms") / 1e3));
-        tc_cli_cell(&t, "%.0f %%", 100 * tc_cli_real(l, "of_time"));
+        tc_cli_cell_time(&t, tc_cli_real(l, "ms"));
+        tc_cli_cell_share(&t, 0, tc_cli_real(l, "of_time"));
         tc_cli_cell(&t, "%s", tc_cli_text(l, "how"));
     }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
 }
 
-static void print_parts(const json_t *parts) {
+static void print_parts(const json_t *parts, tc_cli_format format) {
     static const char *const head[] = {"part", ">of the time %", ">95 % interval", "how it is known"};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
-    heading("where the time goes: what is done at the same time counts in each part");
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
+    heading("where the time goes: what is done at the same time counts in each part", format);
     for (size_t i = 0; i < json_array_size(parts); i++) {
         const json_t *p = json_array_get(parts, i);
         tc_cli_cell(&t, "%s", tc_cli_text(p, "name"));
@@ -99,37 +97,39 @@ static void print_parts(const json_t *parts) {
     tc_cli_table_free(&t);
 }
 
-static void print_counters(const json_t *counters) {
+static void print_counters(const json_t *counters, tc_cli_format format) {
     static const char *const head[] = {"counter", ">of a call", "why not"};
-    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
-    heading("what was counted of a call, on all threads");
+    tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
+    heading("what was counted of a call, on all threads", format);
     for (size_t i = 0; i < json_array_size(counters); i++) {
         const json_t *c = json_array_get(counters, i);
         const char *missing = json_string_value(json_object_get(c, "missing"));
         tc_cli_cell(&t, "%s", tc_cli_text(c, "name"));
         if (missing)
-            tc_cli_cell(&t, "-");
+            tc_cli_cell_none(&t);
         else
-            tc_cli_cell(&t, "%.4g", tc_cli_real(c, "of_call"));
+            tc_cli_cell(&t, format == TC_CLI_CSV ? "%.9g" : "%.4g", tc_cli_real(c, "of_call"));
         tc_cli_cell(&t, "%s", missing ? missing : "");
     }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
 }
 
-void tc_cli_print_explanation(const json_t *j) {
+void tc_cli_print_explanation(const json_t *j, tc_cli_format format) {
     const char *no_best = json_string_value(json_object_get(j, "no_best"));
-    printf("%s\n\nkernel %s: %s (%s), %lld threads, %s\n", tc_cli_text(j, "answer"), tc_cli_text(j, "kernel"),
-           tc_cli_text(j, "spec"), tc_cli_text(j, "origin"), tc_cli_number(j, "threads"), tc_cli_text(j, "mode"));
-    if (no_best)
+    if (tc_cli_is_prose(format))
+        printf("%s\n\nkernel %s: %s (%s), %lld threads, %s\n", tc_cli_text(j, "answer"), tc_cli_text(j, "kernel"),
+               tc_cli_text(j, "spec"), tc_cli_text(j, "origin"), tc_cli_number(j, "threads"), tc_cli_text(j, "mode"));
+    if (no_best && tc_cli_is_prose(format))
         printf("the database was not looked at for a better record: %s\n", no_best);
     bool measured = !json_is_string(json_object_get(j, "unmeasured"));
-    print_causes(json_object_get(j, "causes"), measured && json_is_true(json_object_get(j, "busy")));
+    print_causes(json_object_get(j, "causes"), format, measured && json_is_true(json_object_get(j, "busy")));
     if (measured) {
-        print_trials(json_object_get(j, "trials"));
-        print_limits(j);
-        print_parts(json_object_get(j, "parts"));
-        print_counters(json_object_get(j, "counters"));
+        print_trials(json_object_get(j, "trials"), format);
+        print_limits(j, format);
+        print_parts(json_object_get(j, "parts"), format);
+        print_counters(json_object_get(j, "counters"), format);
     }
-    printf("\n%.1f s\n", tc_cli_real(j, "seconds"));
+    if (tc_cli_is_prose(format))
+        printf("\n%.1f s\n", tc_cli_real(j, "seconds"));
 }
