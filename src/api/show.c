@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/api_int.h"
+#include "support/guess.h"
 #include "te/text.h"
 #include "tir_lower/passes/passes.h"
 #include "tune/kernel/stages.h"
@@ -94,10 +95,17 @@ static tc_status read_stages(const char *list, unsigned *out, tc_error *err) {
 }
 
 static tc_status check_dump(const char *pass, tc_error *err) {
-    bool ok = !pass || strcmp(pass, "all") == 0;
-    for (int i = 0; pass && i < tc_tir_npasses; i++)
-        ok |= strcmp(pass, tc_tir_passes[i].name) == 0;
-    return ok ? TC_OK : tc_fail(err, TC_BAD_INPUT, "dump: there is no lowering pass '%s'", pass);
+    char text[TC_GUESS_TEXT];
+    if (!pass || strcmp(pass, "all") == 0)
+        return TC_OK;
+    tc_guess g = tc_guess_new(pass, strlen(pass));
+    for (int i = 0; i < tc_tir_npasses; i++) {
+        if (strcmp(pass, tc_tir_passes[i].name) == 0)
+            return TC_OK;
+        tc_guess_add(&g, tc_tir_passes[i].name);
+    }
+    return tc_fail(err, TC_BAD_INPUT, "dump: there is no lowering pass '%s'%s", pass,
+                   tc_guess_say(&g, "", "all names each of them", text));
 }
 
 /* Its schedule, or several variants. */

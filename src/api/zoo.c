@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/api_int.h"
+#include "support/guess.h"
 #include "support/system/fs.h"
 
 const char *const *tctune_zoo_names(void) {
@@ -11,16 +12,14 @@ const char *const *tctune_zoo_names(void) {
 }
 
 static tc_status check(const char *name, tc_error *err) {
-    tc_strbuf known = {0};
-    tc_status s = TC_BAD_INPUT;
-    for (const char *const *n = tc_graph_zoo_names(); *n && s != TC_OK; n++) {
-        tc_sb_printf(&known, "%s%s", known.len ? ", " : "", *n);
-        s = strcmp(*n, name) == 0 ? TC_OK : s;
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, strlen(name));
+    for (const char *const *n = tc_graph_zoo_names(); *n; n++) {
+        if (strcmp(*n, name) == 0)
+            return TC_OK;
+        tc_guess_add(&g, *n);
     }
-    if (s != TC_OK)
-        tc_fail(err, s, "there is no network '%s'; there are %s", name, tc_sb_str(&known));
-    tc_strbuf_free(&known);
-    return s;
+    return tc_fail(err, TC_BAD_INPUT, "there is no network '%s'%s", name, tc_guess_say(&g, "", "`tctune zoo` lists them", text));
 }
 
 static tc_status write_network(const char *name, const char *file, tc_error *err) {

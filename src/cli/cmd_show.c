@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/work.h"
+#include "support/guess.h"
 
 typedef struct show_args {
     tc_cli_common common;
@@ -51,31 +52,40 @@ static const struct stage {
 
 /* ---- options ---- */
 
+static int no_part(const char *name, size_t len, tc_error *err) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, len);
+    for (size_t i = 0; i < TC_LEN(stages); i++)
+        tc_guess_add(&g, stages[i].name);
+    tc_guess_add(&g, "all");
+    return tc_cli_usage(err, "--print: there is no part '%.*s'%s", (int)len, name, tc_guess_say(&g, "", NULL, text));
+}
+
 static int check_parts(const char *list, tc_error *err) {
     for (const char *p = list; p && *p;) {
         size_t len = strcspn(p, ","), i = 0;
         while (i < TC_LEN(stages) && (strlen(stages[i].name) != len || memcmp(stages[i].name, p, len) != 0))
             i++;
         if (i == TC_LEN(stages) && !(len == 3 && memcmp(p, "all", len) == 0))
-            return tc_cli_usage(
-                err, "--print: there is no part '%.*s'; there are workload, schedule, stages, nest, tir, ir, raw-ir, asm and all",
-                (int)len, p);
+            return no_part(p, len, err);
         p += len + (p[len] == ',');
     }
     return TC_CLI_DONE;
 }
 
 static int check_dump(const char *pass, tc_error *err) {
-    tc_strbuf known = {0};
+    char text[TC_GUESS_TEXT];
     const char *name;
-    bool ok = !pass || strcmp(pass, "all") == 0;
+    if (!pass || strcmp(pass, "all") == 0)
+        return TC_CLI_DONE;
+    tc_guess g = tc_guess_new(pass, strlen(pass));
     for (int i = 0; (name = tctune_lowering_pass(i)); i++) {
-        ok |= pass && strcmp(pass, name) == 0;
-        tc_sb_printf(&known, ", %s", name);
+        if (strcmp(pass, name) == 0)
+            return TC_CLI_DONE;
+        tc_guess_add(&g, name);
     }
-    int status = ok ? TC_CLI_DONE : tc_cli_usage(err, "--dump: there is no pass '%s'; there are all%s", pass, tc_sb_str(&known));
-    tc_strbuf_free(&known);
-    return status;
+    return tc_cli_usage(err, "--dump: there is no lowering pass '%s'%s", pass,
+                        tc_guess_say(&g, "", "--dump all names each of them", text));
 }
 
 static tctune_show_options options_of(const show_args *a) {

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "support/guess.h"
 
 typedef struct zoo_args {
     tc_cli_common common;
@@ -18,12 +19,11 @@ static bool is_there(const char *name) {
 }
 
 static int no_such(const char *name, tc_error *err) {
-    tc_strbuf b = {0};
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, strlen(name));
     for (const char *const *n = tctune_zoo_names(); *n; n++)
-        tc_sb_printf(&b, "%s%s", b.len ? ", " : "", *n);
-    int status = tc_cli_usage(err, "there is no network '%s'; there are %s", name, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return status;
+        tc_guess_add(&g, *n);
+    return tc_cli_usage(err, "there is no network '%s'%s", name, tc_guess_say(&g, "", "`tctune zoo` lists them", text));
 }
 
 static int list(void) {

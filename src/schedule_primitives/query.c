@@ -1,6 +1,7 @@
 /* Looking things up: stages, loops, tensors, decisions, consumers; and the operands of a step with their messages. Schedules are
  * small, so every lookup is a short linear scan. */
 #include "schedule_primitives/sch_int.h"
+#include "support/guess.h"
 
 tc_status tc_sch_fail(tc_error *err, tc_status status, const tc_instr *in, const char *fmt, ...) {
     va_list ap;
@@ -109,25 +110,42 @@ const char *tc_sch_loop_text(const tc_sched *s, tc_loop l) {
 
 /* ---- operands ---- */
 
-static const char *stage_list(const tc_sched *s) {
-    tc_strbuf b = {0};
-    for (int i = 0; i < s->nstage; i++)
-        tc_sb_printf(&b, "%s%s", i ? ", " : "", s->stages[i].name);
-    return tc_sb_keep(&b, tc_ctx_arena(s->ctx));
+static const char *say(const tc_sched *s, const tc_guess *g) {
+    char text[TC_GUESS_TEXT];
+    return tc_arena_strdup(tc_ctx_arena(s->ctx), tc_guess_say(g, "", "`tctune show --print schedule` prints their names", text));
 }
 
-static const char *leaf_list(const tc_sched *s, int stage) {
+/* What a name that no stage has may have meant. */
+static const char *guess_stage(const tc_sched *s, const char *name, size_t len) {
+    tc_guess g = tc_guess_new(name, len);
+    for (int i = 0; i < s->nstage; i++)
+        tc_guess_add(&g, s->stages[i].name);
+    return say(s, &g);
+}
+
+/* The same of a name that no loop of the stage has. */
+static const char *guess_loop(const tc_sched *s, int stage, const char *name) {
     const tc_stage *st = &s->stages[stage];
-    tc_strbuf b = {0};
+    tc_guess g = tc_guess_new(name, strlen(name));
     for (int i = 0; i < st->nleaf; i++)
-        tc_sb_printf(&b, "%s%s", i ? ", " : "", s->loops[st->leaf[i]].name);
-    return st->nleaf ? tc_sb_keep(&b, tc_ctx_arena(s->ctx)) : "none";
+        tc_guess_add(&g, s->loops[st->leaf[i]].name);
+    return say(s, &g);
+}
+
+/* The same of a name that no tensor has: stages and inputs. */
+static const char *guess_tensor(const tc_sched *s, const char *name) {
+    tc_guess g = tc_guess_new(name, strlen(name));
+    for (int i = 0; i < s->nstage; i++)
+        tc_guess_add(&g, s->stages[i].name);
+    for (int i = 0; i < s->workload->nin; i++)
+        tc_guess_add(&g, s->workload->in[i]->name);
+    return say(s, &g);
 }
 
 static tc_status live_stage(const tc_sched *s, const tc_instr *in, const char *name, size_t len, int *stage, tc_error *err) {
     *stage = find_stage(s, name, len);
     if (*stage < 0)
-        return BAD(err, in, "there is no stage `%.*s`; the stages are %s", (int)len, name, stage_list(s));
+        return BAD(err, in, "there is no stage `%.*s`%s", (int)len, name, guess_stage(s, name, len));
     if (s->stages[*stage].attach == TC_ATTACH_INLINE)
         return REFUSE(err, in, "stage %s is inlined and has no loops of its own any more", s->stages[*stage].name);
     return TC_OK;
@@ -167,7 +185,7 @@ tc_status tc_sch_leaf_operand(const tc_sched *s, const tc_instr *in, int k, tc_l
     TC_TRY(live_stage(s, in, name, (size_t)(dot - name), &stage, err));
     *loop = find_loop(s, stage, dot + 1);
     if (*loop < 0)
-        return BAD(err, in, "stage %s has no loop `%s`; its loops are %s", s->stages[stage].name, dot + 1, leaf_list(s, stage));
+        return BAD(err, in, "stage %s has no loop `%s`%s", s->stages[stage].name, dot + 1, guess_loop(s, stage, dot + 1));
     if (tc_sch_leaf_pos(&s->stages[stage], *loop) < 0)
         return REFUSE(err, in, "%s is no loop any more: %s", name, became(s, stage, *loop));
     return TC_OK;
@@ -193,7 +211,7 @@ tc_status tc_sch_tensor_operand(const tc_sched *s, const tc_instr *in, int k, co
                 return TC_OK;
         }
     }
-    return BAD(err, in, "there is no tensor `%s`; the stages are %s", name, stage_list(s));
+    return BAD(err, in, "there is no tensor `%s`%s", name, guess_tensor(s, name));
 }
 
 tc_status tc_sch_int_operand(const tc_sched *s, const tc_instr *in, int k, int64_t *v, tc_error *err) {

@@ -7,20 +7,30 @@
  * the other with the columns. How the operands lie in memory is known only when the schedule is lowered, as is what the target
  * has. Loops of a dot product become vectorised and unrolled ones; loops of a unit with tiles are of a kind of their own. */
 #include "schedule_primitives/sch_int.h"
+#include "support/guess.h"
 #include "te/intrinsic.h"
 
 enum { ROWS, COLUMNS, PRODUCTS, ROLES };
 
 static const char *const ROLE[ROLES] = {"rows", "columns", "products"};
 
-static const char *unit_list(const tc_sched *s, const tc_dtype *acc) {
+static const char *unit_list(const tc_sched *s, tc_dtype acc) {
     const char *text = "";
     for (int i = 0; i < TC_NINTRINSICS; i++) {
         const tc_intrinsic *r = tc_intrinsic_row((tc_intrinsic_id)i);
-        if (!acc || r->acc == *acc)
+        if (r->acc == acc)
             text = tc_arena_printf(tc_ctx_arena(s->ctx), "%s%s%s", text, *text ? ", " : "", r->text);
     }
     return text;
+}
+
+/* What a name that no unit has may have meant. */
+static const char *guess_unit(const tc_sched *s, const char *name) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, strlen(name));
+    for (int i = 0; i < TC_NINTRINSICS; i++)
+        tc_guess_add(&g, tc_intrinsic_row((tc_intrinsic_id)i)->text);
+    return tc_arena_strdup(tc_ctx_arena(s->ctx), tc_guess_say(&g, "", "`man tctune-sched` describes all units", text));
 }
 
 /* Axes of the stage that loop l is made of: a bit per root loop. */
@@ -108,7 +118,7 @@ static tc_status check_body(const tc_sched *s, const tc_instr *in, const tc_intr
         return REFUSE(err, in, "stage %s is no sum of products of two tensors", st->name);
     if (e->dtype != u->acc)
         return REFUSE(err, in, "stage %s adds up in %s, and %s in %s; units of %s are %s", st->name, tc_dtype_name(e->dtype),
-                      u->text, tc_dtype_name(u->acc), tc_dtype_name(e->dtype), unit_list(s, &(tc_dtype){(tc_dtype)e->dtype}));
+                      u->text, tc_dtype_name(u->acc), tc_dtype_name(e->dtype), unit_list(s, (tc_dtype)e->dtype));
     const tc_expr *x = stored(e->args[0]), *y = stored(e->args[1]);
     if (left_factor(st, u, loops, x, y) || left_factor(st, u, loops, y, x))
         return TC_OK;
@@ -126,7 +136,7 @@ tc_status tc_sch_do_tensorize(tc_sched *s, const tc_instr *in, tc_error *err) {
     TC_TRY(tc_sch_leaf_operand(s, in, 0, &first, err));
     const tc_intrinsic *u = tc_intrinsic_named(in->text);
     if (!u)
-        return BAD(err, in, "there is no unit `%s`; there are %s", in->text, unit_list(s, NULL));
+        return BAD(err, in, "there is no unit `%s`%s", in->text, guess_unit(s, in->text));
     TC_TRY(read_loops(s, in, u, first, loops, err));
     TC_TRY(check_body(s, in, u, s->loops[first].stage, loops, err));
     for (int r = u->m > 1 ? ROWS : COLUMNS; r < ROLES; r++)

@@ -1,6 +1,7 @@
 /* Reads `.sched` text. A line is `[names =] primitive operands [~decision]`; the table in trace.c says which operands a primitive
  * has, so there is one parser for all of them. Everything it makes lives in the trace's arena. */
 #include "schedule_primitives/sch_int.h"
+#include "support/guess.h"
 #include "support/lex.h"
 
 typedef struct parser {
@@ -183,13 +184,12 @@ static tc_status find_prim(parser *p, const char *name, int line, int col, tc_pr
             *out = (tc_prim)i;
             return TC_OK;
         }
-    tc_strbuf known = {0};
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, len);
     for (int i = 0; i < TC_NPRIMS; i++)
-        tc_sb_printf(&known, "%s%s", i ? ", " : "", tc_prim_text((tc_prim)i));
-    tc_fail(p->err, TC_BAD_INPUT, "%s:%d:%d: unknown primitive `%s`; there are %s", p->lex.file, line, col, name,
-            tc_sb_str(&known));
-    tc_strbuf_free(&known);
-    return TC_BAD_INPUT;
+        tc_guess_add(&g, tc_prim_text((tc_prim)i));
+    return tc_fail(p->err, TC_BAD_INPUT, "%s:%d:%d: there is no primitive `%s`%s", p->lex.file, line, col, name,
+                   tc_guess_say(&g, "", "`man tctune-sched` describes all primitives", text));
 }
 
 /* Reads what stands before the primitive's operands: `a, b = prim` or `prim`. */

@@ -1,6 +1,7 @@
 /* Names of what a search is told and what it tells: how to search, phases, and why it ended. */
 #include <string.h>
 
+#include "support/guess.h"
 #include "tune/tune.h"
 
 static const struct {
@@ -43,6 +44,14 @@ static int phase_named(const char *s, size_t n) {
     return p;
 }
 
+static tc_status no_phase(const char *s, size_t n, tc_error *err) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(s, n);
+    for (int p = 0; p < TC_TUNE_NPHASES; p++)
+        tc_guess_add(&g, phases[p].text);
+    return tc_fail(err, TC_BAD_INPUT, "'%.*s' is no phase%s", (int)n, s, tc_guess_say(&g, "", NULL, text));
+}
+
 tc_status tc_tune_phases_parse(const char *list, unsigned *skip, tc_error *err) {
     const unsigned all = (1u << TC_TUNE_NPHASES) - 1;
     *skip = all;
@@ -50,8 +59,7 @@ tc_status tc_tune_phases_parse(const char *list, unsigned *skip, tc_error *err) 
         size_t n = strcspn(s, ",");
         int p = phase_named(s, n);
         if (p == TC_TUNE_NPHASES)
-            return tc_fail(err, TC_BAD_INPUT, "'%.*s' is no phase; there are construct, transfer, descent and evolution", (int)n,
-                           s);
+            return no_phase(s, n, err);
         *skip &= ~(1u << p);
         s += n;
     }
@@ -60,11 +68,15 @@ tc_status tc_tune_phases_parse(const char *list, unsigned *skip, tc_error *err) 
 }
 
 tc_status tc_tune_search_parse(const char *name, tc_tune_search *out, tc_error *err) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, strlen(name));
     static const char *const names[] = {[TC_TUNE_PHASES] = "phases", [TC_TUNE_RANDOM] = "random", [TC_TUNE_ANSOR] = "ansor"};
-    for (size_t i = 0; i < TC_LEN(names); i++)
+    for (size_t i = 0; i < TC_LEN(names); i++) {
+        tc_guess_add(&g, names[i]);
         if (strcmp(name, names[i]) == 0) {
             *out = (tc_tune_search)i;
             return TC_OK;
         }
-    return tc_fail(err, TC_BAD_INPUT, "'%s' is no way to search; there are phases, random and ansor", name);
+    }
+    return tc_fail(err, TC_BAD_INPUT, "'%s' is no way to search%s", name, tc_guess_say(&g, "", NULL, text));
 }

@@ -14,7 +14,7 @@ static void test_zoo(void **state) {
         n++;
     assert_true(n >= 3);
     OK(tctune_zoo("mlp", network, error, sizeof error));
-    REFUSED(TCTUNE_BAD_INPUT, "there is no network 'mpl'; there are ", tctune_zoo("mpl", network, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "there is no network 'mpl'; did you mean mlp?", tctune_zoo("mpl", network, error, sizeof error));
     REFUSED(TCTUNE_ENVIRONMENT, "/no/such", tctune_zoo("mlp", "/no/such/mlp.onnx", error, sizeof error));
 }
 

@@ -38,6 +38,18 @@ refused 2 "there is no command 'db stast'; did you mean stats?" "$TCTUNE" db sta
 refused 2 "--accuracy needs strict or fast, not 'fasst'; did you mean fast?" "$TCTUNE" run gemm.te --accuracy fasst
 refused 2 "has no option --trails; did you mean --trials?" "$TCTUNE" tune gemm.te --trails 5
 [ "$(wc -c <err)" -lt 200 ] || fail "the message on --trails is long"
+refused 2 "--target|'zen4'|did you mean znver4?" "$TCTUNE" show gemm.te --target zen4
+refused 2 "no part 'sched'; did you mean schedule?" "$TCTUNE" show gemm.te --print sched
+refused 2 "no lowering pass 'unrol'; did you mean unroll?" "$TCTUNE" show gemm.te --dump unrol
+refused 2 "no graph pass 'simplifi'; did you mean simplify?" "$TCTUNE" show "$models/dense.onnx" --disable-pass simplifi
+refused 2 "'descend' is no phase; did you mean descent?" "$TCTUNE" tune gemm.te --trials 4 --db new.db --phases descend
+refused 2 "no network 'bert-tny'; did you mean bert-tiny?" "$TCTUNE" zoo bert-tny
+refused 2 "'bst'|did you mean best?" "$TCTUNE" compare gemm.te bst default
+echo "spilt Y.i 4" >wrong.sched
+refused 1 "no primitive \`spilt\`; did you mean split?" "$TCTUNE" show gemm.te --sched wrong.sched
+echo "vectorize Y.jj" >wrong.sched
+refused 1 "no loop \`jj\`; did you mean j?" "$TCTUNE" show gemm.te --sched wrong.sched
+rm wrong.sched
 refused 2 "has no option --zzzzzzzz
 " "$TCTUNE" tune gemm.te --zzzzzzzz 5
 refused 2 "no option -t|two dashes" "$TCTUNE" tune gemm.te -t 5
@@ -122,7 +134,7 @@ refused 2 "'extra'" "$TCTUNE" --te gemm.te --trials 5 extra
 refused 2 "--rtol|'tight'" "$TCTUNE" run --model "$models/dense.onnx" --rtol tight
 refused 2 "--rtol|-1" "$TCTUNE" run --model "$models/dense.onnx" --rtol -1
 refused 2 "there is no part 'soup'|workload" "$TCTUNE" show --te gemm.te --print soup
-refused 2 "there is no pass 'soup'|vectorize" "$TCTUNE" show --te gemm.te --dump soup
+refused 2 "there is no lowering pass 'soup'" "$TCTUNE" show --te gemm.te --dump soup
 refused 2 "there is no network 'bart'|bert-base" "$TCTUNE" zoo bart
 refused 2 "--out" "$TCTUNE" zoo mlp bert-tiny --out one.onnx
 refused 2 "DIR..." "$TCTUNE" verify

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "measure/records/check.h"
+#include "support/guess.h"
 #include "support/system/fs.h"
 #include "te/text.h"
 #include "tune/kernel/kernel.h"
@@ -24,6 +25,16 @@ static bool is_record(const api_sides *c, const char *spec, api_side *s) {
     return end != spec && s->id > 0 && (!*end || (*end == '@' && end[1]));
 }
 
+static tc_status no_side(const char *spec, const char *what, tc_error *err) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(spec, strlen(spec));
+    tc_guess_add(&g, "default");
+    tc_guess_add(&g, "best");
+    for (const char *const *p = tc_meas_peer_names(); *p; p++)
+        tc_guess_add(&g, *p);
+    return tc_fail(err, TC_BAD_INPUT, "'%s' is %s%s", spec, what, g.nclose ? tc_guess_say(&g, "", NULL, text) : "");
+}
+
 tc_status api_side_read(const api_sides *c, const char *spec, const char *what, api_side *s, tc_error *err) {
     size_t n = strlen(spec);
     s->spec = spec;
@@ -38,7 +49,7 @@ tc_status api_side_read(const api_sides *c, const char *spec, const char *what, 
     else if (tc_fs_exists(spec) || (n > 6 && strcmp(spec + n - 6, ".sched") == 0))
         s->kind = API_SIDE_FILE;
     else
-        return tc_fail(err, TC_BAD_INPUT, "'%s' is %s", spec, what);
+        return no_side(spec, what, err);
     if (!c->database && (s->kind == API_SIDE_BEST || (s->kind == API_SIDE_RECORD && !s->db)))
         return tc_fail(err, TC_BAD_INPUT, "'%s' is of a database: name it", spec);
     return TC_OK;

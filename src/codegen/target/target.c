@@ -8,6 +8,7 @@
 
 #include "codegen/target/llvm.h"
 #include "codegen/target/target_int.h"
+#include "support/guess.h"
 #include "support/vec.h"
 
 static const char *const NAMES[] = {"native",
@@ -31,16 +32,22 @@ static const tc_cg_cpu *find_cpu(const char *name) {
 }
 
 static tc_status unknown(tc_error *err, const char *text, const char *why) {
-    tc_strbuf b = {0};
+    return tc_fail(
+        err, TC_BAD_INPUT,
+        "target '%s': %s. A target is 'native', the name of a CPU such as znver4, or \"llvm -mtriple=TRIPLE [-mcpu=CPU] "
+        "[-mattr=+a,-b] [-vector-bytes=16|32|64]\"",
+        text, why);
+}
+
+static tc_status no_such_cpu(tc_error *err, const char *text, const char *cpu) {
+    char guess[TC_GUESS_TEXT], why[128];
+    tc_guess g = tc_guess_new(cpu, strlen(cpu));
     for (int i = 0; NAMES[i]; i++)
-        tc_sb_printf(&b, "%s%s", i ? " " : "", NAMES[i]);
-    tc_status s =
-        tc_fail(err, TC_BAD_INPUT,
-                "target '%s': %s. A target is 'native', the name of a CPU, or 'llvm -mtriple=TRIPLE [-mcpu=CPU] [-mattr=+a,-b] "
-                "[-vector-bytes=16|32|64]'. CPUs: %s",
-                text, why, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return s;
+        tc_guess_add(&g, NAMES[i]);
+    if (g.nclose)
+        return tc_fail(err, TC_BAD_INPUT, "target '%s': CPU '%s' is not known%s", text, cpu, tc_guess_say(&g, "", NULL, guess));
+    snprintf(why, sizeof why, "CPU '%.64s' is not known", cpu);
+    return unknown(err, text, why);
 }
 
 /* ---- features ---- */
@@ -207,7 +214,7 @@ static tc_status resolve(const char *text, request *q, tc_error *err) {
     if (!llvm) {
         const tc_cg_cpu *c = strlen(text) < sizeof q->cpu ? find_cpu(text) : NULL;
         if (!c)
-            return unknown(err, text, "no such target");
+            return no_such_cpu(err, text, text);
         snprintf(q->triple, sizeof q->triple, "%s", tc_cg_isa_row(c->isa)->triple);
         snprintf(q->cpu, sizeof q->cpu, "%s", text);
         return TC_OK;
@@ -325,9 +332,11 @@ static tc_status finish(const char *text, const request *q, tc_target *t, tc_err
     const tc_cg_isa *isa = tc_cg_isa_of(t->triple);
     bool plain = !*q->cpu || !strcmp(q->cpu, "generic");
     const tc_cg_cpu *c = find_cpu(plain && isa && isa->implied_cpu ? isa->implied_cpu : q->cpu);
-    if (!host && !plain && (!c || !isa || c->isa != isa->id)) {
+    if (!host && !plain && !c)
+        return no_such_cpu(err, text, q->cpu);
+    if (!host && !plain && (!isa || c->isa != isa->id)) {
         char why[160];
-        snprintf(why, sizeof why, c ? "CPU '%.64s' is not of that triple's architecture" : "CPU '%.64s' is not known", q->cpu);
+        snprintf(why, sizeof why, "CPU '%.64s' is not of that triple's architecture", q->cpu);
         return unknown(err, text, why);
     }
     features f = {0};

@@ -7,6 +7,7 @@
 #include "graph/ir/build.h"
 #include "graph/ops/ops.h"
 #include "graph/passes/origins_int.h"
+#include "support/guess.h"
 #include "support/log.h"
 
 typedef struct pass {
@@ -31,12 +32,12 @@ static bool is_pass(const char *name) {
 }
 
 static tc_status unknown(const char *option, const char *name, tc_error *err) {
-    tc_strbuf known = {0};
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, strlen(name));
     for (size_t i = 0; i < TC_LEN(passes); i++)
-        tc_sb_printf(&known, "%s%s", i ? ", " : "", passes[i].name);
-    tc_status s = tc_fail(err, TC_BAD_INPUT, "%s: there is no graph pass '%s'; there are %s", option, name, tc_sb_str(&known));
-    tc_strbuf_free(&known);
-    return s;
+        tc_guess_add(&g, passes[i].name);
+    return tc_fail(err, TC_BAD_INPUT, "%s: there is no graph pass '%s'%s", option, name,
+                   tc_guess_say(&g, "", "--print-pass-times prints their names", text));
 }
 
 tc_status tc_graph_passes_check(const tc_graph_pass_options *o, tc_error *err) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/trials/bundle.h"
+#include "support/guess.h"
 #include "support/system/fs.h"
 #include "te/text.h"
 
@@ -195,6 +196,18 @@ static tc_status ambiguous(const tc_graph_work *w, const char *kernel, sense s, 
     return st;
 }
 
+static tc_status no_kernel(const tc_graph_work *w, const char *kernel, tc_error *err) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(kernel, strlen(kernel));
+    for (int i = 0; i < w->ntask; i++)
+        tc_guess_add(&g, w->tasks[i].name);
+    return tc_fail(
+        err, TC_BAD_INPUT,
+        "%s has no kernel '%s'%s Give a number from 0 to %d, a kernel's name, or the name of a node of the model. Nodes that "
+        "only move data, or whose values are constants, are part of no kernel. `tctune show` lists all kernels",
+        w->path, kernel, g.nclose ? tc_guess_say(&g, "", NULL, text) : ".", w->ntask - 1);
+}
+
 tc_status tc_graph_work_find(const tc_graph_work *w, const char *kernel, int *out, tc_error *err) {
     char *end;
     long number = strtol(kernel, &end, 10);
@@ -211,11 +224,7 @@ tc_status tc_graph_work_find(const tc_graph_work *w, const char *kernel, int *ou
         if (found)
             return found == 1 ? TC_OK : ambiguous(w, kernel, s, err);
     }
-    return tc_fail(
-        err, TC_BAD_INPUT,
-        "%s has no kernel '%s': give a number from 0 to %d, a kernel's name, or the name of a node of the model. Nodes that "
-        "only move data, or whose values are constants, are part of no kernel. `tctune show` lists all kernels",
-        w->path, kernel, w->ntask - 1);
+    return no_kernel(w, kernel, err);
 }
 
 /* ---- building ---- */
