@@ -133,6 +133,9 @@ def of_source(path):
     own = described(path)
     allowed = set().union(*(options(c) or set() for c in own)) if own else all_options()
     for n, text in [*strings(path), *comments(path)]:
+        if own and text.startswith("tctune "):  # an example
+            yield n, complaint(text)
+            continue
         for line in lines_of(text):
             yield n, complaint(line)
             text = text.replace(line, " ")
@@ -155,7 +158,10 @@ def of_text(path):
 def of_help():
     for c in ["", *commands()]:
         text = subprocess.run([os.environ["TCTUNE"], *c.split(), "--help"], capture_output=True, text=True, check=True).stdout
-        for line in lines_of(re.sub(r"\s+", " ", text.partition("options:")[0] if c else "") + "\n" + re.sub(r"\s+", " ", text.partition("options:")[2])):
+        prose, _, examples = text.partition("\nexamples:\n")
+        for line in lines_of(re.sub(r"\s+", " ", prose) + "\n"):
+            yield c, complaint(line)
+        for line in re.findall(r"^      (tctune .*)", examples, re.M):
             yield c, complaint(line)
 
 
