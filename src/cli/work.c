@@ -41,7 +41,9 @@ static tctune_work_options options_of(const tc_cli_source_args *a) {
 int tc_cli_work_check(const tc_cli_source_args *a, tc_error *err) {
     const tc_cli_pass_args *p = &a->passes;
     if (!a->model && !a->te)
-        return tc_cli_usage(err, "nothing to work on: name a network with --model FILE.onnx or a kernel with --te FILE.te");
+        return tc_cli_usage(
+            err, "no model and no kernel is named: give an ONNX file (MODEL.onnx, or --model FILE) or a kernel (KERNEL.te, or "
+                 "--te FILE)");
     if (a->model && a->te)
         return tc_cli_usage(err, "--model and --te exclude each other: give one of them");
     if (a->te && (p->level >= 0 || p->disable.len || p->times || p->dump))
@@ -247,7 +249,7 @@ static bool is_named(const tc_cli_source_args *a) {
 
 int tc_cli_kernel_check(const tc_cli_source_args *a, int of_record, tc_error *err) {
     if (!is_named(a) && !of_record)
-        return tc_cli_usage(err, "of which kernel? Name it with --te FILE.te, or with --model FILE.onnx and --kernel");
+        return tc_cli_usage(err, "no kernel is named: give a kernel (KERNEL.te), or a model (MODEL.onnx) and --kernel");
     return is_named(a) ? tc_cli_work_check(a, err) : TC_CLI_DONE;
 }
 

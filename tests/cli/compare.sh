@@ -55,7 +55,7 @@ printf 'ja, jb = split Y.j [_, 16]\n  vectorize Y.j\n' >illegal.sched
 refused 1 "illegal.sched|step 2|line 2, column 3|vectorize Y.j|split into ja, jb" "$TCTUNE" measure --te ffn.te --sched illegal.sched --db new.db
 refused 1 "none.sched" "$TCTUNE" measure --te ffn.te --sched none.sched --db new.db
 refused 2 "--sched" "$TCTUNE" measure --te ffn.te --db new.db
-refused 2 "nothing to work on" "$TCTUNE" measure --sched hand.sched --db new.db
+refused 2 "no model and no kernel is named" "$TCTUNE" measure --sched hand.sched --db new.db
 refused 2 "does not run on this machine" "$TCTUNE" measure --te ffn.te --sched hand.sched --db new.db --target rv64gcv
 [ ! -e new.db ] || fail "a refused schedule made a database"
 
@@ -123,7 +123,7 @@ says "winograd" "rounds"
 refused 1 "two forms of one kernel" "$TCTUNE" compare "$2@conv.db" "$1@conv.db" --threads 1 --repeats 11
 
 refused 2 "'foo' is nothing to compare" "$TCTUNE" compare foo default --te ffn.te
-refused 2 "of which kernel?" "$TCTUNE" compare default hand.sched
+refused 2 "no kernel is named" "$TCTUNE" compare default hand.sched
 refused 2 "fewer than 11 rounds" "$TCTUNE" compare default hand.sched --te ffn.te --repeats 5
 refused 2 "one of the two must be a schedule" "$TCTUNE" compare onednn openblas --te gemm.te
 refused 1 "has no record 99" "$TCTUNE" compare 99 default --te ffn.te

@@ -53,7 +53,7 @@ says "Nothing was measured" "one thread"
 # ---- what is refused ----
 refused 2 "'soup' is nothing to explain" "$TCTUNE" explain --te ffn.te --sched soup
 refused 2 "onednn is a library" "$TCTUNE" explain --te gemm.te --sched onednn
-refused 2 "of which kernel?" "$TCTUNE" explain --sched default
+refused 2 "no kernel is named" "$TCTUNE" explain --sched default
 refused 2 "seconds: an explanation takes 5" "$TCTUNE" explain --te ffn.te --sched default --seconds 1
 refused 2 "denormal: a share" "$TCTUNE" explain --te ffn.te --sched default --denormal 2
 refused 1 "has no record 99" "$TCTUNE" explain --sched 99

@@ -59,8 +59,8 @@ tc_cli_pager tc_cli_pager_begin(void) {
 void tc_cli_pager_end(tc_cli_pager *p) {
     if (!p->to)
         return;
-    if (fflush(stdout) != 0) /* the reader has seen enough */
-        clearerr(stdout);
+    fflush(stdout);
+    clearerr(stdout); /* a reader who ends the pager has seen enough */
     dup2(p->screen, STDOUT_FILENO);
     close(p->screen);
     pclose(p->to);
