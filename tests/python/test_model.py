@@ -235,7 +235,7 @@ def test_builds_a_network(network):
         assert len(work.tasks) > 1 and all(t.flops > 0 and t.hash for t in work.tasks)
         assert work.find(work.tasks[1].name) == 1
         assert work.find(work.tasks[1].nodes[0]) == 1
-        with pytest.raises(BadInput, match="no kernel .nothing.: give a number"):
+        with pytest.raises(BadInput, match="no kernel .nothing."):
             work.find("nothing")
         assert "<td>" in work._repr_html_()
         seen = []
