@@ -295,7 +295,7 @@ static void add_model(suite *s, const suite_kernel *k) {
     tc_cg_operand args[MOST];
     tc_cg_entry e = {.name = "model",
                      .driver = "model_driver",
-                     .runtime = "model_team",
+                     .runtime = SUITE_RUNTIME,
                      .constants = "constants",
                      .nthreads = THREADS,
                      .in = in,

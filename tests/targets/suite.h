@@ -22,6 +22,8 @@ typedef struct suite_kernel {
     bool model; /* called through a model's entry point */
 } suite_kernel;
 
+#define SUITE_RUNTIME "model_team" /* the object with parallel_for */
+
 typedef struct suite {
     const tc_target *target;
     const char *dir; /* for object files */
