@@ -5,7 +5,8 @@
     outputs = model(input_ids=ids)                            takes NumPy arrays or torch tensors, without copies
     print(model.profile(input_ids=ids))                       shows the time of each kernel
 
-A function that works on a network or a kernel takes a path to an ONNX file or a .te file, a tctune.te.Kernel, or a tctune.Work. An error is a
+A function that works on a network or a kernel takes a path to an ONNX file or a .te file, the bytes of an ONNX file, a tctune.te.Kernel, or a
+tctune.Work. An error is a
 TctuneError; its message names the argument or the file that is wrong.
 
 The package needs NumPy, cffi and libtctune. It takes the library that the environment variable TCTUNE_LIBRARY names, else the one that came with

@@ -20,7 +20,7 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
           inputs: Optional[Path] = None, require_complete: bool = False, top_k_in_graph: int = 0, progress: BuildProgress = None,
           shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False, opt_level: Optional[int] = None,
           disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None, seed: Optional[int] = None,
-          fixed: bool = False, dump_graph: Optional[str] = None, pass_times: bool = False, listing: Optional[Path] = None,
+          fixed: bool = False, dump_graph: Optional[str] = None, pass_times: bool = False, data_folder: Optional[Path] = None, listing: Optional[Path] = None,
           only_to_save: bool = False, last: bool = False) -> Model:
     """Compiles a network or a kernel with the best records of a database, as `tctune build` does. A kernel without records gets its default schedule.
 
@@ -40,7 +40,7 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
     listing: the file for the kernels' lowered programs, which debuggers show; Model.save writes it.
     only_to_save: the model will be saved and not run, which takes less memory.
     last: nothing else is built from this Work, so that its constants can be freed.
-    shape, shape_weights, in_place_cache, opt_level, disable_pass, seed, fixed, dump_graph, pass_times: as for tctune.Work.
+    shape, shape_weights, in_place_cache, opt_level, disable_pass, seed, fixed, dump_graph, pass_times, data_folder: as for tctune.Work.
 
     >>> import tctune
     >>> build(tctune.te.parse("tensor X[4] f32\\ncompute Y[i:4] = X[i] * 2.0\\noutput Y"), threads=1).outputs
@@ -54,7 +54,8 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
                      error_budget=error_budget, inputs=inputs, require_complete=require_complete, top_k_in_graph=top_k_in_graph,
                      listing=listing, only_to_save=only_to_save, last=last)
     with opened(source, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
-                disable_pass=disable_pass, constants=constants, seed=seed, fixed=fixed, dump_graph=dump_graph, pass_times=pass_times) as work:
+                disable_pass=disable_pass, constants=constants, seed=seed, fixed=fixed, dump_graph=dump_graph, pass_times=pass_times,
+                data_folder=data_folder) as work:
         model = _build(work, options, progress)
     _warn(model)
     return model

@@ -18,12 +18,12 @@ from ._options import Accuracy, At, Constants, Mode, Path, Precision, Shape, Siz
 from .errors import BadInput
 from .te import Kernel
 
-Source = Union[Path, Kernel, "Work"]
+Source = Union[Path, bytes, Kernel, "Work"]
 
 
 def texts(c: Any) -> Tuple[str, ...]:
     """A NULL-terminated list of texts."""
-    values = []
+    values: List[str] = []
     while c[len(values)]:
         values.append(text(c[len(values)]))
     return tuple(values)
@@ -164,7 +164,7 @@ def _names_given(constants: Constants) -> List[str]:
         return []
 
 
-def _check_names(source: Union[Path, Kernel], constants: Constants) -> None:
+def _check_names(source: Union[Path, bytes, Kernel], constants: Constants) -> None:
     """Refuses an array that the kernel does not have, such as one with a mistyped name."""
     given = _names_given(constants)
     known = _constants_of(source) if given else ()
@@ -173,7 +173,7 @@ def _check_names(source: Union[Path, Kernel], constants: Constants) -> None:
             raise BadInput(f"constants: the kernel has no constant '{name}': it has {', '.join(known) or 'none'}")
 
 
-def _constants_of(source: Union[Path, Kernel]) -> Tuple[str, ...]:
+def _constants_of(source: Union[Path, bytes, Kernel]) -> Tuple[str, ...]:
     """The names of a kernel's tensors that are constants."""
     if isinstance(source, Kernel):
         lines = source.text
@@ -190,7 +190,7 @@ class Work(Handle):
     """A network or a kernel, opened: what tctune.tune, tctune.build, tctune.show and others work on. They also take what Work takes, and open it
     themselves; a Work of your own saves that the file is read each time.
 
-    source: a path to an ONNX file or to a .te file, or a tctune.te.Kernel.
+    source: a path to an ONNX file or to a .te file, the bytes of an ONNX file, or a tctune.te.Kernel.
     shape: the sizes of inputs: {"input": (1, 128)}; or of a symbol of the network, a number {"batch": 4} or a range: {"batch": range(1, 17)},
         {"batch": "1..16"}. Of a kernel's symbols give a number for each, or give nothing.
     shape_weights: a file that says how much each size of a range counts.
@@ -201,6 +201,7 @@ class Work(Handle):
     fixed: refuse a kernel whose sizes vary, unless `shape` gives them.
     dump_graph: the name of a graph pass, or "all": print the network before and after it to standard error.
     pass_times: print how long each pass took to standard error.
+    data_folder: where a network's external data lies; None: beside its file.
 
     >>> import tctune
     >>> work = Work(tctune.te.parse("tensor X[4] f32\\ncompute Y[i:4] = X[i] + 1.0\\noutput Y", name="add"))
@@ -213,32 +214,24 @@ class Work(Handle):
     _kind = "work"
     _free = "tctune_work_free"
 
-    def __init__(self, source: Union[Path, Kernel], *, shape: Shape = None, shape_weights: Optional[Path] = None,
+    def __init__(self, source: Union[Path, bytes, Kernel], *, shape: Shape = None, shape_weights: Optional[Path] = None,
                  in_place_cache: bool = False, opt_level: Optional[int] = None, disable_pass: Union[None, str, Iterable[str]] = None,
                  constants: Constants = None, seed: Optional[int] = None, fixed: bool = False, dump_graph: Optional[str] = None,
-                 pass_times: bool = False) -> None:
+                 pass_times: bool = False, data_folder: Optional[Path] = None) -> None:
         is_kernel = _is_kernel(source)
         if is_kernel and constants is not None:
             _check_names(source, constants)
         level = None if opt_level is None else level_of(opt_level)
         _check_options(is_kernel, {"in_place_cache": in_place_cache, "opt_level": opt_level is not None, "disable_pass": disable_pass is not None,
-                                   "dump_graph": dump_graph is not None, "pass_times": pass_times}, constants)
+                                   "dump_graph": dump_graph is not None, "pass_times": pass_times, "data_folder": data_folder is not None}, constants)
         self._arrays = _ArraysFile(constants) if isinstance(constants, Mapping) else None
         options = Struct("tctune_work_options", shapes=shape_list(shape), shape_weights=shape_weights, in_place_cache=in_place_cache,
                          without=listed("disable_pass", disable_pass), constants=self._arrays.path if self._arrays else constants, seed=seed or 0,
-                         fixed=fixed, dump_graph=dump_graph, pass_times=pass_times)
-        if isinstance(source, Kernel):
-            options.set("te_text", source.text)
-        options.set("te" if is_kernel else "model", source.name if isinstance(source, Kernel) else source)
+                         fixed=fixed, dump_graph=dump_graph, pass_times=pass_times, data_folder=data_folder)
         if level is not None:
             options.set("level", level)
-        out = ffi.new("tctune_work **")
-        try:
-            call("tctune_open", options, out)
-        except BadInput as e:
-            raise (BadInput(source.explain(str(e))) if isinstance(source, Kernel) else e) from None
-        super().__init__(out[0])
-        self._name = source.name if isinstance(source, Kernel) else os.path.basename(os.fspath(source))
+        super().__init__(_open(source, options))
+        self._name = source.name if isinstance(source, Kernel) else "model" if isinstance(source, bytes) else os.path.basename(os.fspath(source))
 
     @contextlib.contextmanager
     def _naming(self) -> Iterator[None]:
@@ -347,11 +340,29 @@ class Work(Handle):
 
 
 def _is_kernel(source: object) -> bool:
-    if isinstance(source, Kernel):
-        return True
+    if isinstance(source, (bytes, Kernel)):
+        return isinstance(source, Kernel)
     if not isinstance(source, (str, os.PathLike)):
-        raise BadInput(f"source: expected a path to an ONNX file or a .te file, a tctune.te.Kernel or a tctune.Work, not a {type(source).__name__}")
+        raise BadInput("source: expected a path to an ONNX file or a .te file, the bytes of an ONNX file, a tctune.te.Kernel or a tctune.Work, not a "
+                       f"{type(source).__name__}")
     return os.fspath(source).endswith(".te")
+
+
+def _open(source: Union[Path, bytes, Kernel], options: Struct) -> Any:
+    out = ffi.new("tctune_work **")
+    if isinstance(source, bytes):
+        call("tctune_open_bytes", ffi.from_buffer(source), len(source), ffi.NULL, options, out)
+    elif isinstance(source, Kernel):
+        options.set("te_text", source.text)
+        options.set("te", source.name)
+        try:
+            call("tctune_open", options, out)
+        except BadInput as e:
+            raise BadInput(source.explain(str(e))) from None
+    else:
+        options.set("te" if _is_kernel(source) else "model", source)
+        call("tctune_open", options, out)
+    return out[0]
 
 
 def _check_options(is_kernel: bool, of_networks: Dict[str, bool], constants: Constants) -> None:
@@ -366,11 +377,12 @@ def _check_options(is_kernel: bool, of_networks: Dict[str, bool], constants: Con
 @contextlib.contextmanager
 def opened(source: Source, *, shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False,
            opt_level: Optional[int] = None, disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None,
-           seed: Optional[int] = None, fixed: bool = False, dump_graph: Optional[str] = None, pass_times: bool = False) -> Iterator[Work]:
+           seed: Optional[int] = None, fixed: bool = False, dump_graph: Optional[str] = None, pass_times: bool = False,
+           data_folder: Optional[Path] = None) -> Iterator[Work]:
     """A Work for one call: the caller's own, or one that is opened with these options, and closed after the call."""
     given: Dict[str, Any] = {"shape": shape, "shape_weights": shape_weights, "in_place_cache": in_place_cache, "opt_level": opt_level,
                              "disable_pass": disable_pass, "constants": constants, "seed": seed, "fixed": fixed, "dump_graph": dump_graph,
-                             "pass_times": pass_times}
+                             "pass_times": pass_times, "data_folder": data_folder}
     if isinstance(source, Work):
         names = [name for name, value in given.items() if value is not None and value is not False and name != "seed"]
         if names:

@@ -42,7 +42,6 @@ EXCUSED = {
     "tctune_model_output_shape": "of the model's own context; Python's models have contexts of their own",
     "tctune_model_profile": "as tctune_model_output_shape",
     "tctune_model_run": "as tctune_model_output_shape",
-    "tctune_open_bytes": "Work opens files",
     "tctune_set_log": "Python's programs read standard error",
     "tctune_status_name": "statuses are exceptions",
     "tctune_tune": "tctune.tune is a whole Session",

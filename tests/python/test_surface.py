@@ -62,7 +62,7 @@ def test_tune_has_the_options_of_a_session():
 def test_torch_has_the_options_of_tune_and_build():
     torch = pytest.importorskip("tctune.torch")
     every = set(keywords(tctune.tune)) | set(keywords(tctune.build))
-    expected = every - {"constants", "fixed", "progress", "last"} | {"dynamic_axes", "onnx", "tune_progress", "build_progress"}
+    expected = every - {"constants", "fixed", "progress", "last", "data_folder"} | {"dynamic_axes", "onnx", "tune_progress", "build_progress"}
     assert set(keywords(torch.compile)) == expected
 
 
@@ -130,8 +130,12 @@ def test_every_function_takes_every_source(gemm, network, tmp_path):
         with pytest.raises(BadInput, match="shape: the work is open already"):
             tctune.show(work, shape={"N": 4})
         assert not work.closed
-    assert tctune.show(network, 1, threads=1, stages="nest")["nest"]
-    with pytest.raises(BadInput, match="there is no task 'gemmm'"):
+    assert tctune.show(network, 1, threads=1, stages="nest")["nest"] == tctune.show(network.read_bytes(), 1, threads=1, stages="nest")["nest"]
+    with tctune.Work(network.read_bytes()) as work:
+        assert repr(work) == f"<tctune.Work 'model': {len(work.tasks)} tasks>"
+    with pytest.raises(BadInput, match="model"):
+        tctune.Work(b"no model")
+    with pytest.raises(BadInput, match="gemm has no kernel 'gemmm'"):
         tctune.show(gemm, "gemmm")
     with pytest.raises(BadInput, match="task: expected the number or the name"):
         tctune.show(gemm, 1.5)
