@@ -28,7 +28,8 @@ def cmake(*arguments):
     try:
         subprocess.run(["cmake", *arguments], cwd=HERE, check=True)
     except FileNotFoundError:
-        sys.exit("tctune: building libtctune needs CMake: run scripts/install-deps.sh, or set TCTUNE_PURE_PYTHON=1 and use an installed libtctune")
+        sys.exit("tctune: building libtctune needs CMake: run scripts/install-deps.sh, or set TCTUNE_PURE_PYTHON=1 and use an "
+                 "installed libtctune")
     except subprocess.CalledProcessError as e:
         sys.exit(f"tctune: `{' '.join(e.cmd)}` failed: see above. scripts/install-deps.sh installs what the build needs")
 

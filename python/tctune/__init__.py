@@ -5,18 +5,18 @@
     outputs = model(input_ids=ids)                            takes NumPy arrays or torch tensors, without copies
     print(model.profile(input_ids=ids))                       shows the time of each kernel
 
-A function that works on a network or a kernel takes a path to an ONNX file or a .te file, the bytes of an ONNX file, a tctune.te.Kernel, or a
-tctune.Work. An error is a
-TctuneError; its message names the argument or the file that is wrong.
+A function that works on a network or a kernel takes a path to an ONNX file or a .te file, the bytes of an ONNX file, a
+tctune.te.Kernel, or a tctune.Work. An error is a TctuneError; its message names the argument or the file that is wrong.
 
-The package needs NumPy, cffi and libtctune. It takes the library that the environment variable TCTUNE_LIBRARY names, else the one that came with
-the package, else the system's."""
+The package needs NumPy, cffi and libtctune. It takes the library that the environment variable TCTUNE_LIBRARY names, else the one
+that came with the package, else the system's."""
 import importlib
 from typing import Any
 
 from . import te
 from ._build import build
-from ._documents import (compare_show, describe_library, doctor, explain, is_library, llvm_version, lowering_passes, machine, page, page_data,
+from ._documents import (compare_show, describe_library, doctor, explain, is_library, llvm_version, lowering_passes, machine, page,
+                         page_data,
                          quantize, show, use_cache, verify_cases, zoo, zoo_names)
 from ._database import Database, Record, Records, Rerun, Stats, add_files
 from ._fleet import Fleet, Followed, Worker, fleet_key

@@ -14,7 +14,8 @@ def program() -> List[str]:
     """The command's file, as the start of an argument list."""
     found = COMMAND if os.path.exists(COMMAND) else shutil.which("tctune")
     if found is None:
-        sys.exit("tctune: this package came without the command, and there is none in PATH: install Debian's package tctune, or a wheel that "
+        sys.exit("tctune: this package came without the command, and there is none in PATH: install Debian's package tctune, or a "
+                 "wheel that "
                  "`pip wheel .` made")
     return [found]
 

@@ -12,8 +12,8 @@ def nobody(*_: Any) -> bool:
 
 
 class Background:
-    """A long call. The call's thread uses `tell` to pass an event to the handler, which runs in the caller's thread and answers whether to stop.
-    `stop` ends the call from outside, if there is a way."""
+    """A long call. The call's thread uses `tell` to pass an event to the handler, which runs in the caller's thread and answers
+    whether to stop. `stop` ends the call from outside, if there is a way."""
 
     def __init__(self, handler: Callable[..., Any], stop: Optional[Callable[[], None]] = None) -> None:
         self._handler, self._stop = handler, stop
@@ -65,7 +65,8 @@ class Background:
             self._answers.put(bool(self._error is None and self._handler(*event)))
 
     def _give_up(self, e: BaseException) -> None:
-        """Stops the call. An event may be lost between the queue and the handler, so the call's thread gets an answer in any case."""
+        """Stops the call. An event may be lost between the queue and the handler, so the call's thread gets an answer in any
+        case."""
         self._error = self._error or e
         if self._stop:
             self._stop()
@@ -73,7 +74,8 @@ class Background:
 
 
 class Stoppable(Background):
-    """A long call that ends when the `stop` of its options is set: by Ctrl-C, by an exception of the handler, or by the handler's answer."""
+    """A long call that ends when the `stop` of its options is set: by Ctrl-C, by an exception of the handler, or by the handler's
+    answer."""
 
     def __init__(self, options: Struct, handler: Callable[..., Any] = nobody) -> None:
         super().__init__(handler, self.stop)

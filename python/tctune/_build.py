@@ -20,9 +20,11 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
           inputs: Optional[Path] = None, require_complete: bool = False, top_k_in_graph: int = 0, progress: BuildProgress = None,
           shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False, opt_level: Optional[int] = None,
           disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None, seed: Optional[int] = None,
-          fixed: bool = False, dump_graph: Optional[str] = None, pass_times: bool = False, data_folder: Optional[Path] = None, listing: Optional[Path] = None,
+          fixed: bool = False, dump_graph: Optional[str] = None, pass_times: bool = False, data_folder: Optional[Path] = None,
+          listing: Optional[Path] = None,
           only_to_save: bool = False, last: bool = False) -> Model:
-    """Compiles a network or a kernel with the best records of a database, as `tctune build` does. A kernel without records gets its default schedule.
+    """Compiles a network or a kernel with the best records of a database, as `tctune build` does. A kernel without records gets its
+    default schedule.
 
     source: a path to an ONNX file or a .te file, a tctune.te.Kernel, or a tctune.Work.
     db: the file of records; None: tctune.db in the current folder, if there is one. untuned: use no records.
@@ -33,14 +35,15 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
     error_budget, inputs: for "auto": how far outputs may be off, and on which inputs (.npz).
     require_complete: raise if a kernel has no record.
     top_k_in_graph: compare this many records of each kernel inside the network, and take the fastest.
-    progress: True: a bar (tqdm). Or a function of (done, total, kernel): if it answers with a true value, the build ends with Stopped; if it
-        raises, the build ends and that is raised. Ctrl-C ends the build too.
-    constants: of a kernel: arrays by name, {"W": weights}, or a file (.npz). The model gets random numbers for constants that are not given,
-        and a tctune.TctuneWarning names these.
+    progress: True: a bar (tqdm). Or a function of (done, total, kernel): if it answers with a true value, the build ends with
+        Stopped; if it raises, the build ends and that is raised. Ctrl-C ends the build too.
+    constants: of a kernel: arrays by name, {"W": weights}, or a file (.npz). The model gets random numbers for constants that are
+        not given, and a tctune.TctuneWarning names these.
     listing: the file for the kernels' lowered programs, which debuggers show; Model.save writes it.
     only_to_save: the model will be saved and not run, which takes less memory.
     last: nothing else is built from this Work, so that its constants can be freed.
-    shape, shape_weights, in_place_cache, opt_level, disable_pass, seed, fixed, dump_graph, pass_times, data_folder: as for tctune.Work.
+    shape, shape_weights, in_place_cache, opt_level, disable_pass, seed, fixed, dump_graph, pass_times, data_folder: as for
+        tctune.Work.
 
     >>> import tctune
     >>> build(tctune.te.parse("tensor X[4] f32\\ncompute Y[i:4] = X[i] * 2.0\\noutput Y"), threads=1).outputs
@@ -54,7 +57,8 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
                      error_budget=error_budget, inputs=inputs, require_complete=require_complete, top_k_in_graph=top_k_in_graph,
                      listing=listing, only_to_save=only_to_save, last=last)
     with opened(source, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
-                disable_pass=disable_pass, constants=constants, seed=seed, fixed=fixed, dump_graph=dump_graph, pass_times=pass_times,
+                disable_pass=disable_pass, constants=constants, seed=seed, fixed=fixed, dump_graph=dump_graph,
+                pass_times=pass_times,
                 data_folder=data_folder) as work:
         model = _build(work, options, progress)
     _warn(model)
@@ -83,4 +87,5 @@ def _warn(model: Model) -> None:
         warnings.warn(report["unused_records"]["message"], TctuneWarning, stacklevel=3)
     if report["drawn_constants"]:
         names = ", ".join(report["drawn_constants"])
-        warnings.warn(f"random numbers stand for the constants {names}: give their values with constants=", TctuneWarning, stacklevel=3)
+        warnings.warn(f"random numbers stand for the constants {names}: give their values with constants=", TctuneWarning,
+                      stacklevel=3)

@@ -89,12 +89,14 @@ class Records(List[Record]):
         out: Dict[str, Any] = {}
         for f in dataclasses.fields(Record):
             values = [getattr(r, f.name) for r in self]
-            kind = {int: "uint64" if f.name == "program" else "int64", float: "float64", bool: "bool"}.get(f.type)  # type: ignore[call-overload]
+            kind = {int: "uint64" if f.name == "program" else "int64", float: "float64",
+                    bool: "bool"}.get(f.type)  # type: ignore[call-overload]
             out[f.name] = values if kind is None else np.array(values, kind)
         return out
 
     def _repr_html_(self) -> str:
-        rows = ((r.id, r.workload_hash[:8], _html.seconds(r.median), r.mode, r.threads, r.outcome, r.verified, r.host) for r in self)
+        rows = ((r.id, r.workload_hash[:8], _html.seconds(r.median), r.mode, r.threads, r.outcome, r.verified,
+                 r.host) for r in self)
         return _html.table(("id", "workload", "median", "mode", "threads", "outcome", "verified", "host"), rows)
 
 
@@ -116,7 +118,8 @@ def take_records(list_: Any) -> Records:
 
 @dataclasses.dataclass(frozen=True)
 class Stats:
-    """What a database holds: how many records, workloads and targets; the bytes of its file, and the version of its tables (`schema`)."""
+    """What a database holds: how many records, workloads and targets; the bytes of its file, and the version of its tables
+    (`schema`)."""
 
     schema: int
     records: int
@@ -130,7 +133,8 @@ class Rerun:
     """The best record of one workload, target, number of threads and mode, measured again.
 
     record: its id; 0: there is none.
-    end: "timed"; "failed": it gave a wrong result, crashed, hung or was not built; "skipped". message: why it failed or was skipped.
+    end: "timed"; "failed": it gave a wrong result, crashed, hung or was not built; "skipped". message: why it failed or was
+        skipped.
     recorded, now: seconds, the medians then and now; inf: there is none."""
 
     end: str
@@ -143,7 +147,8 @@ class Rerun:
     message: str
 
     def __repr__(self) -> str:
-        return f"<tctune.Rerun of record {self.record}: {self.end}, {_html.seconds(self.recorded)} then, {_html.seconds(self.now)} now>"
+        then, now = _html.seconds(self.recorded), _html.seconds(self.now)
+        return f"<tctune.Rerun of record {self.record}: {self.end}, {then} then, {now} now>"
 
 
 class Database(Handle):
@@ -204,7 +209,8 @@ class Database(Handle):
     def columns(self, *, workload: Optional[str] = None, target: Optional[str] = None, mode: Optional[str] = None, threads: int = 0,
                 valid: bool = False, verified: bool = False, after: int = 0, limit: int = 0, order: Order = "id") -> Dict[str, Any]:
         """The same records as columns by name: pandas.DataFrame(db.columns())."""
-        return self.records(workload=workload, target=target, mode=mode, threads=threads, valid=valid, verified=verified, after=after,
+        return self.records(workload=workload, target=target, mode=mode, threads=threads, valid=valid, verified=verified,
+                            after=after,
                             limit=limit, order=order).columns()
 
     def stats(self) -> Stats:
@@ -215,16 +221,18 @@ class Database(Handle):
         return read(Stats, c)
 
     def add(self, file: Path) -> Tuple[int, int]:
-        """Adds the records of a file of JSON lines or of another database: all, or none if one is refused. Answers with how many were new, and how
-        many the database had."""
+        """Adds the records of a file of JSON lines or of another database: all, or none if one is refused. Answers with how many
+        were new, and how many the database had."""
         added, known = ffi.new("size_t *"), ffi.new("size_t *")
         with self._using() as db:
             call("tctune_database_add", db, encode(file), added, known)
         return added[0], known[0]
 
     def export(self, file: Path, *, workload: Optional[str] = None, target: Optional[str] = None, mode: Optional[str] = None,
-               threads: int = 0, valid: bool = False, verified: bool = False, after: int = 0, limit: int = 0, order: Order = "id") -> int:
-        """Writes records as JSON lines, and answers with how many. On an error the file stays as it was. The options are those of records()."""
+               threads: int = 0, valid: bool = False, verified: bool = False, after: int = 0, limit: int = 0,
+               order: Order = "id") -> int:
+        """Writes records as JSON lines, and answers with how many. On an error the file stays as it was. The options are those of
+        records()."""
         query = self._query(workload, target, mode, threads, valid, verified, after, limit, order)
         written = ffi.new("size_t *")
         with self._using() as db:
@@ -234,7 +242,8 @@ class Database(Handle):
     def prune(self, keep: int = 0, drop_failures: bool = False) -> int:
         """Deletes records, frees their space, and answers with how many.
 
-        keep: keep this many of the best valid records of each workload, target and mode; 0: all. drop_failures: delete those that failed."""
+        keep: keep this many of the best valid records of each workload, target and mode; 0: all. drop_failures: delete those that
+            failed."""
         pruned = new_struct("tctune_pruned")
         with self._using() as db:
             call("tctune_database_prune", db, keep, int(drop_failures), pruned)
@@ -246,17 +255,20 @@ class Database(Handle):
             return take_json("tctune_database_describe", db)
 
     def rerun(self, each: Optional[Callable[["Rerun"], Any]] = None) -> int:
-        """Measures the best record of each workload, target, number of threads and mode again, if the target runs here. A record that gives a wrong
-        result, crashes or cannot be built is no longer used. Answers with how many these are. The database must be open for changes.
+        """Measures the best record of each workload, target, number of threads and mode again, if the target runs here. A record
+        that gives a wrong result, crashes or cannot be built is no longer used. Answers with how many these are. The database must
+        be open for changes.
 
-        each: a function that gets a Rerun of each. If it answers with a true value, the call ends with Stopped. Ctrl-C ends it too."""
+        each: a function that gets a Rerun of each. If it answers with a true value, the call ends with Stopped. Ctrl-C ends it
+            too."""
         unmarked = ffi.new("int64_t *")
         options = Struct("tctune_rerun_options")
         background = Stoppable(options, each or nobody)
 
         @ffi.callback("tctune_on_rerun *")
         def on_rerun(_user: Any, c: Any) -> None:
-            background.tell(Rerun(_RERUN[c.end], text(c.workload_hash), text(c.mode), c.threads, c.record, c.recorded, c.now, text(c.message)))
+            background.tell(Rerun(_RERUN[c.end], text(c.workload_hash), text(c.mode), c.threads, c.record, c.recorded, c.now,
+                                  text(c.message)))
 
         options.set("each", on_rerun)
         with self._using() as db:
@@ -264,7 +276,8 @@ class Database(Handle):
         return int(unmarked[0])
 
     def verify(self) -> List[str]:
-        """Checks the structure, all hashes, and that each schedule fits its workload. Answers with the problems; an empty list: there are none."""
+        """Checks the structure, all hashes, and that each schedule fits its workload. Answers with the problems; an empty list:
+        there are none."""
         complaints: List[str] = []
 
         @ffi.callback("tctune_on_complaint *")
@@ -283,8 +296,8 @@ class Database(Handle):
 
 
 def add_files(database: Path, files: Paths) -> List[Tuple[str, int, int]]:
-    """Adds the records of files to the file `database`, which is made if there is none. It stops at the first file that is refused. Answers for each
-    file with its name, how many records were new, and how many the database had.
+    """Adds the records of files to the file `database`, which is made if there is none. It stops at the first file that is refused.
+    Answers for each file with its name, how many records were new, and how many the database had.
 
     >>> add_files("all.db", [])
     []

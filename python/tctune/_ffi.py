@@ -164,7 +164,8 @@ class Struct:
             return self._keep(ffi.new("char[]", encode(value)))
         if kind.cname == "char * *":
             return self._texts(value)
-        return operator.index(value) if kind.kind == "primitive" and kind.cname != "double" and hasattr(value, "__index__") else value
+        return operator.index(value) if kind.kind == "primitive" and kind.cname != "double" and hasattr(value,
+                                                                                                        "__index__") else value
 
     def _texts(self, values: Iterable[Any]) -> Any:
         texts = [self._keep(ffi.new("char[]", encode(v))) for v in values]

@@ -39,8 +39,8 @@ class Fleet:
     key: the workers' key, in which * and ? stand for any characters; None: that of the tuner's target and threads.
     workers: how many jobs to ask for at once; 0: this tuner's share of two for each worker.
     patience: seconds without a worker or without the server after which measuring fails; 0: 60.
-    fallback: if no server or no worker answers at the start, this machine measures, and the log says so (TCTUNE_LOG=warn). Otherwise that is
-        an error.
+    fallback: if no server or no worker answers at the start, this machine measures, and the log says so (TCTUNE_LOG=warn).
+        Otherwise that is an error.
     weight: this tuner's share of the workers against other tuners', from 0.001 to 1000; 0: 1.
 
     >>> Fleet("nats://ann:secret@server:4222", key="znver4-*")
@@ -63,9 +63,11 @@ class Fleet:
         return take_json("tctune_fleet_status", struct)
 
     def drain(self, *workers: str, why: str = "") -> Dict[str, Any]:
-        """Tells workers to finish their job, take no more, and leave. They follow within about a second. Answers with who was told (docs/json.md).
+        """Tells workers to finish their job, take no more, and leave. They follow within about a second. Answers with who was told
+        (docs/json.md).
 
-        workers: names or keys, in which * and ? stand for any characters. If one of them fits no worker, no worker is told, and BadInput lists
+        workers: names or keys, in which * and ? stand for any characters. If one of them fits no worker, no worker is told, and
+            BadInput lists
         those that are there. why: a line that the worker shows and logs."""
         return self._tell("drain", workers, why)
 
@@ -74,7 +76,8 @@ class Fleet:
         return self._tell("kick", workers, why)
 
     def quarantine(self, *workers: str, why: str = "") -> Dict[str, Any]:
-        """Tells workers to stay but take no jobs until release(). It holds for all workers with these names, later ones too. As drain() otherwise."""
+        """Tells workers to stay but take no jobs until release(). It holds for all workers with these names, later ones too. As
+        drain() otherwise."""
         return self._tell("quarantine", workers, why)
 
     def release(self, *workers: str) -> Dict[str, Any]:
@@ -93,13 +96,14 @@ class Fleet:
 
     def follow(self, db: Path, *, tuner: Optional[str] = None, once: bool = False,
                each: Optional[Callable[["Followed", Optional[str]], Any]] = None) -> "Followed":
-        """Copies the records of the fleet's tuners into the database file `db`, which is made if there is none. Records are checked as those of
-        files are; each job gives one. The file keeps how far the copy came. Of a fleet with a key, only records of such keys are copied.
+        """Copies the records of the fleet's tuners into the database file `db`, which is made if there is none. Records are checked
+        as those of files are; each job gives one. The file keeps how far the copy came. Of a fleet with a key, only records of such
+        keys are copied.
 
         It goes on until Ctrl-C, which is raised after the end. once: until there is nothing more for now.
         tuner: only records of this tuner; in its name * and ? stand for any characters.
-        each: a function that gets the totals so far and None whenever there is nothing more for now; and the totals and a reason for each record
-            that is refused. If it answers with a true value, or raises, the call ends."""
+        each: a function that gets the totals so far and None whenever there is nothing more for now; and the totals and a reason
+            for each record that is refused. If it answers with a true value, or raises, the call ends."""
         options = Struct("tctune_follow_options", tuner=tuner, once=once)
         background = Stoppable(options, each or nobody)
 
@@ -116,7 +120,8 @@ class Fleet:
     def _tell(self, order: str, workers: Sequence[str], why: str) -> Dict[str, Any]:
         struct = self._struct()
         names = [ffi.new("char[]", encode(w)) for w in workers]
-        told: Dict[str, Any] = take_json("tctune_fleet_tell", struct, encode(order), ffi.new("char *[]", names + [ffi.NULL]), encode(why))
+        told: Dict[str, Any] = take_json("tctune_fleet_tell", struct, encode(order), ffi.new("char *[]", names + [ffi.NULL]),
+                                         encode(why))
         return told
 
     def _struct(self) -> Struct:
@@ -137,7 +142,8 @@ def fleet_struct(fleet: FleetLike) -> Optional[Struct]:
 
 
 def fleet_key(target: Optional[str] = None, threads: int = 0) -> str:
-    """The key of workers for a target (None: this machine) and a number of threads (0: one for each core), of this version of tctune.
+    """The key of workers for a target (None: this machine) and a number of threads (0: one for each core), of this version of
+    tctune.
 
     >>> fleet_key("znver4", threads=2).startswith("znver4-2t-")
     True
@@ -154,12 +160,14 @@ class Worker:
     lease: seconds after which a silent worker's job goes to another worker; 0: 30.
     role: "both" (None): builds candidates and measures them; "measure": measures what others have built; "build": builds for those.
     key: of a builder: the key of the workers that it builds for (fleet_key() there); None: that of target and threads.
-    ready: a function that gets the worker's name and key once jobs can come, in the thread that calls run(). If it answers with a true value, or
-        raises, the worker leaves."""
+    ready: a function that gets the worker's name and key once jobs can come, in the thread that calls run(). If it answers with a
+        true value, or raises, the worker leaves."""
 
     def __init__(self, fleet: Union[str, Fleet], *, name: Optional[str] = None, target: Optional[str] = None, threads: int = 0,
-                 lease: float = 0, ready: Callable[[str, str], Any] = nobody, role: Optional[Role] = None, key: Optional[str] = None) -> None:
-        self._options = Struct("tctune_worker_options", fleet=fleet_struct(fleet), name=name, target=target, threads=threads, lease=lease, role=role,
+                 lease: float = 0, ready: Callable[[str, str], Any] = nobody, role: Optional[Role] = None,
+                 key: Optional[str] = None) -> None:
+        self._options = Struct("tctune_worker_options", fleet=fleet_struct(fleet), name=name, target=target, threads=threads,
+                               lease=lease, role=role,
                                key=key)
         self._background = Stoppable(self._options, ready)
         self._ready = ffi.callback("void(void *, char *, char *)", self._on_ready)

@@ -46,8 +46,8 @@ class Profile(List[KernelTime]):
 
 
 class Context:
-    """The memory that runs of a model write to. It is called like the model. Each thread that runs a model beside others needs a context of its own;
-    code and weights are shared. Model.context() makes one."""
+    """The memory that runs of a model write to. It is called like the model. Each thread that runs a model beside others needs a
+    context of its own; code and weights are shared. Model.context() makes one."""
 
     def __init__(self, model: "Model") -> None:
         self.model = model
@@ -151,7 +151,8 @@ class Context:
             for p, start, end in taken[i + 1:]:
                 q, least, most = taken[i]
                 if start < most and least < end:
-                    raise BadInput(f"output '{q.name}' and {p.role} '{p.name}' lie in the same memory: give each output memory of its own")
+                    raise BadInput(f"output '{q.name}' and {p.role} '{p.name}' lie in the same memory: give each output memory of "
+                                   f"its own")
 
     def _trimmed(self, i: int, result: Any, base: Any, shape: Tuple[int, ...]) -> Any:
         """The written part of an output whose size varies: dense, at the beginning of its memory."""
@@ -261,13 +262,14 @@ class Model(Handle):
         return {p.name: p for p in self._outputs}
 
     def __call__(self, *inputs: Any, out: Union[None, Mapping[str, Any], Sequence[Any]] = None, **named: Any) -> Outputs:
-        """Runs the model once. Give inputs in the model's order or by name; if a name is not a word of Python's: model(**{"input.1": x}).
+        """Runs the model once. Give inputs in the model's order or by name; if a name is not a word of Python's:
+        model(**{"input.1": x}).
 
-        Inputs are NumPy arrays, or anything with __dlpack__ such as torch tensors: dense, in CPU memory, and of the input's type. An input is copied
-        only if its memory is not aligned to 64 bytes; tctune.empty makes arrays that are.
+        Inputs are NumPy arrays, or anything with __dlpack__ such as torch tensors: dense, in CPU memory, and of the input's type.
+        An input is copied only if its memory is not aligned to 64 bytes; tctune.empty makes arrays that are.
 
-        Answers with a dict from name to NumPy array. The arrays are new, or those of `out`: a dict or a sequence with a writable array for each
-        output. Arrays of `out` have the shape in `outputs`; if sizes vary, the answer has the part that was written.
+        Answers with a dict from name to NumPy array. The arrays are new, or those of `out`: a dict or a sequence with a writable
+        array for each output. Arrays of `out` have the shape in `outputs`; if sizes vary, the answer has the part that was written.
 
         Other Python threads go on during a run. A second call of the same model waits; see context()."""
         own = self._own
@@ -298,7 +300,8 @@ class Model(Handle):
         return found
 
     def sizes_at(self, at: At = None) -> Dict[str, int]:
-        """All sizes of a run for which some are given, {"batch": 4}. The others follow from these, or are the least above 0. None: the largest."""
+        """All sizes of a run for which some are given, {"batch": 4}. The others follow from these, or are the least above 0. None:
+        the largest."""
         given = Struct("tctune_bench_options", at=at_list(at))
         found = list(self.sizes)
         sizes = ffi.new("int64_t[]", max(len(found), 1))
@@ -307,7 +310,8 @@ class Model(Handle):
         return dict(zip(found, sizes))
 
     def report(self) -> Dict[str, Any]:
-        """How the model was built: its kernels with their records, its memory, and which records or roundings the network refused."""
+        """How the model was built: its kernels with their records, its memory, and which records or roundings the network
+        refused."""
         with self._using() as model:
             return take_json("tctune_model_report", model)
 
@@ -316,7 +320,8 @@ class Model(Handle):
         with self._using() as model:
             return take_text("tctune_model_plan", model)
 
-    def bench(self, *, inputs: Optional[Path] = None, at: At = None, repeats: int = 0, seed: int = 0, name: Optional[str] = None) -> Dict[str, Any]:
+    def bench(self, *, inputs: Optional[Path] = None, at: At = None, repeats: int = 0, seed: int = 0,
+              name: Optional[str] = None) -> Dict[str, Any]:
         """The latency of whole runs and the times of the kernels in them, beside what the machine can do (docs/json.md).
 
         inputs: a file with inputs by name (.npz), or a folder of input_N.pb; None: random numbers of `seed`.
@@ -326,8 +331,9 @@ class Model(Handle):
 
     def bench_against(self, base: Path, *, inputs: Optional[Path] = None, repeats: int = 0, seed: int = 0,
                       name: Optional[str] = None) -> Dict[str, Any]:
-        """Compares the model with `base`: a file with what bench() told of an earlier build. Kernels with another schedule are built here with the base's
-        schedule too; both run in turns, and so do the networks. The times in the file do not count. ["slower"]: something is slower beyond doubt.
+        """Compares the model with `base`: a file with what bench() told of an earlier build. Kernels with another schedule are
+        built here with the base's schedule too; both run in turns, and so do the networks. The times in the file do not count.
+        ["slower"]: something is slower beyond doubt.
 
         repeats: rounds, at least 11; 0: 30. A loaded model cannot be compared, nor one that was built with `last`."""
         options = Struct("tctune_bench_options", inputs=inputs, repeats=repeats, seed=seed, name=name)
@@ -344,8 +350,8 @@ class Model(Handle):
             return Stoppable(options).run(lambda: take_json(function, model, options))
 
     def trace(self, *, inputs: Optional[Path] = None, at: At = None, seed: int = 0, name: Optional[str] = None) -> Dict[str, Any]:
-        """The timeline of one run: for each thread a slice for each kernel. json.dump makes a file of it that Perfetto and chrome://tracing show. The
-        options are those of bench()."""
+        """The timeline of one run: for each thread a slice for each kernel. json.dump makes a file of it that Perfetto and
+        chrome://tracing show. The options are those of bench()."""
         options = Struct("tctune_trace_options", inputs=inputs, at=at_list(at), seed=seed, name=name)
         with self._using() as model:
             return take_json("tctune_trace", model, options)
@@ -356,14 +362,17 @@ class Model(Handle):
 
         outputs: a file to write the outputs to (.npz).
         expected: a file (.npz, or a folder of output_N.pb) to compare the outputs with: ["ok"] says whether they agree.
-        rtol, atol: tolerances of floats; 0: those of their type, as the ONNX project has them; negative: no difference is tolerated."""
-        options = Struct("tctune_trial_options", inputs=inputs, at=at_list(at), seed=seed, outputs=outputs, expected=expected, rtol=rtol, atol=atol)
+        rtol, atol: tolerances of floats; 0: those of their type, as the ONNX project has them; negative: no difference is
+            tolerated."""
+        options = Struct("tctune_trial_options", inputs=inputs, at=at_list(at), seed=seed, outputs=outputs, expected=expected,
+                         rtol=rtol, atol=atol)
         with self._using() as model:
             return take_json("tctune_try", model, options)
 
     def save(self, path: Path, prefix: Optional[str] = None) -> str:
-        """Writes a shared library and a C header beside it, and answers with the path. A path that ends in .o gets a relocatable object, one that
-        ends in .c gets C source. prefix: of its symbols; None: from the file's name. A loaded model cannot be saved."""
+        """Writes a shared library and a C header beside it, and answers with the path. A path that ends in .o gets a relocatable
+        object, one that ends in .c gets C source. prefix: of its symbols; None: from the file's name. A loaded model cannot be
+        saved."""
         with self._using() as model:
             call("tctune_model_save", model, encode(path), encode(prefix) if prefix else ffi.NULL)
         return os.fspath(path)

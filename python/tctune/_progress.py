@@ -15,7 +15,8 @@ def new_bar(total: Any, what: str) -> Any:
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        raise ImportError("progress=True draws a bar with tqdm, which is not installed (Debian: python3-tqdm); progress may also be a "
+        raise ImportError("progress=True draws a bar with tqdm, which is not installed (Debian: python3-tqdm); progress may also "
+                          "be a "
                           "function") from None
     return tqdm(total=total, desc=what, file=sys.stderr, dynamic_ncols=True)
 

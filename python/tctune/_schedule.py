@@ -95,10 +95,11 @@ LoopLike = Union[str, Loop, LoopState]
 
 
 class Schedule(Handle):
-    """How one kernel is computed: a list of steps. Each step applies a primitive; the primitives are methods. A step that is not legal raises
-    BadInput with the reason, and the schedule stays as it was.
+    """How one kernel is computed: a list of steps. Each step applies a primitive; the primitives are methods. A step that is not
+    legal raises BadInput with the reason, and the schedule stays as it was.
 
-    source: a path to an ONNX file or a .te file, a tctune.te.Kernel, or a tctune.Work. task: which of its kernels, by number or name.
+    source: a path to an ONNX file or a .te file, a tctune.te.Kernel, or a tctune.Work. task: which of its kernels, by number or
+        name.
     The schedule begins without steps, or with one of these:
         text: steps, one a line, as in a .sched file. file: a .sched file.
         default: the steps that a search tries first.
@@ -124,13 +125,14 @@ class Schedule(Handle):
     >>> s.vectorize("Y.k")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    tctune.errors.BadInput: schedule: step 4 (line 4, column 1), `vectorize Y.k`: vectorize: Y.k is a reduction loop; rfactor makes ...
+    tctune.errors.BadInput: schedule: step 4 (line 4, column 1), `vectorize Y.k`: vectorize: Y.k is a reduction loop; ...
     """
 
     _kind = "schedule"
     _free = "tctune_schedule_free"
 
-    def __init__(self, source: Source, task: Union[int, str] = 0, *, text: Optional[str] = None, file: Optional[Path] = None, default: bool = False,
+    def __init__(self, source: Source, task: Union[int, str] = 0, *, text: Optional[str] = None, file: Optional[Path] = None,
+                 default: bool = False,
                  best_of: Optional[Path] = None, sizes: Union[None, int, str, Sequence[int]] = None, threads: int = 0,
                  target: Optional[str] = None, shape: Shape = None, opt_level: Optional[int] = None,
                  disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None) -> None:
@@ -139,7 +141,8 @@ class Schedule(Handle):
             raise BadInput(f"{' and '.join(begins)}: a schedule begins with one of these: leave the other out")
         if sizes is not None and not isinstance(sizes, str):
             sizes = str(sizes) if isinstance(sizes, int) else ",".join(map(str, sizes))
-        options = Struct("tctune_schedule_options", target=target, threads=threads, text=text, file=file, default_steps=default, best_of=best_of,
+        options = Struct("tctune_schedule_options", target=target, threads=threads, text=text, file=file, default_steps=default,
+                         best_of=best_of,
                          sizes=sizes)
         out = ffi.new("tctune_schedule **")
         with opened(source, shape=shape, opt_level=opt_level, disable_pass=disable_pass, constants=constants) as work:
@@ -169,8 +172,8 @@ class Schedule(Handle):
             return text(lib.tctune_schedule_text(s))
 
     def show(self, stage: Shown) -> str:
-        """The kernel as text: "workload", "schedule", "stages", "nest", "tir" (lowered), "raw-ir", "ir" (LLVM's, before and after its passes) or
-        "asm"."""
+        """The kernel as text: "workload", "schedule", "stages", "nest", "tir" (lowered), "raw-ir", "ir" (LLVM's, before and after
+        its passes) or "asm"."""
         with self._using() as s:
             return take_text("tctune_schedule_print", s, encode(stage))
 
@@ -205,7 +208,8 @@ class Schedule(Handle):
         with self._using() as s:
             document = take_json("tctune_schedule_stages", s)
         return tuple(Stage(st["name"], st["place"], st["scope"], st["output"],
-                           tuple(LoopState(Loop(f"{st['name']}.{l['name']}"), l["extent"], l["reduce"], l["kind"], l["unit"]) for l in st["loops"]))
+                           tuple(LoopState(Loop(f"{st['name']}.{l['name']}"), l["extent"], l["reduce"], l["kind"],
+                                           l["unit"]) for l in st["loops"]))
                      for st in document["stages"])
 
     def __getitem__(self, name: str) -> Stage:
@@ -223,7 +227,8 @@ class Schedule(Handle):
         return f"of {self._name!r}: {n} step{'s' * (n != 1)}"
 
     def _repr_html_(self) -> str:
-        rows = ((s.name, s.place, s.scope, ", ".join(f"{l.loop.name}:{l.extent}" + ("" if l.kind == "serial" else f" {l.kind}") for l in s.loops))
+        rows = ((s.name, s.place, s.scope,
+                 ", ".join(f"{l.loop.name}:{l.extent}" + ("" if l.kind == "serial" else f" {l.kind}") for l in s.loops))
                 for s in self.stages)
         return _html.pre(str(self)) + _html.table(("stage", "place", "scope", "loops"), rows)
 
@@ -252,9 +257,10 @@ class Schedule(Handle):
             found.append(fresh)
         return found
 
-    def sample_tile(self, loop: LoopLike, parts: int, max_inner: int, decision: Optional[Sequence[int]] = None, name: Name = None) -> Decision:
-        """Decides how to split a loop into `parts`. The innermost is at most max_inner. decision: the inner parts, outermost first; None: they are
-        drawn at random."""
+    def sample_tile(self, loop: LoopLike, parts: int, max_inner: int, decision: Optional[Sequence[int]] = None,
+                    name: Name = None) -> Decision:
+        """Decides how to split a loop into `parts`. The innermost is at most max_inner. decision: the inner parts, outermost first;
+        None: they are drawn at random."""
         new = name or self._fresh("t")[0]
         self._step("sample_tile", loop, f"parts={parts} max_inner={max_inner}", new=[new],
                    decision=None if decision is None else _list(decision))
@@ -267,14 +273,16 @@ class Schedule(Handle):
         return Decision(new)
 
     def sample_compute_location(self, stage: StageLike, decision: Union[None, str, Loop] = None, name: Name = None) -> Decision:
-        """Decides where a stage is computed; compute_at takes the decision. decision: a loop, "root" or "inline"; None: it is drawn at random."""
+        """Decides where a stage is computed; compute_at takes the decision. decision: a loop, "root" or "inline"; None: it is drawn
+        at random."""
         new = name or self._fresh("l")[0]
         self._step("sample_compute_location", stage, new=[new], decision=decision)
         return Decision(new)
 
-    def split(self, loop: LoopLike, factors: Union[int, str, Sequence[Factor]], names: Optional[Sequence[str]] = None) -> Tuple[Loop, ...]:
-        """Splits a loop, and answers with the new loops, outermost first. split("Y.i", 8) makes two, split("Y.i", [None, 4, 8]) three; the factor
-        None follows from the extent. A part of a decision may be a factor: t.part(1)."""
+    def split(self, loop: LoopLike, factors: Union[int, str, Sequence[Factor]],
+              names: Optional[Sequence[str]] = None) -> Tuple[Loop, ...]:
+        """Splits a loop, and answers with the new loops, outermost first. split("Y.i", 8) makes two, split("Y.i", [None, 4, 8])
+        three; the factor None follows from the extent. A part of a decision may be a factor: t.part(1)."""
         parts: List[Factor] = [None, factors] if isinstance(factors, (int, str)) else list(factors)
         of = Loop(str(loop))
         ends = ("o", "i") if len(parts) == 2 else [str(n) for n in range(len(parts))]
@@ -282,7 +290,8 @@ class Schedule(Handle):
         self._step("split", of, _list(parts), new=new)
         return tuple(Loop(f"{of.stage}.{n}") for n in new)
 
-    def tile(self, x: LoopLike, y: LoopLike, x_factor: int, y_factor: int, names: Optional[Sequence[str]] = None) -> Tuple[Loop, ...]:
+    def tile(self, x: LoopLike, y: LoopLike, x_factor: int, y_factor: int, names: Optional[Sequence[str]] = None) -> Tuple[Loop,
+                                                                                                                           ...]:
         """Runs two loops in blocks: x, y become x_o, y_o, x_i, y_i."""
         a, b = Loop(str(x)), Loop(str(y))
         new = list(names) if names else self._fresh(f"{a.name}_o", f"{b.name}_o", f"{a.name}_i", f"{b.name}_i")
@@ -432,7 +441,8 @@ class Verdict:
         return f"<tctune.Verdict: {self}>"
 
     def _repr_html_(self) -> str:
-        return _html.table(("", str(self)), [("a", _html.seconds(self.a)), ("b", _html.seconds(self.b)), ("limit", _html.seconds(self.roof)),
+        return _html.table(("", str(self)), [("a", _html.seconds(self.a)), ("b", _html.seconds(self.b)), ("limit",
+                                                                                                          _html.seconds(self.roof)),
                                              ("rounds", self.rounds), ("sign test", f"{self.sign_p:.2g}")])
 
 

@@ -101,7 +101,8 @@ def _check(port: Port, view: View, given: str) -> View:
     if view.strides is not None and _is_dense(view.shape, view.strides):
         view.strides = None
     if view.strides is not None and port.grows < 0:
-        raise BadInput(f"{port.role} '{port.name}' must be dense and in row-major order, not {describe(given, view.shape)} with strides "
+        raise BadInput(f"{port.role} '{port.name}' must be dense and in row-major order, not {describe(given, view.shape)} with "
+                       f"strides "
                        f"{list(view.strides)} (in elements): numpy.ascontiguousarray makes a dense copy")
     return view
 
@@ -114,7 +115,8 @@ def _numpy_view(x: Any, port: Port) -> View:
         raise BadInput(f"output '{port.name}' is a read-only array: results cannot be written to it")
     item = x.dtype.itemsize
     if any(s % item for s in x.strides):
-        raise BadInput(f"{port.role} '{port.name}' has strides that are no multiples of its elements: numpy.ascontiguousarray makes a "
+        raise BadInput(f"{port.role} '{port.name}' has strides that are no multiples of its elements: numpy.ascontiguousarray "
+                       f"makes a "
                        "dense copy")
     strides = tuple(s // item for s in x.strides)
     return _check(port, View(x.__array_interface__["data"][0], x.shape, strides, item, x), str(x.dtype))
@@ -132,7 +134,8 @@ def _capsule(x: Any, port: Port) -> Any:
             return x.__dlpack__()
     except (BufferError, TypeError, RuntimeError, ValueError) as e:
         raise BadInput(f"{port.role} '{port.name}' does not give its memory away: {e}") from e
-    raise BadInput(f"{port.role} '{port.name}' lies on a device of type {device}, not in CPU memory: move it there, e.g. by x.cpu()")
+    raise BadInput(f"{port.role} '{port.name}' lies on a device of type {device}, not in CPU memory: move it there, e.g. by "
+                   f"x.cpu()")
 
 
 def _dlpack_view(x: Any, port: Port) -> View:
@@ -159,7 +162,8 @@ def view(x: Any, port: Port) -> View:
         return _numpy_view(x, port)
     if hasattr(x, "__dlpack__"):
         return _dlpack_view(x, port)
-    raise BadInput(f"{port.role} '{port.name}' must be {port}, not a {type(x).__name__}: give a NumPy array, or what has __dlpack__, such as "
+    raise BadInput(f"{port.role} '{port.name}' must be {port}, not a {type(x).__name__}: give a NumPy array, or what has "
+                   f"__dlpack__, such as "
                    "a torch tensor")
 
 

@@ -25,7 +25,8 @@ class TaskState:
     best: seconds of the fastest verified candidate; inf: none yet. trace: its schedule.
     form: the algorithm of the best: "direct", "winograd-f4" ... forms: how many algorithms are tried.
     mode: how candidates are timed: "hot" or "cold".
-    at_roof, settled, exhausted: no more trials: the best is near the machine's peak; further trials would gain nothing; every candidate was tried.
+    at_roof, settled, exhausted: no more trials: the best is near the machine's peak; further trials would gain nothing; every
+        candidate was tried.
     failure: the message of the first candidate that failed.
     since_gain: trials since the best became noticeably better.
     peak: operations a second of the machine's unit that fits the task; 0: not known."""
@@ -61,7 +62,8 @@ class TaskStates(List[TaskState]):
     """The tasks of a session."""
 
     def _rows(self) -> Iterable[Any]:
-        return ((t.name, f"{t.weight:g}", t.trials, t.valid, _html.seconds(t.best), f"{t.flops_per_second / 1e9:.1f}", t.form) for t in self)
+        return ((t.name, f"{t.weight:g}", t.trials, t.valid, _html.seconds(t.best), f"{t.flops_per_second / 1e9:.1f}",
+                 t.form) for t in self)
 
     def __repr__(self) -> str:
         return f"<tctune.TaskStates: {_html.few(t.name for t in self)}>"
@@ -79,11 +81,13 @@ class Report:
     """The state of a session.
 
     tasks: a TaskState of each.
-    trials: of all tasks, with those of earlier sessions. target_trials: of the budget; 0: no limit. measured: trials of this session.
+    trials: of all tasks, with those of earlier sessions. target_trials: of the budget; 0: no limit. measured: trials of this
+        session.
     latency: seconds of all launches of a run with the best schedules; inf while a task has none.
     seconds: wall time so far. seconds_limit: of the budget; 0: no limit.
     end: why the session ended: "trials", "time", "at_roof", "stopped" ...; "" before.
-    quiet: no other work disturbs the machine. slowdown, spread: of a fixed piece of work: its time over its best time, and how its times scatter.
+    quiet: no other work disturbs the machine. slowdown, spread: of a fixed piece of work: its time over its best time, and how its
+        times scatter.
     expected_gain: seconds that the next minute should take off the latency.
     pairwise: share of pairs of candidates that the cost model ordered rightly; nan: not known yet."""
 
@@ -103,7 +107,8 @@ class Report:
 
     def _summary(self) -> str:
         n = len(self.tasks)
-        return f"{n} task{'s' * (n != 1)}, {self.trials} trials, {_html.seconds(self.latency)}" + (f", ended by {self.end}" if self.end else "")
+        end = f", ended by {self.end}" if self.end else ""
+        return f"{n} task{'s' * (n != 1)}, {self.trials} trials, {_html.seconds(self.latency)}{end}"
 
     def __repr__(self) -> str:
         return f"<tctune.Report: {self._summary()}>"
@@ -113,7 +118,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         return self.tasks._repr_html_() + _html.table(("trials", "latency", "wall time", "end"),
-                                                      [(self.trials, _html.seconds(self.latency), f"{self.seconds:.1f} s", self.end)])
+                                                      [(self.trials, _html.seconds(self.latency), f"{self.seconds:.1f} s",
+                                                        self.end)])
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -121,7 +127,8 @@ class Event:
     """Something that happened in a session.
 
     kind: "started", "round_started", "measured", "round_done", "searched" (the search is over; where sizes vary, contests follow),
-        "contest" (a contest of `programs` begins, at `places` sizes), "compared" (the contest ended: `variants` programs serve the sizes).
+        "contest" (a contest of `programs` begins, at `places` sizes), "compared" (the contest ended: `variants` programs serve the
+        sizes).
     task: its number; -1: the whole session. name: of the task.
     report: the state now. session: the session."""
 
@@ -146,26 +153,28 @@ class Session(Handle):
     """A search for fast schedules, in steps. Making it checks all options; run() spends the budget. tctune.tune does both.
 
     source: a path to an ONNX file or a .te file, a tctune.te.Kernel, or a tctune.Work.
-    trials, minutes: the budget: how many candidates to measure in all, and how long the search may take. Give one or both; the search
-        ends at whichever comes first. Trials that the database holds already count.
+    trials, minutes: the budget: how many candidates to measure in all, and how long the search may take. Give one or both; the
+        search ends at whichever comes first. Trials that the database holds already count.
     db: the file of records, made if there is none. A search that was stopped or killed goes on from it.
     threads: of the kernels; 0: one for each core. target: what the code is for; None: this machine.
     stop_at_roof: a kernel that reaches this share of the machine's peak gets no more trials; None: 0.97.
     batch: candidates of a round; 0: as tctune chooses.
-    rounds_at_once: how many rounds are under way at a time. With more than 1, a round is proposed before the results of the last are known. None:
-        2 with a fleet, or more where tuners share it, else 1.
+    rounds_at_once: how many rounds are under way at a time. With more than 1, a round is proposed before the results of the last
+        are known. None: 2 with a fleet, or more where tuners share it, else 1.
     seed: of random choices.
     accuracy: "strict" or "fast" (None). precision: "f32" (None), "bf16" or "auto". As for tctune.build.
     mode: how kernels are timed: inputs "hot" in the cache, "cold", or "auto" (None): as in the network.
     search: "phases" (None), "random" or "ansor". phases: names of the phases to run; None: all.
-    start_from: files with records of similar kernels, which the search starts from; None: those that tctune comes with; "none": no files.
+    start_from: files with records of similar kernels, which the search starts from; None: those that tctune comes with; "none": no
+        files.
     deterministic_measure: times are computed, not measured, so that a search can be repeated exactly.
     measure_peak: measure the machine's peak even so.
-    fleet: a tctune.Fleet, or the address of its server: its workers measure, for their target and threads unless both are given. None: this
-        machine measures.
-    progress: True: a bar (tqdm). Or a function that gets each Event, in the thread that calls run(): if it answers with a true value, or
-        raises, the search ends. Ctrl-C ends the search too. What was measured is kept.
-    shape, shape_weights, in_place_cache, opt_level, disable_pass, constants, fixed, dump_graph, pass_times, data_folder: as for tctune.Work.
+    fleet: a tctune.Fleet, or the address of its server: its workers measure, for their target and threads unless both are given.
+        None: this machine measures.
+    progress: True: a bar (tqdm). Or a function that gets each Event, in the thread that calls run(): if it answers with a true
+        value, or raises, the search ends. Ctrl-C ends the search too. What was measured is kept.
+    shape, shape_weights, in_place_cache, opt_level, disable_pass, constants, fixed, dump_graph, pass_times, data_folder: as for
+        tctune.Work.
 
     >>> import tctune
     >>> gemm = tctune.te.parse('''
@@ -183,17 +192,22 @@ class Session(Handle):
     _free = "tctune_session_free"
 
     def __init__(self, source: Source, *, trials: int = 0, minutes: float = 0, db: Path = "tctune.db", threads: int = 0,
-                 target: Optional[str] = None, stop_at_roof: Optional[float] = None, batch: int = 0, rounds_at_once: Optional[int] = None,
-                 seed: int = 0, accuracy: Optional[Accuracy] = None, precision: Optional[Precision] = None, mode: Optional[Mode] = None,
+                 target: Optional[str] = None, stop_at_roof: Optional[float] = None, batch: int = 0,
+                 rounds_at_once: Optional[int] = None,
+                 seed: int = 0, accuracy: Optional[Accuracy] = None, precision: Optional[Precision] = None,
+                 mode: Optional[Mode] = None,
                  search: Optional[Search] = None, phases: Union[None, str, Iterable[str]] = None, start_from: Paths = None,
-                 deterministic_measure: bool = False, measure_peak: bool = False, fleet: FleetLike = None, progress: TuneProgress = None,
-                 shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False, opt_level: Optional[int] = None,
+                 deterministic_measure: bool = False, measure_peak: bool = False, fleet: FleetLike = None,
+                 progress: TuneProgress = None,
+                 shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False,
+                 opt_level: Optional[int] = None,
                  disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None, fixed: bool = False,
                  dump_graph: Optional[str] = None, pass_times: bool = False, data_folder: Optional[Path] = None) -> None:
         _check_budget(trials, minutes)
         options = Struct("tctune_tune_options", database=db, trials=trials, seconds=minutes * 60, target=target, threads=threads,
                          stop_at_roof=stop_at_roof, batch=batch, rounds_at_once=rounds_at_once, seed=seed, accuracy=accuracy,
-                         precision=precision, mode=mode, search=search, phases=joined("phases", phases), start_from=listed("start_from", start_from),
+                         precision=precision, mode=mode, search=search, phases=joined("phases", phases),
+                         start_from=listed("start_from", start_from),
                          deterministic=deterministic_measure, measure_peak=measure_peak,
                          fleet=fleet_struct(fleet))
         if deterministic_measure and mode is not None:
@@ -224,7 +238,8 @@ class Session(Handle):
         for i in range(c.tasks):
             call("tctune_session_task", pointer, i, t)
             tasks.append(read(TaskState, t))
-        return Report(tasks, c.trials, c.target_trials, c.measured, c.latency, c.seconds, text(c.end), bool(c.quiet), c.seconds_limit,
+        return Report(tasks, c.trials, c.target_trials, c.measured, c.latency, c.seconds, text(c.end), bool(c.quiet),
+                      c.seconds_limit,
                       c.expected_gain, c.pairwise, c.slowdown, c.spread)
 
     @property
@@ -253,8 +268,8 @@ class Session(Handle):
         return self._now
 
     def describe(self) -> Dict[str, Any]:
-        """The last run at length: each task, what was measured, how well the cost model predicted it, why the search ended, what the machine
-        can do (docs/json.md). BadInput before the first run."""
+        """The last run at length: each task, what was measured, how well the cost model predicted it, why the search ended, what
+        the machine can do (docs/json.md). BadInput before the first run."""
         with self._using() as pointer:
             return take_json("tctune_session_describe", pointer)
 
@@ -291,8 +306,10 @@ def tune(source: Source, *, trials: int = 0, minutes: float = 0, db: Path = "tct
 
         tctune.tune("bert.onnx", trials=2000, progress=True)
     """
-    with Session(source, trials=trials, minutes=minutes, db=db, threads=threads, target=target, stop_at_roof=stop_at_roof, batch=batch,
-                 rounds_at_once=rounds_at_once, seed=seed, accuracy=accuracy, precision=precision, mode=mode, search=search, phases=phases,
+    with Session(source, trials=trials, minutes=minutes, db=db, threads=threads, target=target, stop_at_roof=stop_at_roof,
+                 batch=batch,
+                 rounds_at_once=rounds_at_once, seed=seed, accuracy=accuracy, precision=precision, mode=mode, search=search,
+                 phases=phases,
                  start_from=start_from, deterministic_measure=deterministic_measure, measure_peak=measure_peak, fleet=fleet,
                  progress=progress, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
                  disable_pass=disable_pass, constants=constants, fixed=fixed, dump_graph=dump_graph, pass_times=pass_times,

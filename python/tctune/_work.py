@@ -73,7 +73,8 @@ class Tasks(List[Task]):
         return f"<tctune.Tasks: {_html.few(t.name for t in self)}>"
 
     def _repr_html_(self) -> str:
-        return _html.table(("", "task", "launches", "MFLOP"), ((i, t.name, f"{t.weight:g}", f"{t.flops / 1e6:.3g}") for i, t in enumerate(self)))
+        return _html.table(("", "task", "launches", "MFLOP"), ((i, t.name, f"{t.weight:g}", f"{t.flops / 1e6:.3g}") for i,
+                                                               t in enumerate(self)))
 
 
 # ---- arguments ----
@@ -154,7 +155,8 @@ class _ArraysFile:
 
 
 def _names_given(constants: Constants) -> List[str]:
-    """The names of the arrays that are given. Of a file that NumPy cannot read there are none here; the library says what is wrong with it."""
+    """The names of the arrays that are given. Of a file that NumPy cannot read there are none here; the library says what is wrong
+    with it."""
     if constants is None or isinstance(constants, Mapping):
         return list(constants or [])
     try:
@@ -187,12 +189,12 @@ def _constants_of(source: Union[Path, bytes, Kernel]) -> Tuple[str, ...]:
 
 
 class Work(Handle):
-    """A network or a kernel, opened: what tctune.tune, tctune.build, tctune.show and others work on. They also take what Work takes, and open it
-    themselves; a Work of your own saves that the file is read each time.
+    """A network or a kernel, opened: what tctune.tune, tctune.build, tctune.show and others work on. They also take what Work
+    takes, and open it themselves; a Work of your own saves that the file is read each time.
 
     source: a path to an ONNX file or to a .te file, the bytes of an ONNX file, or a tctune.te.Kernel.
-    shape: the sizes of inputs: {"input": (1, 128)}; or of a symbol of the network, a number {"batch": 4} or a range: {"batch": range(1, 17)},
-        {"batch": "1..16"}. Of a kernel's symbols give a number for each, or give nothing.
+    shape: the sizes of inputs: {"input": (1, 128)}; or of a symbol of the network, a number {"batch": 4} or a range: {"batch":
+        range(1, 17)}, {"batch": "1..16"}. Of a kernel's symbols give a number for each, or give nothing.
     shape_weights: a file that says how much each size of a range counts.
     in_place_cache: an output that is an input with new rows behind it shares that input's buffer.
     opt_level: 0 to 3: how many graph passes run. disable_pass: names of passes that do not run.
@@ -215,23 +217,28 @@ class Work(Handle):
     _free = "tctune_work_free"
 
     def __init__(self, source: Union[Path, bytes, Kernel], *, shape: Shape = None, shape_weights: Optional[Path] = None,
-                 in_place_cache: bool = False, opt_level: Optional[int] = None, disable_pass: Union[None, str, Iterable[str]] = None,
+                 in_place_cache: bool = False, opt_level: Optional[int] = None,
+                 disable_pass: Union[None, str, Iterable[str]] = None,
                  constants: Constants = None, seed: Optional[int] = None, fixed: bool = False, dump_graph: Optional[str] = None,
                  pass_times: bool = False, data_folder: Optional[Path] = None) -> None:
         is_kernel = _is_kernel(source)
         if is_kernel and constants is not None:
             _check_names(source, constants)
         level = None if opt_level is None else level_of(opt_level)
-        _check_options(is_kernel, {"in_place_cache": in_place_cache, "opt_level": opt_level is not None, "disable_pass": disable_pass is not None,
-                                   "dump_graph": dump_graph is not None, "pass_times": pass_times, "data_folder": data_folder is not None}, constants)
+        _check_options(is_kernel, {"in_place_cache": in_place_cache, "opt_level": opt_level is not None,
+                                   "disable_pass": disable_pass is not None,
+                                   "dump_graph": dump_graph is not None, "pass_times": pass_times,
+                                   "data_folder": data_folder is not None}, constants)
         self._arrays = _ArraysFile(constants) if isinstance(constants, Mapping) else None
-        options = Struct("tctune_work_options", shapes=shape_list(shape), shape_weights=shape_weights, in_place_cache=in_place_cache,
-                         without=listed("disable_pass", disable_pass), constants=self._arrays.path if self._arrays else constants, seed=seed or 0,
+        options = Struct("tctune_work_options", shapes=shape_list(shape), shape_weights=shape_weights,
+                         in_place_cache=in_place_cache,
+                         without=listed("disable_pass", disable_pass), constants=self._arrays.path if self._arrays else constants,
+                         seed=seed or 0,
                          fixed=fixed, dump_graph=dump_graph, pass_times=pass_times, data_folder=data_folder)
         if level is not None:
             options.set("level", level)
         super().__init__(_open(source, options))
-        self._name = source.name if isinstance(source, Kernel) else "model" if isinstance(source, bytes) else os.path.basename(os.fspath(source))
+        self._name = _name_of(source)
 
     @contextlib.contextmanager
     def _naming(self) -> Iterator[None]:
@@ -253,7 +260,8 @@ class Work(Handle):
         return tasks
 
     def find(self, task: Union[int, str]) -> int:
-        """The number of the task with this name, or of the task that is made from the ONNX node with this name. A number is answered with itself."""
+        """The number of the task with this name, or of the task that is made from the ONNX node with this name. A number is
+        answered with itself."""
         if not isinstance(task, str):
             try:
                 return operator.index(task)
@@ -271,7 +279,8 @@ class Work(Handle):
             return text(function("tctune_work_assumed")(work))
 
     def sizes(self, task: Union[int, str], at: At = None) -> List[int]:
-        """The sizes of a run of a task, in the order of its symbols. at: a number for each size that varies, {"N": 17}; None: the largest."""
+        """The sizes of a run of a task, in the order of its symbols. at: a number for each size that varies, {"N": 17}; None: the
+        largest."""
         i = self.find(task)
         c = new_struct("tctune_task")
         options = Struct("tctune_show_options", at=at_list(at))
@@ -291,20 +300,22 @@ class Work(Handle):
         with self._using() as work:
             call("tctune_work_check_inputs", work, encode(file))
 
-    def show_tasks(self, *, db: Optional[Path] = None, threads: int = 0, target: Optional[str] = None, accuracy: Optional[Accuracy] = None,
+    def show_tasks(self, *, db: Optional[Path] = None, threads: int = 0, target: Optional[str] = None,
+                   accuracy: Optional[Accuracy] = None,
                    precision: Optional[Precision] = None) -> Dict[str, Any]:
-        """The tasks, each with the schedule that the database has for it and where that schedule is from (docs/json.md). db None: no records.
-        The options are those of tctune.build."""
+        """The tasks, each with the schedule that the database has for it and where that schedule is from (docs/json.md). db None:
+        no records. The options are those of tctune.build."""
         options = Struct("tctune_show_options", database=db, threads=threads, target=target, accuracy=accuracy, precision=precision)
         with self._using() as work:
             return take_json("tctune_show_tasks", work, options)
 
     def bench(self, task: Union[int, str] = 0, *, schedule: Optional[Path] = None, db: Optional[Path] = None, at: At = None,
-              target: Optional[str] = None, threads: int = 0, accuracy: Optional[Accuracy] = None, precision: Optional[Precision] = None,
+              target: Optional[str] = None, threads: int = 0, accuracy: Optional[Accuracy] = None,
+              precision: Optional[Precision] = None,
               mode: Optional[Mode] = None, repeats: int = 0, seed: int = 0, fleet: FleetLike = None,
               require_complete: bool = False) -> Dict[str, Any]:
-        """Times one kernel in a process of its own, beside what the machine can do (docs/json.md), and checks its result. A record whose
-        result is wrong is marked in the database, and no longer used.
+        """Times one kernel in a process of its own, beside what the machine can do (docs/json.md), and checks its result. A record
+        whose result is wrong is marked in the database, and no longer used.
 
         task: which kernel, by number or name.
         schedule: a .sched file; None: the best record of db, or the default schedule.
@@ -313,20 +324,24 @@ class Work(Handle):
         repeats: timed runs; 0: 30.
         fleet: a worker of this fleet runs the kernel; ["worker"] names it.
         require_complete: raise if db has no record of the kernel."""
-        options = Struct("tctune_bench_kernel_options", schedule=schedule, database=db, at=at_list(at), target=target, threads=threads,
+        options = Struct("tctune_bench_kernel_options", schedule=schedule, database=db, at=at_list(at), target=target,
+                         threads=threads,
                          accuracy=accuracy, precision=precision, mode=mode, repeats=repeats, seed=seed, fleet=fleet_struct(fleet),
                          require_complete=require_complete)
         i = self.find(task)
         with self._using() as work:
             return Stoppable(options).run(lambda: take_json("tctune_bench_kernel", work, i, options))
 
-    def bench_kernels(self, *, db: Optional[Path] = None, target: Optional[str] = None, threads: int = 0, accuracy: Optional[Accuracy] = None,
+    def bench_kernels(self, *, db: Optional[Path] = None, target: Optional[str] = None, threads: int = 0,
+                      accuracy: Optional[Accuracy] = None,
                       precision: Optional[Precision] = None, mode: Optional[Mode] = None, repeats: int = 0, seed: int = 0,
                       fleet: FleetLike = None, require_complete: bool = False) -> Dict[str, Any]:
-        """Times all kernels that a run launches, each by itself, here or by the workers of a fleet (docs/json.md). Library kernels and copies are
-        not timed; Model.bench times whole runs. A kernel that could not be measured has ["error"] and ["message"]. Where sizes vary, the largest
-        are timed. The options are those of bench(). The first db that is named decides for this work which kernels are fused."""
-        options = Struct("tctune_bench_kernel_options", database=db, target=target, threads=threads, accuracy=accuracy, precision=precision,
+        """Times all kernels that a run launches, each by itself, here or by the workers of a fleet (docs/json.md). Library kernels
+        and copies are not timed; Model.bench times whole runs. A kernel that could not be measured has ["error"] and ["message"].
+        Where sizes vary, the largest are timed. The options are those of bench(). The first db that is named decides for this work
+        which kernels are fused."""
+        options = Struct("tctune_bench_kernel_options", database=db, target=target, threads=threads, accuracy=accuracy,
+                         precision=precision,
                          mode=mode, repeats=repeats, seed=seed, fleet=fleet_struct(fleet), require_complete=require_complete)
         with self._using() as work:
             return Stoppable(options).run(lambda: take_json("tctune_bench_kernels", work, options, ffi.NULL))
@@ -343,9 +358,16 @@ def _is_kernel(source: object) -> bool:
     if isinstance(source, (bytes, Kernel)):
         return isinstance(source, Kernel)
     if not isinstance(source, (str, os.PathLike)):
-        raise BadInput("source: expected a path to an ONNX file or a .te file, the bytes of an ONNX file, a tctune.te.Kernel or a tctune.Work, not a "
+        raise BadInput("source: expected a path to an ONNX file or a .te file, the bytes of an ONNX file, a tctune.te.Kernel or a "
+                       "tctune.Work, not a "
                        f"{type(source).__name__}")
     return os.fspath(source).endswith(".te")
+
+
+def _name_of(source: Union[Path, bytes, Kernel]) -> str:
+    if isinstance(source, bytes):
+        return "model"
+    return source.name if isinstance(source, Kernel) else os.path.basename(os.fspath(source))
 
 
 def _open(source: Union[Path, bytes, Kernel], options: Struct) -> Any:
@@ -380,8 +402,10 @@ def opened(source: Source, *, shape: Shape = None, shape_weights: Optional[Path]
            seed: Optional[int] = None, fixed: bool = False, dump_graph: Optional[str] = None, pass_times: bool = False,
            data_folder: Optional[Path] = None) -> Iterator[Work]:
     """A Work for one call: the caller's own, or one that is opened with these options, and closed after the call."""
-    given: Dict[str, Any] = {"shape": shape, "shape_weights": shape_weights, "in_place_cache": in_place_cache, "opt_level": opt_level,
-                             "disable_pass": disable_pass, "constants": constants, "seed": seed, "fixed": fixed, "dump_graph": dump_graph,
+    given: Dict[str, Any] = {"shape": shape, "shape_weights": shape_weights, "in_place_cache": in_place_cache,
+                             "opt_level": opt_level,
+                             "disable_pass": disable_pass, "constants": constants, "seed": seed, "fixed": fixed,
+                             "dump_graph": dump_graph,
                              "pass_times": pass_times, "data_folder": data_folder}
     if isinstance(source, Work):
         names = [name for name, value in given.items() if value is not None and value is not False and name != "seed"]

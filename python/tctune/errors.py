@@ -2,7 +2,8 @@
 
 
 class TctuneError(Exception):
-    """tctune refuses a call, or cannot carry it out. Every exception of tctune's own is a TctuneError; the message is the library's."""
+    """tctune refuses a call, or cannot carry it out. Every exception of tctune's own is a TctuneError; the message is the
+    library's."""
 
 
 class BadInput(TctuneError, ValueError):

@@ -9,9 +9,10 @@
     kernel = te.kernel(Y)
     print(kernel.text)
 
-A kernel is a text in .te form (docs/reference/te.md). tctune.tune, tctune.build and others take it; parse() makes a kernel from a text. The
-parameters of the lambda name the axes. Sizes that vary are symbols, such as te.var("N", 1, 512), or are computed from symbols by +, -, * and //
-by an integer. A literal gets the type of the operand beside it. An axis or a symbol in a body is an i64 value."""
+A kernel is a text in .te form (docs/reference/te.md). tctune.tune, tctune.build and others take it; parse() makes a kernel from a
+text. The parameters of the lambda name the axes. Sizes that vary are symbols, such as te.var("N", 1, 512), or are computed from
+symbols by +, -, * and // by an integer. A literal gets the type of the operand beside it. An axis or a symbol in a body is an i64
+value."""
 import dataclasses
 import inspect
 import keyword
@@ -73,7 +74,8 @@ class Expr:
         return f"<te.Expr {self._text}: {self.dtype or 'literal'}>"
 
     def __bool__(self) -> bool:
-        raise BadInput(f"whether {self._text} is true is known when the kernel runs: te.select chooses between two values, & | ~ combine "
+        raise BadInput(f"whether {self._text} is true is known when the kernel runs: te.select chooses between two values, & | ~ "
+                       f"combine "
                        "conditions, and comparisons do not chain")
 
     __hash__ = None  # type: ignore[assignment]  # == makes an expression
@@ -185,7 +187,8 @@ def _expr(x: Any) -> Expr:
         return x.value
     if isinstance(x, (Tensor, Reduction)):
         raise BadInput(f"{x!r} stands where one value is needed" + (
-            ": index it, as in X[i, j]" if isinstance(x, Tensor) else ": a reduction is all of a compute's body; give it a compute of its own"))
+            ": index it, as in X[i, j]" if isinstance(x, Tensor) else ": a reduction is all of a compute's body; give it a "
+                                                                      "compute of its own"))
     if isinstance(x, bool) or type(x).__name__ == "bool_":
         return Expr("true" if x else "false", _ATOM, "bool")
     if isinstance(x, numbers.Integral):
@@ -206,7 +209,8 @@ def _common(what: str, *operands: Expr) -> Optional[str]:
     kinds = {x.dtype: x for x in operands if x.dtype is not None}
     if len(kinds) > 1:
         a, b = list(kinds.values())[:2]
-        raise BadInput(f"'{what}' of {a._text} ({a.dtype}) and {b._text} ({b.dtype}): cast one of them, e.g. te.cast({a.dtype!r}, x)")
+        raise BadInput(f"'{what}' of {a._text} ({a.dtype}) and {b._text} ({b.dtype}): cast one of them, e.g. te.cast({a.dtype!r}, "
+                       f"x)")
     return next(iter(kinds), None)
 
 
@@ -222,7 +226,8 @@ def _divide(a: ExprLike, b: ExprLike, true: bool) -> Expr:
     x, y = _expr(a), _expr(b)
     kind = _common("/", x, y)
     if true and kind is not None and not _is_float(kind):
-        raise BadInput(f"'/' of {x._text} and {y._text}, which are {kind}: write // for the quotient that is rounded down, te.tdiv for the one that is cut "
+        raise BadInput(f"'/' of {x._text} and {y._text}, which are {kind}: write // for the quotient that is rounded down, "
+                       f"te.tdiv for the one that is cut "
                        "off, or cast them to a float")
     quotient = _infix("/", _PRODUCT, x, y)
     return floor(quotient) if not true and kind is not None and _is_float(kind) else quotient
@@ -358,7 +363,8 @@ class Symbol(Expr):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def _line(self) -> str:
-        return f"symbol {self.name} " + (f"= {self.definition._text}" if self.definition is not None else f"{self.least}..{self.most}")
+        return f"symbol {self.name} " + (f"= {self.definition._text}" if self.definition is not None
+                                         else f"{self.least}..{self.most}")
 
 
 def _checked(name: str, what: str) -> str:
@@ -411,7 +417,8 @@ def _extent(x: Size) -> str:
 
 
 class Tensor:
-    """A tensor: `name`, `shape`, `dtype`. In a body, X[i, k] is the value at an index; X[()] that of a tensor without dimensions."""
+    """A tensor: `name`, `shape`, `dtype`. In a body, X[i, k] is the value at an index; X[()] that of a tensor without
+    dimensions."""
 
     def __init__(self, name: str, shape: Tuple[Size, ...], dtype: str, stage: "_Stage") -> None:
         self.name, self.shape, self.dtype, self._stage = name, shape, dtype, stage
@@ -474,7 +481,8 @@ class Axis:
         return f"<te.Axis {self.name}:{_extent(self.extent)}>"
 
 
-_OPERATORS = "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow neg abs lt le gt ge lshift rshift and or xor".split()
+_OPERATORS = ("add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow neg abs lt le gt ge lshift rshift "
+              "and or xor").split()
 
 
 def _axis_operator(name: str) -> Any:
@@ -544,7 +552,8 @@ def max(x: ExprLike, y: ExprLike) -> Expr: ...
 def max(x: ExprLike, *, axis: Union[Axis, Iterable[Axis]]) -> Reduction: ...
 
 
-def max(x: ExprLike, y: Optional[ExprLike] = None, axis: Union[None, Axis, Iterable[Axis]] = None) -> Any:  # pylint: disable=redefined-builtin
+def max(x: ExprLike, y: Optional[ExprLike] = None, axis: Union[None, Axis,
+                                                               Iterable[Axis]] = None) -> Any:  # pylint: disable=redefined-builtin
     """max(x, axis=k): the largest along an axis; max(x, y): the larger of two values."""
     return _extreme("max", x, y, axis)
 
@@ -557,7 +566,8 @@ def min(x: ExprLike, y: ExprLike) -> Expr: ...
 def min(x: ExprLike, *, axis: Union[Axis, Iterable[Axis]]) -> Reduction: ...
 
 
-def min(x: ExprLike, y: Optional[ExprLike] = None, axis: Union[None, Axis, Iterable[Axis]] = None) -> Any:  # pylint: disable=redefined-builtin
+def min(x: ExprLike, y: Optional[ExprLike] = None, axis: Union[None, Axis,
+                                                               Iterable[Axis]] = None) -> Any:  # pylint: disable=redefined-builtin
     """min(x, axis=k): the smallest along an axis; min(x, y): the smaller of two values."""
     return _extreme("min", x, y, axis)
 
@@ -620,8 +630,8 @@ def compute(shape: Shape, function: Callable[..., Any], name: Union[List[str], T
 
 
 def compute(shape: Shape, function: Callable[..., Any], name: Union[str, List[str], Tuple[str, ...]] = "Y") -> Any:
-    """A computed tensor. `function` gets the coordinates of a point and answers with the value there. Errors name the stage. With two names, which
-    argmax and argmin need, it answers with two tensors.
+    """A computed tensor. `function` gets the coordinates of a point and answers with the value there. Errors name the stage. With
+    two names, which argmax and argmin need, it answers with two tensors.
 
     >>> X = placeholder((8, 100), name="X")
     >>> k = reduce_axis(100, "k")
@@ -643,7 +653,8 @@ def compute(shape: Shape, function: Callable[..., Any], name: Union[str, List[st
     head = ", ".join(f"{a}:{_extent(s)}" for a, s in zip(axes, sizes))
     line = f"compute {', '.join(names)}[{head}] = {text}"
     made = _Stage(line, names, sizes, tuple(extents) + _uses(*values))
-    outputs = tuple(Tensor(n, sizes, v.dtype or ("i64" if re.fullmatch(r"-?\d+", v._text) else "f32"), made) for n, v in zip(names, values))
+    outputs = tuple(Tensor(n, sizes, v.dtype or ("i64" if re.fullmatch(r"-?\d+", v._text) else "f32"), made) for n,
+                    v in zip(names, values))
     return outputs[0] if len(outputs) == 1 else outputs
 
 

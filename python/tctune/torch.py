@@ -3,8 +3,8 @@
     fast = tctune.torch.compile(module, example_inputs, trials=1000, db="mine.db")
     y = fast(x)
 
-PyTorch exports the module to ONNX; tctune tunes it if trials or minutes are given, and builds it. The result is a module with the same parameters
-and state dict, for inference on the CPU."""
+PyTorch exports the module to ONNX; tctune tunes it if trials or minutes are given, and builds it. The result is a module with the
+same parameters and state dict, for inference on the CPU."""
 import inspect
 import os
 import re
@@ -29,8 +29,8 @@ from .errors import BadInput, TctuneError
 
 
 class CompiledModule(torch.nn.Module):
-    """A module that runs a tctune.Model, `model`. Its parameters, buffers and submodules, and so its state dict, are those of the original module. The
-    model keeps the values that they had when it was compiled. Gradients do not flow through it."""
+    """A module that runs a tctune.Model, `model`. Its parameters, buffers and submodules, and so its state dict, are those of the
+    original module. The model keeps the values that they had when it was compiled. Gradients do not flow through it."""
 
     def __init__(self, module: Any, model: Model, names: Sequence[str], structure: Any) -> None:
         super().__init__()
@@ -45,7 +45,8 @@ class CompiledModule(torch.nn.Module):
         given = dict(zip(self._names, inputs))
         for name, x in named.items():
             if name in given or name not in self._names:
-                raise BadInput(f"input '{name}' is {'given twice' if name in given else 'none of the module'}: it takes {', '.join(self._names)}")
+                raise BadInput(f"input '{name}' is {'given twice' if name in given else 'none of the module'}: it takes "
+                               f"{', '.join(self._names)}")
             given[name] = x
         # An input that the computation does not use is no input of the model.
         results = self.model(**{n: _dense(x) for n, x in given.items() if n in self.model.inputs})
@@ -54,12 +55,14 @@ class CompiledModule(torch.nn.Module):
     def train(self, mode: bool = True) -> "CompiledModule":
         """Raises TctuneError: a compiled module is for inference. train(False) is allowed."""
         if mode:
-            raise TctuneError(f"a compiled {self._of} is for inference: train the module that it was made of, and compile that again")
+            raise TctuneError(f"a compiled {self._of} is for inference: train the module that it was made of, and compile that "
+                              f"again")
         return self
 
     def load_state_dict(self, *_: Any, **__: Any) -> Any:
         """Raises TctuneError: the weights are in the model."""
-        raise TctuneError(f"the weights of a compiled {self._of} are in its library: load them into the module that it was made of, and "
+        raise TctuneError(f"the weights of a compiled {self._of} are in its library: load them into the module that it was made "
+                          f"of, and "
                           "compile that again")
 
     def extra_repr(self) -> str:
@@ -88,7 +91,8 @@ def _flatten(result: Any, found: List[Any], module: Any) -> Any:
         return dict, [(k, _flatten(v, found, module)) for k, v in result.items()]
     if isinstance(result, (list, tuple)):
         return type(result), [_flatten(v, found, module) for v in result]
-    raise BadInput(f"module {type(module).__name__} answers with a {type(result).__name__}: only tensors, and lists, tuples and dicts of them, come "
+    raise BadInput(f"module {type(module).__name__} answers with a {type(result).__name__}: only tensors, and lists, tuples and "
+                   f"dicts of them, come "
                    "out of a library")
 
 
@@ -150,25 +154,29 @@ def _export(module: Any, args: Tuple[Any, ...], path: str, names: Sequence[str],
             torch.onnx.export(module, args, path, input_names=list(names), output_names=list(outputs), dynamic_axes=dynamic_axes)
     except Exception as e:
         where = _in_module(module, e) or _module_of_operator(module, args, str(e))
-        raise BadInput(f"module {type(module).__name__}{where} cannot be exported to ONNX: {str(e).strip() or type(e).__name__}") from e
+        why = str(e).strip() or type(e).__name__
+        raise BadInput(f"module {type(module).__name__}{where} cannot be exported to ONNX: {why}") from e
 
 
-def compile(module: Any, example_inputs: Any, *, dynamic_axes: Optional[Mapping[str, Any]] = None,  # pylint: disable=redefined-builtin
+def compile(module: Any, example_inputs: Any, *,  # pylint: disable=redefined-builtin
+            dynamic_axes: Optional[Mapping[str, Any]] = None,
             onnx: Optional[Path] = None, trials: int = 0, minutes: float = 0, db: Optional[Path] = None, threads: int = 0,
             target: Optional[str] = None, accuracy: Optional[Accuracy] = None, precision: Optional[Precision] = None,
-            shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False, opt_level: Optional[int] = None,
+            shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False,
+            opt_level: Optional[int] = None,
             disable_pass: Union[None, str, Iterable[str]] = None, dump_graph: Optional[str] = None, pass_times: bool = False,
             stop_at_roof: Optional[float] = None, batch: int = 0, rounds_at_once: Optional[int] = None, seed: int = 0,
             mode: Optional[Mode] = None, search: Optional[Search] = None, phases: Union[None, str, Iterable[str]] = None,
             start_from: Paths = None, deterministic_measure: bool = False, measure_peak: bool = False, fleet: FleetLike = None,
-            tune_progress: TuneProgress = None, untuned: bool = False, error_budget: Optional[float] = None, inputs: Optional[Path] = None,
+            tune_progress: TuneProgress = None, untuned: bool = False, error_budget: Optional[float] = None,
+            inputs: Optional[Path] = None,
             require_complete: bool = False, top_k_in_graph: int = 0, listing: Optional[Path] = None, only_to_save: bool = False,
             build_progress: BuildProgress = None) -> CompiledModule:
     """Compiles a torch.nn.Module.
 
     example_inputs: a tensor or a tuple of tensors, of the shapes that the module will be given.
-    dynamic_axes: dimensions that vary, by the names of forward's parameters, as in torch.onnx.export: {"x": {0: "batch"}}. Their ranges are in
-        shape: {"batch": "1..16"}.
+    dynamic_axes: dimensions that vary, by the names of forward's parameters, as in torch.onnx.export: {"x": {0: "batch"}}. Their
+        ranges are in shape: {"batch": "1..16"}.
     trials, minutes: the budget of a search. Without both, the records that the database has are used, or else default schedules.
     onnx: where to keep the ONNX file; None: nowhere.
     The other options are those of tctune.tune and tctune.build, which have their progress in tune_progress and build_progress.
@@ -185,7 +193,8 @@ def compile(module: Any, example_inputs: Any, *, dynamic_axes: Optional[Mapping[
     args = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
     for i, x in enumerate(args):
         if not isinstance(x, torch.Tensor):
-            raise BadInput(f"example input {i} of module {type(module).__name__} is a {type(x).__name__}, not a tensor: what is fixed belongs into "
+            raise BadInput(f"example input {i} of module {type(module).__name__} is a {type(x).__name__}, not a tensor: what is "
+                           f"fixed belongs into "
                            "the module")
         if x.device.type != "cpu":
             raise BadInput(f"example input {i} of module {type(module).__name__} lies on {x.device}: libraries run on the CPU")
@@ -201,13 +210,17 @@ def compile(module: Any, example_inputs: Any, *, dynamic_axes: Optional[Mapping[
                 with Work(path, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
                           disable_pass=disable_pass, dump_graph=dump_graph, pass_times=pass_times) as work:
                     if trials or minutes:
-                        tune(work, trials=trials, minutes=minutes, db=DEFAULT_DB if db is None else db, threads=threads, target=target,
+                        tune(work, trials=trials, minutes=minutes, db=DEFAULT_DB if db is None else db, threads=threads,
+                             target=target,
                              stop_at_roof=stop_at_roof, batch=batch, rounds_at_once=rounds_at_once, seed=seed, accuracy=accuracy,
                              precision=precision, mode=mode, search=search, phases=phases, start_from=start_from,
-                             deterministic_measure=deterministic_measure, measure_peak=measure_peak, fleet=fleet, progress=tune_progress)
-                    model = build(work, db=db, untuned=untuned, threads=threads, target=target, accuracy=accuracy, precision=precision,
+                             deterministic_measure=deterministic_measure, measure_peak=measure_peak, fleet=fleet,
+                             progress=tune_progress)
+                    model = build(work, db=db, untuned=untuned, threads=threads, target=target, accuracy=accuracy,
+                                  precision=precision,
                                   error_budget=error_budget, inputs=inputs, require_complete=require_complete,
-                                  top_k_in_graph=top_k_in_graph, progress=build_progress, listing=listing, only_to_save=only_to_save,
+                                  top_k_in_graph=top_k_in_graph, progress=build_progress, listing=listing,
+                                  only_to_save=only_to_save,
                                   last=True)
             except TctuneError as e:
                 raise type(e)(f"module {type(module).__name__}: {e}") from e

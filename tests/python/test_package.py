@@ -75,7 +75,8 @@ def test_installs_without_an_index(tmp_path):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for name in ("pyproject.toml", "setup.py", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    pip = subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--target", site, source],
+    pip = subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-build-isolation",
+                          "--target", site, source],
                          env={**os.environ, "TCTUNE_PURE_PYTHON": "1"}, capture_output=True, text=True)
     if "No module named" in pip.stderr:
         pytest.skip("it needs python3-pip, python3-setuptools and python3-wheel")
@@ -145,5 +146,6 @@ def test_says_what_an_older_library_lacks(tmp_path):
 @pytest.mark.skipif(not os.environ.get("TCTUNE_TEST_FULL"), reason="it takes a minute, and runs in ./test.sh --full")
 def test_types():
     pytest.importorskip("mypy", reason="it needs mypy (scripts/install-deps.sh --python)")
-    done = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", os.devnull], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", os.devnull], cwd=ROOT, capture_output=True, text=True,
+                          check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,5 @@
-"""What editors and shells show of the package: signatures, short representations; sources of every kind; errors that name Python's arguments."""
+"""What editors and shells show of the package: signatures and short representations. Sources of every kind; errors that name
+Python's arguments."""
 import inspect
 import re
 import warnings
@@ -36,7 +37,8 @@ def functions():
             if inspect.isfunction(thing):
                 yield f"{module.__name__}.{name}", thing
             if inspect.isclass(thing) and not issubclass(thing, Exception):
-                yield from ((f"{name}.{n}", f) for n, f in vars(thing).items() if inspect.isfunction(f) and (n == "__init__" or n[0] != "_"))
+                yield from ((f"{name}.{n}", f) for n,
+                            f in vars(thing).items() if inspect.isfunction(f) and (n == "__init__" or n[0] != "_"))
 
 
 @pytest.mark.parametrize("name, function", [pytest.param(n, f, id=n) for n, f in functions()])
@@ -62,7 +64,8 @@ def test_tune_has_the_options_of_a_session():
 def test_torch_has_the_options_of_tune_and_build():
     torch = pytest.importorskip("tctune.torch")
     every = set(keywords(tctune.tune)) | set(keywords(tctune.build))
-    expected = every - {"constants", "fixed", "progress", "last", "data_folder"} | {"dynamic_axes", "onnx", "tune_progress", "build_progress"}
+    expected = every - {"constants", "fixed", "progress", "last", "data_folder"} | {"dynamic_axes", "onnx", "tune_progress",
+                                                                                    "build_progress"}
     assert set(keywords(torch.compile)) == expected
 
 
@@ -83,7 +86,8 @@ def test_representations_are_short(gemm, network):
     profile = model.profile(*x, runs=1)
     fleet = tctune.Fleet("nats://ann:secret@server:4222")
     stage = schedule.stages[0]
-    made = [report, report.tasks, report.tasks[0], db, db.records(), db.records()[0], work, work.tasks, work.tasks[0], session, schedule, model,
+    made = [report, report.tasks, report.tasks[0], db, db.records(), db.records()[0], work, work.tasks, work.tasks[0], session,
+            schedule, model,
             model.context(), event, verdict, decision, profile, profile[0], fleet, tctune.Worker(fleet), stage, stage.loops[0],
             stage.loops[0].loop, model.inputs["X"], db.stats(), tctune.Followed(1, 2, 3, 4, 5), tctune.Size("batch", 1, 16, 1),
             tctune.Rerun("timed", "0" * 32, "hot", 1, 7, 1e-3, 2e-3, ""), gemm]
@@ -91,7 +95,8 @@ def test_representations_are_short(gemm, network):
         said = repr(thing)
         assert len(said) <= 160 and "\n" not in said and " object at " not in said, said
         assert "secret" not in said
-    classes = {c for c in vars(tctune).values() if inspect.isclass(c) and c.__module__.startswith("tctune.") and not issubclass(c, Exception)}
+    public = {thing for name, thing in vars(tctune).items() if name in tctune.__all__}
+    classes = {c for c in public if inspect.isclass(c) and not issubclass(c, Exception)}
     assert not classes - {type(thing) for thing in made}
     assert repr(db) == "<tctune.Database 't.db': 2 records>"
     assert repr(work) == f"<tctune.Work 'mlp.onnx': {len(work.tasks)} tasks>"
@@ -130,7 +135,8 @@ def test_every_function_takes_every_source(gemm, network, tmp_path):
         with pytest.raises(BadInput, match="shape: the work is open already"):
             tctune.show(work, shape={"N": 4})
         assert not work.closed
-    assert tctune.show(network, 1, threads=1, stages="nest")["nest"] == tctune.show(network.read_bytes(), 1, threads=1, stages="nest")["nest"]
+    assert tctune.show(network, 1, threads=1, stages="nest")["nest"] == tctune.show(network.read_bytes(), 1, threads=1,
+                                                                                    stages="nest")["nest"]
     with tctune.Work(network.read_bytes()) as work:
         assert repr(work) == f"<tctune.Work 'model': {len(work.tasks)} tasks>"
     with pytest.raises(BadInput, match="model"):
