@@ -54,6 +54,9 @@ set(TCTUNE_LLVM_FILE ${TCTUNE_LLVM_SONAME})
 if(NOT CMAKE_CROSSCOMPILING AND NOT EXISTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/${TCTUNE_LLVM_SONAME})
     set(TCTUNE_LLVM_FILE ${TCTUNE_LLVM_LIBRARY})
 endif()
+if(TCTUNE_WHEEL)
+    set(TCTUNE_LLVM_FILE libtctune-llvm.so) # TctuneWheel.cmake
+endif()
 
 tctune_find_vendor(xgboost xgboost/c_api.h xgboost libxgboost-dev)
 

@@ -15,7 +15,17 @@ tctune_finds(tctune-worker "\$ORIGIN/..")
 tctune_finds(tctune "\$ORIGIN/../lib")
 set_target_properties(tctune_shared PROPERTIES VERSION ${TCTUNE_ABI}) # a wheel has no links: the file has the name that programs look for
 
+# Whoever opens LLVM's library by name gives it no DT_RPATH to look for its own libraries with. This empty library is linked with it, and does.
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/llvm.c CONTENT "extern int tctune_llvm;\n")
+add_library(tctune_llvm SHARED ${PROJECT_BINARY_DIR}/llvm.c)
+set_target_properties(tctune_llvm PROPERTIES OUTPUT_NAME tctune-llvm)
+target_link_options(tctune_llvm PRIVATE -Wl,--no-as-needed)
+target_link_libraries(tctune_llvm PRIVATE ${TCTUNE_LLVM_LIBRARY})
+tctune_finds(tctune_llvm "\$ORIGIN")
+add_dependencies(tctune_shared tctune_llvm)
+
 install(TARGETS tctune RUNTIME DESTINATION bin COMPONENT bundle)
+install(TARGETS tctune_llvm LIBRARY DESTINATION lib COMPONENT bundle)
 install(CODE "
     set(programs \"$<TARGET_FILE:tctune>\" \"$<TARGET_FILE:tctune-worker>\")
     set(library \"$<TARGET_FILE:tctune_shared>\")

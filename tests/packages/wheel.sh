@@ -19,7 +19,7 @@ tctune run --model model.so --seed 1 --outputs ours.npz >/dev/null
 python3 -B - <<'END'
 import tctune
 
-tctune.tune("mlp.onnx", trials=12, db="tuning.db")
+tctune.tune("mlp.onnx", trials=12, threads=1, db="tuning.db")
 with tctune.Database("tuning.db") as db:
     assert db.records(verified=True), "nothing was measured"
 place = tctune._ffi._candidates()[0]
