@@ -32,9 +32,12 @@ class Background:
         """Answers what work() answers. An exception of the handler, or Ctrl-C, ends the call; it is raised after the end."""
         result: Any = None
         failure: Optional[BaseException] = None
+        begun = threading.Lock()
 
         def body() -> None:
             nonlocal result, failure
+            if not begun.acquire(blocking=False):
+                return  # Ctrl-C came while the thread was started, and it was started again
             try:
                 result = work()
             except BaseException as e:  # pylint: disable=broad-except
@@ -42,13 +45,12 @@ class Background:
             self._ended = True
             self._asked.put(None)
 
-        thread = threading.Thread(target=body, name="tctune", daemon=True)
-        thread.start()
         while True:  # Ctrl-C comes anywhere
             try:
+                if not begun.locked():
+                    threading.Thread(target=body, name="tctune", daemon=True).start()
                 while not self._ended:
                     self._pump()
-                thread.join()
                 break
             except BaseException as e:  # pylint: disable=broad-except
                 self._give_up(e)

@@ -225,6 +225,27 @@ def test_no_bar_without_tqdm(gemm, monkeypatch):
     assert tctune.tune(gemm, **QUICK).trials >= 8
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_while_the_thread_is_started(gemm, monkeypatch, when):
+    """The call has ended before the interrupt is raised, so that nothing is freed under it."""
+    start, interrupts = threading.Thread.start, [KeyboardInterrupt]
+
+    def interrupted(thread):
+        if when == "after" or not interrupts:
+            start(thread)
+        if thread.name == "tctune" and interrupts:
+            raise interrupts.pop()
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with tctune.Session(gemm, **QUICK) as session:
+        with pytest.raises(KeyboardInterrupt):
+            session.run()
+        assert not session._lock.locked()
+        for thread in [t for t in threading.enumerate() if t.name == "tctune"]:
+            thread.join(10)
+            assert not thread.is_alive()
+
+
 def test_an_interrupt_between_the_queue_and_its_handler():
     """Ctrl-C may come after an event has left the queue and before anybody has it: the call that waits for an answer gets one."""
     from tctune._background import Background
