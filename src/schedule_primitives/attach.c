@@ -1,10 +1,9 @@
-/* compute_at and compute_root: where a stage is computed. The invariant, checked after every change that could break it:
+/* compute_at and compute_root: where a stage is computed. Every change that could break this invariant checks it afterwards:
  *
- *   a stage D attached at loop l of stage Y has all its consumers in Y's body or in stages attached, directly or not, at l
- *   or further in; l is a leaf of Y; neither l nor a loop around it is vectorised.
+ *   A stage D may be attached at loop l of stage Y. Each consumer of D is in Y's body, or in a stage attached at l or further in,
+ *   directly or through other stages. Loop l is a leaf of Y. Neither l nor a loop around l is vectorised.
  *
- * It follows that every stage stands before its consumers, that the attach chain of a stage goes upwards in stage order, and so
- * has no cycle. */
+ * So every stage stands before its consumers. The chain of attachments goes upwards in stage order, and has no cycle. */
 #include "schedule_primitives/sch_int.h"
 
 /* The loop of `top` inside which stage `st` is computed: its position among top's leaves, nleaf for top itself, -1 if it is

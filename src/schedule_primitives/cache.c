@@ -1,12 +1,13 @@
-/* cache_read, cache_part and cache_write: one more buffer between a producer and its consumers.
+/* cache_read, cache_part and cache_write: another buffer between a producer and its consumers.
  *
  *   cache_read W D:    C[a, b] = W[a, b];  D = ... C[k, j] ...         C stands directly before its first consumer
  *   cache_part W D 1:  C[a, b] = W[a, b + 64];  D = ... W[k, i] * C[k, j] ...   of D = ... W[k, i] * W[k, j + 64] ...
  *   cache_write D:     L = what D computed;  D[i, j] = L[i, j]         L stands directly before D
  *
- * The part is the hull of what that read reaches in all of D, so that C is no larger than D's use of it.
+ * The buffer of cache_part is the hull of what the cached read reaches in all of D. So C is no larger than D's use of it.
  *
- * A new stage starts where it is always legal: at root, or, when its producer (or D) is attached somewhere, at the same loop. */
+ * A new stage starts at root, where it is always legal. If its producer (or D) is attached at a loop, the new stage starts at
+ * the same loop. */
 #include "schedule_primitives/sch_int.h"
 #include "te/index/affine.h"
 

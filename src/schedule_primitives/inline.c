@@ -1,4 +1,4 @@
-/* compute_inline: the stage's body replaces every read of it, and its buffer is gone.
+/* compute_inline: the stage's body replaces every read of the stage. The stage's buffer disappears.
  *
  *   B[i] = f(X[i]);  Y[i] = g(B[i + 1])   =>   Y[i] = g(f(X[i + 1])) */
 #include "schedule_primitives/sch_int.h"

@@ -1,11 +1,11 @@
-/* transform_layout: where the elements of a buffer lie. A layout maps logical coordinates to physical ones:
+/* transform_layout: where the elements of a buffer lie. A layout maps logical coordinates to physical coordinates:
  *
  *   (k, j) -> (j / 64, k, j % 64)      each part a sum of digits of the coordinates times constants
  *
- * A digit of v is v, v / c, v % c or (v / a) % b. Two elements must not share a place; that is shown by derivation, never by
- * trying: each part can be read back as its digits (mixed radix), and the digits of each coordinate determine it (their ranges
- * are contiguous from 1 to its extent). What cannot be shown is refused. For a constant, packing happens at build time and reads
- * are rewritten here; for a stage, lowering applies the layout to stores and loads. */
+ * A digit of v is v, v / c, v % c or (v / a) % b. Two elements must not share a place. The check derives this and never tries
+ * places. First, each part can be read back as its digits (mixed radix). Second, the digits of each coordinate determine the
+ * coordinate: their ranges are contiguous from 1 to its extent. The check refuses every layout that it cannot prove. A constant
+ * is packed at build time, and this file rewrites its reads. For a stage, lowering applies the layout to stores and loads. */
 #include <limits.h>
 
 #include "schedule_primitives/sch_int.h"

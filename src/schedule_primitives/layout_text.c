@@ -1,5 +1,5 @@
-/* The text of a layout, `(k, j) -> (j / 64, k, j % 64)`, read with the decisions of the schedule at hand: `ti.2` is a number here.
- * What the layout may be is checked in layout.c. */
+/* Reads the text of a layout, `(k, j) -> (j / 64, k, j % 64)`, with the decisions of its schedule: here `ti.2` is a number.
+ * layout.c checks whether the layout is legal. */
 #include "schedule_primitives/sch_int.h"
 
 typedef struct layout_text {

@@ -1,4 +1,4 @@
-/* reorder, the loop annotations, and the small properties of a stage: scope, alignment, pragmas. */
+/* reorder, the annotations of loops, and small properties of a stage: scope, alignment, pragmas. */
 #include "schedule_primitives/sch_int.h"
 
 /* The listed loops keep the set of places they occupy and fill it in the listed order; the others stay where they are.

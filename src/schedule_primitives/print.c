@@ -1,5 +1,5 @@
-/* The schedule as text, for people and for tests: what each stage computes, where, and in which loops. Nothing reads it back; the
- * trace is the form that round-trips. */
+/* The schedule as text, for people and tests: what each stage computes, where, and in which loops. No parser reads this text
+ * back. The trace is the form that round-trips. */
 #include "schedule_primitives/sch_int.h"
 #include "te/intrinsic.h"
 

@@ -1,4 +1,4 @@
-/* Looking things up: stages, loops, tensors, decisions, consumers; and the operands of a step with their messages. Schedules are
+/* Lookup of stages, loops, tensors, decisions and consumers, and of the operands of a step with their messages. Schedules are
  * small, so every lookup is a short linear scan. */
 #include "schedule_primitives/sch_int.h"
 #include "support/guess.h"

@@ -1,5 +1,5 @@
-/* Applying steps and replaying traces. Every step is first copied into the schedule's arena: the schedule and its trace then
- * depend on nothing that the caller may release. */
+/* Applies steps and replays traces. Every step is first copied into the schedule's arena. So the schedule and its trace do not
+ * depend on memory that the caller may release. */
 #include "schedule_primitives/sch_int.h"
 
 static bool within(int n, int min, int max) {

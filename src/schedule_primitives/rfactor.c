@@ -1,10 +1,10 @@
-/* rfactor: one loop of a reduction becomes an axis of a new stage, so that it can be vectorised or run in parallel.
+/* rfactor: one loop of a reduction becomes an axis of a new stage, so that the loop can be vectorised or run in parallel.
  *
  *   D[i] = sum(k) f(i, k),  k = ko * 4 + ki,  rfactor D.ki
  *     =>  R[i, ki] = sum(ko) select(ko * 4 + ki < n, f(i, ko * 4 + ki), 0);  D[i] = sum(ki) R[i, ki]
  *
- * The select stands only where the splits are imperfect, or the size varies: R's axes cover the padded range, so the surplus must
- * not count. */
+ * The select is there only if a split is imperfect or the size varies. R's axes then cover the padded range, and the surplus
+ * must not count. */
 #include "schedule_primitives/sch_int.h"
 
 typedef struct rebuild {

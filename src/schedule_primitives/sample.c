@@ -1,9 +1,10 @@
-/* Drawing and mutating tile decisions. A tile of `parts` factors has parts-1 inner ones; the outermost is ceil(extent / product).
+/* Draws and mutates tile decisions. A tile of `parts` factors has parts-1 inner factors. The outermost factor is ceil(extent /
+ * product).
  *
- * A draw fixes a padded extent first (the extent itself in half of the cases, else one that wastes at most a quarter) and then
- * spreads its prime factors over the parts, as MetaSchedule does for perfect tiles (2205.13603, section 4). In half of the draws
- * the innermost part is drawn first among the divisors allowed there: spreading alone makes it small most of the time, and it is
- * the one that feeds the vector unit. */
+ * A draw first fixes a padded extent: the extent itself in half of the draws, otherwise an extent that wastes at most a quarter.
+ * Then it spreads the prime factors of the padded extent over the parts, as MetaSchedule does for perfect tiles (2205.13603,
+ * section 4). In half of the draws it first draws the innermost part among the divisors allowed there. Spreading alone mostly
+ * makes the innermost part small, but this part feeds the vector unit. */
 #include "schedule_primitives/sample.h"
 
 #include "support/vec.h"

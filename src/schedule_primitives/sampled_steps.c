@@ -1,6 +1,6 @@
-/* The sampled steps of a trace: each makes one decision, checks it, and binds it to a name that later steps refer to. A decision
- * that is already in the step is checked against the step's candidates here and now, so that a mutated trace cannot smuggle in
- * what no draw makes. */
+/* The sampled steps of a trace. Each step makes one decision, checks it, and binds it to a name for later steps. If the step
+ * already has a decision, the decision is checked against the step's candidates here. So a mutated trace cannot contain a
+ * decision that no draw makes. */
 #include "schedule_primitives/sch_int.h"
 
 enum { MAX_LOCATIONS = 128 };

@@ -1,5 +1,5 @@
-/* Making a schedule, and the few operations through which primitives change it. Arrays live in the context's arena and grow by
- * doubling; what a stage held before a change stays where it was, so putting an old array back is enough to undo. */
+/* Makes a schedule, and has the few operations through which primitives change it. Arrays live in the context's arena and grow
+ * by doubling. A change leaves a stage's old array where it was. To undo the change, the old array is put back. */
 #include "schedule_primitives/sch_int.h"
 
 static tc_arena *arena(tc_sched *s) {

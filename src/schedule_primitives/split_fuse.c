@@ -1,10 +1,10 @@
-/* split, tile and fuse: new loops from old ones. The relation is recorded in the stage; lowering inverts it.
+/* split, tile and fuse: new loops from old loops. The stage records the relation; lowering inverts it.
  *
  *   split:  for i < n { S }  =>  for o < ceil(n / f) { for t < f { if o * f + t < n { S[i := o * f + t] } } }
  *   fuse:   for a < m { for b < n { S } }  =>  for t < m * n { S[a := t / n, b := t % n] }
  *
- * Static extents are kept here; the outermost part of a split is always the inferred one, because the extent of an attached
- * stage's axis is known only when the region that its consumer needs is. */
+ * This file keeps static extents. The outermost part of a split is always the inferred part: the extent of an attached stage's
+ * axis is known only when the region that its consumer needs is known. */
 #include "schedule_primitives/sch_int.h"
 #include "support/vec.h"
 

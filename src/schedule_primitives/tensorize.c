@@ -1,11 +1,12 @@
-/* tensorize: the innermost loops of a stage are one instruction of the table intrinsics.def.
+/* tensorize: the innermost loops of a stage become one instruction of the table intrinsics.def.
  *
  *   for i_i < 16 { for j_i < 16 { for k_i < 64 { D += i32(A[i, k]) * i32(B[k, j]) } } }   =>   tensorize D.i_i amx_u8s8
  *
- * The loops stand for the unit's rows (where it has more than one), columns and products, outermost first. Here their number, kinds
- * and extents are checked, and the stage's body: a sum of products of the unit's types, of which one factor moves with the rows and
- * the other with the columns. How the operands lie in memory is known only when the schedule is lowered, as is what the target
- * has. Loops of a dot product become vectorised and unrolled ones; loops of a unit with tiles are of a kind of their own. */
+ * The loops stand for the unit's rows (if it has more than one), columns and products, outermost first. This file checks their
+ * number, kinds and extents. It also checks the stage's body: a sum of products of the unit's types, in which one factor moves
+ * with the rows and the other factor with the columns. Lowering checks how the operands lie in memory and what the target has,
+ * since only lowering knows both. The loops of a dot product become vectorised and unrolled loops. The loops of a unit with
+ * tiles have a kind of their own. */
 #include "schedule_primitives/sch_int.h"
 #include "support/guess.h"
 #include "te/intrinsic.h"

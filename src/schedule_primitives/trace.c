@@ -1,4 +1,4 @@
-/* Traces as data: the table of steps, copying and comparing. Parsing and printing are beside this file. */
+/* Traces as data: the table of steps, copying, and comparison. trace_parse.c and trace_print.c parse and print them. */
 #include "schedule_primitives/sch_int.h"
 #include "support/hash.h"
 

@@ -1,5 +1,6 @@
-/* A trace in canonical names, and back in the names of its workload. A stage that a step makes (cache_write, rfactor) takes its
- * axes' names over from the stage it came from, so those follow the same renaming; all other names that steps make are free. */
+/* Renames a trace to canonical names, and back to the names of its workload. A stage that a step makes (cache_write, rfactor)
+ * takes over the axis names of its source stage, so these names follow the same renaming. All other names that steps make are
+ * free. */
 #include <ctype.h>
 
 #include "schedule_primitives/sch_int.h"

@@ -1,5 +1,5 @@
-/* Reads `.sched` text. A line is `[names =] primitive operands [~decision]`; the table in trace.c says which operands a primitive
- * has, so there is one parser for all of them. Everything it makes lives in the trace's arena. */
+/* Reads `.sched` text. A line is `[names =] primitive operands [~decision]`. The table in trace.c gives the operands of each
+ * primitive, so one parser serves all primitives. All results live in the trace's arena. */
 #include "schedule_primitives/sch_int.h"
 #include "support/guess.h"
 #include "support/lex.h"

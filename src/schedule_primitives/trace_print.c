@@ -1,4 +1,4 @@
-/* `.sched` text of a trace: one step a line. What is printed here, trace_parse.c reads back to an equal trace. */
+/* Prints a trace as `.sched` text, one step a line. trace_parse.c reads the text back to an equal trace. */
 #include "schedule_primitives/sch_int.h"
 
 static void print_list(tc_strbuf *b, int n, const int64_t *v) {
