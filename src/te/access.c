@@ -1,6 +1,6 @@
-/* Bounds of the values of tensors, and the check that every read stays inside its tensor. A read in an arm of a select only
- * happens where the condition chooses it, so the condition's comparisons narrow the index there. An index that depends on data
- * (gather) is checked as far as the data's range is known; the rest is the interpreter's job at run time. */
+/* Bounds of the values of tensors, and the check that every read stays inside its tensor. A read in an arm of a select happens
+ * only if the condition chooses the arm. So the condition's comparisons narrow the index there. An index may depend on data
+ * (gather). It is checked as far as the data's range is known; the interpreter checks the rest at run time. */
 #include "te/te_int.h"
 
 #include <stdlib.h>

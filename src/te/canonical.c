@@ -1,5 +1,5 @@
-/* Copies of a workload: its canonical form, with the hash that keys its records, and what it is for given sizes. Of the canonical
- * form only names change: order and structure are canonical already (workload.c, expr.c). */
+/* Copies of a workload: its canonical form, with the hash that keys its records, and its form for given sizes. The canonical
+ * form changes only names. Order and structure are canonical already (workload.c, expr.c). */
 #include "te/te_int.h"
 
 #include "support/map.h"

@@ -1,5 +1,5 @@
-/* What every kind of node takes, in one place: the constructors assert it, the parser reports it with its place. Total: any
- * operands of any kind may be asked about. */
+/* What operands every kind of node takes, in one place. The constructors assert it; the parser reports a violation with its
+ * position. The check is total: it accepts any operands of any kind. */
 #include "te/te_int.h"
 
 te_takes te_takes_of(tc_op op) {

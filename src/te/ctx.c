@@ -1,6 +1,6 @@
-/* Contexts: an arena, an id counter and the table of interned expressions. A child looks into its own table and those of its
- * parents, which are frozen while it lives; so a node that the parent has is never made twice and pointer equality holds across
- * both. */
+/* Contexts: an arena, a counter of ids, and the table of interned expressions. A child looks into its own table and the tables
+ * of its parents. The parents are frozen while the child lives. So a child never makes a second copy of a parent's node, and
+ * pointer equality holds across both contexts. */
 #include "te/te_int.h"
 
 #include <stdlib.h>

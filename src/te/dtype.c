@@ -1,4 +1,4 @@
-/* The table of element types and the conversions of the floats that C lacks. */
+/* The table of element types, and conversions for the float types that C lacks. */
 #include "te/dtype.h"
 
 #include <assert.h>

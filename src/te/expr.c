@@ -1,5 +1,5 @@
-/* The table of operations and the constructors. Canonicalisation here is local, exact for every dtype and never looks at node
- * ids, so that the same construction gives the same tree in every context: canonical text depends on it. */
+/* The table of operations, and the constructors. Constructors canonicalise locally and exactly for every dtype, and never look
+ * at node ids. So the same construction gives the same tree in every context. Canonical text depends on this. */
 #include "te/te_int.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Seeded contents for inputs, of a scale at which neither overflow nor cancellation hides errors. */
+/* Seeded contents for inputs. Their scale is chosen so that neither overflow nor cancellation hides errors. */
 #include <math.h>
 
 #include "te/te_int.h"

@@ -1,6 +1,6 @@
-/* Operations of a workload as the field counts them: a multiply-add is 2, each arithmetic operation, min, max, math call and
- * choice by data is 1. Index arithmetic, conditions on indices (padding), casts and copies are free. Of a choice by indices,
- * which is made before anything is computed, the longer side counts (a row of Winograd's matrices, the half of a split). */
+/* Counts the operations of a workload as the field does. A multiply-add counts 2. Each arithmetic operation, min, max, math call
+ * and choice by data counts 1. Index arithmetic, conditions on indices (padding), casts and copies are free. A choice by indices
+ * is made before any computation, so only its longer side counts (a row of Winograd's matrices, half of a split). */
 #include "te/te_int.h"
 #include "te/unit_gain.h"
 

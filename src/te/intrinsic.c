@@ -1,4 +1,4 @@
-/* The table of instructions: lookups, and what each does. */
+/* The table of instructions: lookups, and the meaning of each instruction. */
 #include "te/intrinsic.h"
 
 #include <float.h>

@@ -1,4 +1,4 @@
-/* How much of its inputs a workload reads: all of each, but where rows are gathered from a large table. */
+/* How much of its inputs a workload reads: the whole of each input, except a large table from which it gathers rows. */
 #include "support/vec.h"
 #include "te/te.h"
 

@@ -1,4 +1,4 @@
-/* Walking and rewriting expressions as DAGs: every distinct node is seen once, however often it is shared. */
+/* Walks and rewrites expressions as DAGs. Each distinct node is visited once, however many parents share it. */
 #include "te/te_int.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Collecting a workload from its outputs, and checking it. The order of its computes and of unlisted inputs is that of a
- * depth-first walk from the outputs, operands left to right, and so does not depend on the order in which things were made. */
+/* Collects a workload from its outputs, and checks it. Computes and unlisted inputs stand in the order of a depth-first walk
+ * from the outputs, operands left to right. So their order does not depend on the order of construction. */
 #include "te/te_int.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Linear forms: a constant plus integer multiples of atoms, ordered by atom id. Coefficients wrap, as i64 arithmetic does, so
- * turning sums into forms and back is exact; what divides or compares them (simplify.c) asks first whether they may wrap. */
+/* Linear forms: a constant plus integer multiples of atoms, ordered by atom id. Coefficients wrap as i64 arithmetic does, so the
+ * conversion of sums to forms and back is exact. Code that divides or compares forms (simplify.c) first asks whether they may
+ * wrap. */
 #include "te/te_int.h"
 
 static int64_t wrap_mul(int64_t a, int64_t b) {

@@ -1,6 +1,6 @@
-/* Ranges by interval arithmetic over linear forms. Sums are collected first, so that x - x is 0 and independent variables give
- * exact bounds; known facts about a linear combination narrow every form that contains a multiple of it; min, max and select
- * inside a sum are bounded case by case. */
+/* Ranges, by interval arithmetic over linear forms. Sums are collected first, so x - x is 0 and independent variables give exact
+ * bounds. A known fact about a linear combination narrows every form that contains a multiple of the combination. A min, max or
+ * select inside a sum is bounded case by case. */
 #include "te/te_int.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Conditions decided by ranges (bounds.c). */
+/* Decides conditions by ranges (bounds.c). */
 #include "te/te_int.h"
 
 /* Of a comparison of a and b, with the range of a - b, or of its sign. */

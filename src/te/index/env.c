@@ -1,5 +1,5 @@
-/* What is known about variables: a range each, and facts, ranges of linear combinations, pushed by conditions and undone in
- * order. */
+/* What is known about variables: a range for each variable, and facts (ranges of linear combinations). Conditions push facts,
+ * and the facts are undone in order. */
 #include "te/te_int.h"
 
 #include <stdlib.h>

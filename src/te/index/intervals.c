@@ -1,4 +1,5 @@
-/* Arithmetic of intervals. Ends that do not fit are unbounded, on the side where they are; what may wrap to anywhere is all. */
+/* Arithmetic of intervals. An end that does not fit into i64 becomes unbounded on its side. A result that may wrap to any value
+ * is the interval of all values. */
 #include "te/te_int.h"
 
 static bool add_end(int64_t a, int64_t b, int64_t unbounded, int64_t *r) {

@@ -1,14 +1,14 @@
-/* Whether an index stays within a size that varies, for all values of the symbols: what the check of a workload's reads and the
- * verifier of programs ask.
+/* Proves that an index stays within a varying size, for all values of the symbols. The check of a workload's reads and the
+ * verifier of programs use this proof.
  *
- * With dense arrays strides are products with symbols, and b * S * 64 + s * 64 + j < B * S * 64 follows from b < B, s < S and j <
- * 64 in steps: what is known says x <= 0 for sums x of variables and symbols, so x * scale <= 0 for every product of symbols that
- * a stride has. Each step takes such a sum from the form that is to be negative, so that a term goes and the form grows no
- * smaller:
+ * With dense arrays, strides are products of symbols. For example, b * S * 64 + s * 64 + j < B * S * 64 follows in steps from b
+ * < B, s < S and j < 64. Known facts say x <= 0 for sums x of variables and symbols. So x * scale <= 0 holds for every product
+ * `scale` of symbols that occurs in a stride. Each step subtracts one of these sums from the form that must be negative. The
+ * step removes a term, and the form does not become smaller:
  *
  *     b*S*64 + s*64 + j - B*S*64      less (b*S - B*S + S) * 64:   s*64 + j - S*64      less (s - S + 1) * 64:   j - 64
  *
- * What is left is bounded by intervals. Products are compared with their factors in one order. */
+ * Intervals bound the remaining form. Products have their factors in one order, so that they can be compared. */
 #include "te/index/prove_int.h"
 
 #include "support/map.h"

@@ -1,4 +1,4 @@
-/* What conditions say: x <= 0 of sums, and what follows of remainders and quotients that are in them. */
+/* What conditions say: sums x with x <= 0, and what follows about the remainders and quotients inside them. */
 #include <stdlib.h>
 
 #include "te/index/prove_int.h"

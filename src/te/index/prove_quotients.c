@@ -1,6 +1,6 @@
-/* Quotients as sums of those that conditions speak of. Strides that are multiples of each other merge when an index is
- * simplified: of x / 3328 * 2496 + x / 128 % 26 * 96 + x / 64 % 2 * 48 nothing but x / 64 * 48 is left. Conditions still bound x
- * / 3328 and x / 128 % 26, so proofs want the sum again. */
+/* Writes quotients as sums of the quotients in conditions. Simplification of an index merges strides that are multiples of each
+ * other: x / 3328 * 2496 + x / 128 % 26 * 96 + x / 64 % 2 * 48 becomes x / 64 * 48. Conditions still bound x / 3328 and x / 128
+ * % 26, so proofs need the sum again. */
 #include <stdlib.h>
 
 #include "te/index/prove_int.h"

@@ -1,4 +1,4 @@
-/* Sums of products as proofs have them: factors in one order, sizes multiplied out. */
+/* Sums of products in the form that proofs use: factors in one order, sizes multiplied out. */
 #include <stdlib.h>
 
 #include "te/index/prove_int.h"

@@ -1,5 +1,5 @@
-/* Simplification of integer and boolean expressions. Every i64 scalar becomes a linear form over atoms; quotients and remainders
- * are split into what divides and what is small; comparisons take the form `sum < constant` or `sum >= constant`.
+/* Simplification of integer and boolean expressions. Every i64 scalar becomes a linear form over atoms. Quotients and remainders
+ * are split into the part that divides and the small part. Comparisons take the form `sum < constant` or `sum >= constant`.
  *
  *     (64*x + r) / 64              ->  x                    for r in [0, 64)
  *     (64*x + r) % 64              ->  r
@@ -10,8 +10,8 @@
  *     6*i + r < 126                ->  i < 21               for r in [0, 6)
  *     select(i < 5, f(i), y)       ->  f simplified knowing i < 5, and more of that in simplify_parts.c
  *
- * Where a sum may wrap (te_exact) the rules that are true of whole numbers only are not used. Quotient and remainder of one value
- * get the same numerator, which is what lets them recombine. */
+ * If a sum may wrap (te_exact), the rules that hold only for whole numbers are not used. Quotient and remainder of one value get
+ * the same numerator, so that they can recombine. */
 #include "te/index/simplify_int.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Quotients and remainders of linear forms, and putting them together again (rules: simplify.c). Quotient and remainder of one
- * value get the same numerator, so that pointer equality finds the pairs. */
+/* Quotients and remainders of linear forms, and their recombination (rules: simplify.c). Quotient and remainder of one value get
+ * the same numerator, so pointer equality finds the pairs. */
 #include "te/index/simplify_int.h"
 
 /* ---- forms ---- */

@@ -1,4 +1,4 @@
-/* The part of the simplifier that knows where conditions hold: what they say of operands and arms, and of other conditions.
+/* The part of the simplifier that knows where conditions hold: what a condition says about operands, arms and other conditions.
  *
  *     select(i < 5, f(i), y)                            ->  f simplified knowing i < 5
  *     select(p, select(q, x, y), y)                     ->  select(p && q, x, y)

@@ -1,5 +1,5 @@
-/* Quotients, remainders and order of what has products of sizes in it. Numbers are factors, too, but what a number alone divides
- * has its own rules (simplify_divmod.c); all here ask for a divisor, or a factor, that varies.
+/* Quotients, remainders and order of expressions with products of sizes. A number is a factor too, but a division by a number
+ * alone has its own rules (simplify_divmod.c). All rules here need a varying divisor or factor.
  *
  *     (a * n) / a               ->  n                        for a above 0
  *     (a * i + r) / a           ->  i,  and  % a  ->  r      for r in [0, a)
@@ -9,7 +9,7 @@
  *     min(n, n * a)             ->  n                        for n not below 0, a above 0
  *     max(n, n / a)             ->  n                        the same, and of n % a
  *
- * As everywhere, what is true of whole numbers is done where no sum wraps (te_exact). */
+ * As everywhere, rules for whole numbers apply only where no sum wraps (te_exact). */
 #include "te/index/simplify_int.h"
 
 enum { MAX_FACTORS = 8 };

@@ -1,5 +1,5 @@
-/* i64 vectors whose lanes are an arithmetic progression stay ramps through + - * / %; operations on equal lanes become one scalar
- * operation; comparisons of ramps are decided by their first and last lane. */
+/* i64 vectors whose lanes are an arithmetic progression stay ramps through + - * / %. Operations on equal lanes become one
+ * scalar operation. The first and the last lane decide a comparison of ramps. */
 #include "te/index/simplify_int.h"
 
 #include <stdlib.h>

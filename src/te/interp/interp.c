@@ -1,6 +1,6 @@
-/* The reference interpreter: what a workload means. A dull evaluation of every compute at every element it is asked for, in
- * blocks of lanes (interp_int.h). Two ways in: all elements, producers first; or some points of one output, where an element of
- * an intermediate tensor is computed when it is first read, and kept.
+/* The reference interpreter: it defines the meaning of a workload. It evaluates every compute at each requested element without
+ * optimisation, in blocks of lanes (interp_int.h). It has two entries. One computes all elements, producers first. The other
+ * computes some points of one output: an element of an intermediate tensor is computed at its first read, and kept.
  *
  * Sums and products of floats accumulate in double and are rounded once. */
 #include "te/interp/interp_int.h"

@@ -1,5 +1,6 @@
-/* Expression -> program. A node is compiled once per mask, a mask being the conditions of the selects around it; a node that was
- * compiled under fewer conditions serves under more. Masks only matter to what can fail, so arms without memory get none. */
+/* Compiles an expression to a program. A mask is the set of conditions of the selects around a node. A node is compiled once per
+ * mask; a node compiled under fewer conditions also serves under more conditions. Masks matter only to operations that can fail,
+ * so arms without memory accesses get no mask. */
 #include "te/interp/interp_int.h"
 
 #include <stdlib.h>

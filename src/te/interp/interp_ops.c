@@ -1,5 +1,5 @@
-/* The interpreter's instructions. Common arithmetic has loops of its own that the compiler vectorises; everything else goes
- * through the scalar definitions in eval.c, lane by lane. Both give the same results. */
+/* The interpreter's instructions. Common arithmetic has its own loops, which the compiler vectorises. All other instructions use
+ * the scalar definitions in eval.c, lane by lane. Both give the same results. */
 #include "te/interp/interp_int.h"
 
 #include <math.h>

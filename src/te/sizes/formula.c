@@ -1,4 +1,4 @@
-/* Formulas of sizes. See formula.h. */
+/* Formulas of sizes: see formula.h. */
 #include "te/sizes/formula.h"
 
 #include <string.h>

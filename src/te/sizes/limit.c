@@ -1,8 +1,8 @@
-/* Workloads that were made for the largest sizes, ended at those of a run.
+/* Limits a workload that was made for the largest sizes to the sizes of a run.
  *
- * Backwards from what is asked for of the outputs: an axis runs as far as its tensor is read, a reduction axis as far as its body
- * adds anything, and what a body reads under that is asked for of its operands. All of it is decided by ranges, under the
- * conditions of the selects around a read, so what is left out nobody reads. */
+ * The pass goes backwards from the requested part of the outputs. An axis ends where reads of its tensor end. A reduction axis
+ * ends where its body adds nothing more. The reads of a body under these limits are then the requested part of its operands.
+ * Ranges decide all limits, under the conditions of the selects around a read. So no reader needs the omitted parts. */
 #include "te/te_int.h"
 
 #include <math.h>

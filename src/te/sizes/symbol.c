@@ -1,4 +1,4 @@
-/* Sizes that are made of others: total = past + new, rows = batch * length, half = (length + 1) / 2. */
+/* Sizes that are defined by other sizes: total = past + new, rows = batch * length, half = (length + 1) / 2. */
 #include "te/te_int.h"
 
 static bool is_definition(const tc_expr *e) {

@@ -1,6 +1,6 @@
-/* Expression parser by precedence climbing; the grammar is in text.h, the inverse is print.c. Literals stay untyped until an
- * operand beside them, a cast or the context gives them a dtype. Recursion is bounded by the text's nesting and by the depth of
- * the result. */
+/* Parses expressions by precedence climbing. text.h has the grammar; print.c is the inverse. A literal has no type until a
+ * neighbouring operand, a cast or the context gives it a dtype. The nesting of the text and the depth of the result bound the
+ * recursion. */
 #include "te/te_int.h"
 
 #include <math.h>

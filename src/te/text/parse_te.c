@@ -1,4 +1,4 @@
-/* Parser of the `.te` form (text.h). One statement a line; what it names must be defined above it. */
+/* Parses the `.te` form (text.h). A line holds one statement. A statement may use only names that are defined above it. */
 #include "te/te_int.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Infix text of expressions, with the fewest parentheses that parse back to the same tree. The inverse is parse_expr.c; its
- * grammar is in text.h. Literals stand bare where the operand beside them (or the default) gives their dtype, else as `f16(0.5)`.
- */
+/* Prints expressions as infix text, with the fewest parentheses that parse back to the same tree. parse_expr.c is the inverse;
+ * text.h has the grammar. A literal is printed bare if the neighbouring operand (or the default) gives its dtype. Otherwise it
+ * is printed as `f16(0.5)`. */
 #include "te/te_int.h"
 
 #include <math.h>

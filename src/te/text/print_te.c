@@ -1,5 +1,5 @@
-/* The text form of a workload: symbols, inputs, computes in order, outputs. Names that cannot stand in the text (of a model:
- * "/layer.0/MatMul:0"), or that would be ambiguous, are replaced by similar ones. */
+/* Prints a workload as text: symbols, inputs, computes in order, outputs. A name that the text cannot hold (a model's
+ * "/layer.0/MatMul:0"), or an ambiguous name, is replaced by a similar name. */
 #include "te/te_int.h"
 #include "te/text.h"
 
