@@ -1,5 +1,5 @@
-/* Structural hash of a function: variables by the order in which loops bind them, buffers by the order of declaration, so that
- * names do not matter. Two traces that lower to the same program have the same hash. */
+/* Structural hash of a function. Loops number the variables in binding order, and declarations number the buffers. So names do
+ * not matter. Two traces that lower to the same program have the same hash. */
 #include <string.h>
 
 #include "support/hash.h"

@@ -1,5 +1,5 @@
-/* Constructors of TIR nodes. Statements are immutable and live in the context's arena. Constructors canonicalise only the trivial:
- * nothing (NULL) inside means nothing outside, decided conditions vanish, nested sequences are flat. */
+/* Constructors of TIR nodes. Statements are immutable and live in the context's arena. Constructors canonicalise only the
+ * trivial. A statement around nothing (NULL) is nothing, decided conditions vanish, and nested sequences are flat. */
 #include "tir_lower/tir.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* The one traversal of statements: what each kind holds, and rewriting by rules. A pass names the kinds that it changes; how to
- * reach the statements inside all others stands here alone. */
+/* The only traversal of statements: what each kind contains, and rewriting by rules. A pass lists the kinds that it changes.
+ * Only this file knows how to reach the statements inside all other kinds. */
 #include "tir_lower/rewrite.h"
 
 #include <string.h>

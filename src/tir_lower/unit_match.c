@@ -1,5 +1,5 @@
-/* See unit_match.h. An index must be a sum of what each of the unit's loops adds to it; what a loop adds is found by value, so any
- * layout of digits (k % 32 / 2, k % 2) is recognised that puts the elements where the unit wants them. */
+/* See unit_match.h. An index must be a sum of contributions, one for each loop of the unit. A loop's contribution is found by
+ * value. So the match accepts any layout of digits (k % 32 / 2, k % 2) that puts the elements where the unit needs them. */
 #include "tir_lower/unit_match.h"
 
 #include <stdlib.h>

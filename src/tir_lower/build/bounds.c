@@ -1,15 +1,15 @@
 /* Bound inference: the region of a tensor that a loop's body needs.
  *
- * A producer attached at loop L of a consumer computes, per dimension, the interval hull of all coordinates read inside of L.
- * Each index is split as
+ * A producer is attached at loop L of a consumer. For each dimension it computes the interval hull of all coordinates that are
+ * read inside L. Each index is split as
  *
  *     index = outer + inner,   inner in [lo, hi]
  *
- * where `outer` uses only loops at or around L and stays symbolic, and everything else is relaxed to an interval. Then the region
- * is [outer + lo, outer + hi]. Several reads with the same outer part merge exactly; parts that differ by a bounded amount merge
- * to their hull; everything else needs the whole dimension. (x / c) whose x mixes both kinds splits as (outer + lo) / c plus [0,
- * ceil((hi - lo) / c)]. A region whose minimum is constant is clipped to the tensor: no iteration outside of it is ever
- * wanted. */
+ * `outer` uses only loops at or around L and stays symbolic. The rest of the index is relaxed to an interval. Then the region is
+ * [outer + lo, outer + hi]. Several reads with the same outer part merge exactly. Outer parts that differ by a bounded amount
+ * merge to their hull. Otherwise the whole dimension is needed. If x mixes both kinds of loops, x / c splits as (outer + lo) / c
+ * plus [0, ceil((hi - lo) / c)]. A region with a constant minimum is clipped to the tensor, because no iteration outside the
+ * tensor is ever needed. */
 #include "tir_lower/build/build_int.h"
 
 typedef struct outer_set {

@@ -1,5 +1,5 @@
-/* From a schedule to an annotated loop nest: the driver. Stages are visited consumers first, so that when a producer's turn comes
- * the accesses to it are known in loop variables (bounds.c); then statements are made (emit.c). */
+/* From a schedule to an annotated loop nest: the driver. It visits consumers before producers. So it knows the accesses to a
+ * producer in loop variables (bounds.c) before it visits the producer. Then it makes the statements (emit.c). */
 #include <ctype.h>
 #include <string.h>
 

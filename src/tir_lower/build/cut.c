@@ -1,11 +1,11 @@
-/* Where a stage's axis is cut into parts that are computed one after the other.
+/* Cuts a stage's axis into parts that are computed one after the other.
  *
  *     symbol T = P + S
  *     compute Y[i:T, j:64] = select(i < P, A[i, j], B[i - P, j])
  *  => for i in P { Y[i, j] = A[i, j] }   for i in S { Y[i + P, j] = B[i, j] }
  *
- * A condition that compares an axis with sizes alone holds on one side of a point and fails on the other: neither side need ask.
- * Only points that sizes make are looked at; what lies at a fixed one, partition finds. */
+ * A condition may compare an axis with sizes alone. Then it holds on one side of a point and fails on the other side, so neither
+ * side needs a test. Only points that sizes define are cut here; partition finds fixed points. */
 #include "tir_lower/build/build_int.h"
 
 typedef struct finder {

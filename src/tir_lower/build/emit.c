@@ -1,4 +1,4 @@
-/* Statements from finished nests. A stage's nest is
+/* Makes statements from finished nests. A stage's nest is
  *
  *     for leaves outside of the first reduction loop {        guards stand as far out as they can
  *         producers attached at each level, in topological order, each in its own alloc
@@ -6,7 +6,7 @@
  *         for the remaining leaves { B = combine(B, body) }
  *     }
  *
- * A reduction with two results (argmax) stores the index first: its condition reads the old value, which the second store
+ * A reduction with two results (argmax) stores the index first. Its condition reads the old value, which the second store
  * replaces. */
 #include <string.h>
 

@@ -1,12 +1,12 @@
-/* One stage's loop nest, as numbers and expressions: extents of its leaf loops from the extents of its region, the coordinate of
- * each root axis from the leaf variables, and the boundary tests.
+/* One stage's loop nest, as numbers and expressions. The extents of its region give the extents of its leaf loops. The leaf
+ * variables give the coordinate of each root axis. The nest also has the boundary tests.
  *
  *     split  whole -> p0, p1 .. pn   p_i runs to min(f_i, ceil(ext / f_i+1 .. f_n)), p0 to ceil(ext / f_1 .. f_n);
  *                                    whole = (p0 * f1 + p1) * f2 + p2 .., guarded by whole < ext unless it divides
  *     fuse   p0, p1 .. pn -> whole   whole runs to the product; p_n = whole % ext_n, p_n-1 = whole / ext_n % ext_n-1 ..
- *                                    of axes that vary, where more loops are inside, by their sizes instead
+ *                                    by sizes instead, if axes vary and more loops are inside
  *
- * Guards stand in normal form (an affine comparison), each as a condition of its own, as far out as their variables allow. */
+ * Guards stand in normal form (an affine comparison). Each guard is a condition of its own, as far out as its variables allow. */
 #include "support/map.h"
 #include "support/vec.h"
 #include "tir_lower/build/build_int.h"

@@ -1,5 +1,5 @@
-/* Laying constants out as a packed parameter wants them. A layout whose every physical coordinate depends on one logical
- * coordinate (all that searches make) becomes one table of offsets per logical dimension, so that packing is additions; others
+/* Packs constants for a packed parameter. In all layouts that searches make, each physical coordinate depends on one logical
+ * coordinate. Such a layout becomes a table of offsets for each logical dimension, and packing only adds offsets. Other layouts
  * are evaluated element by element. */
 #include <assert.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* The TIR interpreter: the oracle's twin. It executes a function literally and distrusts it: every access is checked against its
- * buffer, every read against what was written since the buffer's alloc (in a placed workspace by byte, so that two buffers that
- * overlap while both live are found), and every element of shared memory against what other iterations of the same parallel loop
- * did. */
+/* The TIR interpreter: the counterpart of the oracle. It executes a function literally and trusts nothing. It checks every
+ * access against its buffer. It checks every read against the writes since the buffer's alloc. In a placed workspace it does so
+ * by byte, which finds two live buffers that overlap. It checks every element of shared memory against the accesses of other
+ * iterations of the same parallel loop. */
 #include "tir_lower/interp/interp.h"
 #include "tir_lower/interp/interp_int.h"
 

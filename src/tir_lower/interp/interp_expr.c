@@ -1,5 +1,5 @@
-/* Expressions of the TIR interpreter: compiled once to straight-line programs over slots, each value computed once. A scalar
- * select jumps over the arm not taken; a vector select runs both arms with a predicate, so that inactive lanes touch no
+/* Expressions of the TIR interpreter, compiled once to straight-line programs over slots. Each value is computed once. A scalar
+ * select jumps over the arm that is not taken. A vector select runs both arms with a predicate, so that inactive lanes touch no
  * memory. */
 #include <assert.h>
 #include <math.h>

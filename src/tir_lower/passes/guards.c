@@ -1,12 +1,13 @@
-/* Settling guards: the part that partition, unroll and vectorise share.
+/* Settles guards. Partition, unroll and vectorise share this code.
  *
  *     for i < 6 unrolled { for j < 64 vectorized { if guard 6*p + i < 128 { S } } }
  *  => for i < 128 - 6*p ... when p is a number:   for i < 2 unrolled { for j < 64 vectorized { S } }
  *
- * A guard (an IF marked as such, without an else) moves outwards past every loop whose variable it does not use. Where it meets
- * the loop of a variable it does use, and bounds that variable alone, it becomes the loop's extent: by a constant for every kind
- * of loop, by an expression of outer variables (min(6, 128 - 6*io)) for serial and parallel ones. What is left stays an IF,
- * directly inside the loop it depends on. Needs: conditions of guards are pure. Keeps: everything that is executed, in order. */
+ * A guard is an IF marked as a guard, without an else. It moves outwards past every loop whose variable it does not use. Then it
+ * meets the loop of a variable that it uses. If it bounds that variable alone, it becomes the loop's extent. Every kind of loop
+ * takes a constant extent. Serial and parallel loops also take an expression of outer variables (min(6, 128 - 6*io)). Any other
+ * guard stays an IF, directly inside the loop that it depends on. Needs: conditions of guards are pure. Keeps: everything that
+ * is executed, in order. */
 #include "tir_lower/passes/pass.h"
 
 /* Conditions under which all of a settled statement runs. */

@@ -1,4 +1,4 @@
-/* Where a statement writes and reads, as far as an index tells. */
+/* Where a statement writes and reads, as far as its indices tell. */
 #include "tir_lower/passes/pass.h"
 
 tir_place tir_place_of(tc_ctx *c, const tc_env *env, const tc_expr *index) {

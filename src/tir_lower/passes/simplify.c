@@ -1,12 +1,12 @@
-/* Simplify: index arithmetic and conditions, under what the enclosing loops and conditions say.
+/* Simplify: simplifies index arithmetic and conditions under the enclosing loops and conditions.
  *
  *     for i < 1 { for j < 64 { if 16*i + j < 64 { A[(64*i + j) / 64] = .. } } }
  *  => for j < 64 { A[0] = .. }
  *
- * Every expression goes through tc_te_simplify with the ranges of the loops around it, and of the conditions on one variable;
- * decided IFs, loops without iterations, loops of one iteration and what they leave empty go. Values of floats never change.
- * Needs: NO_HINTS, whose indices it would leave with variables that are gone. Breaks nothing; runs before and after partition,
- * while the program is small: later passes keep what they make in normal form themselves. */
+ * Every expression goes through tc_te_simplify with the ranges of the loops around it, and of the conditions on one variable.
+ * Decided IFs, loops of no iteration or one, and code that these leave empty disappear. Values of floats never change. Needs:
+ * NO_HINTS, because hints would keep indices with variables that no longer exist. Breaks nothing. Runs before and after
+ * partition, while the program is small. Later passes keep their own results in normal form. */
 #include "tir_lower/passes/pass.h"
 
 typedef struct simplifier {

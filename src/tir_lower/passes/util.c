@@ -1,4 +1,4 @@
-/* What the lowering passes share: see pass_int.h. */
+/* Functions that the lowering passes share: see pass_int.h. */
 #include "tir_lower/passes/pass.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* What ablate.h describes: the table of parts, and what all of them ask of a program. The parts are in ablate_nest.c,
- * ablate_value.c, ablate_stores.c and ablate_memory.c. */
+/* Implements ablate.h: the table of parts, and the checks that all parts share. The parts are in ablate_nest.c, ablate_value.c,
+ * ablate_stores.c and ablate_memory.c. */
 #include "tir_lower/program/ablate.h"
 
 #include <string.h>

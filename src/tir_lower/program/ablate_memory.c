@@ -1,16 +1,17 @@
-/* The same instructions on little data, in the lowered program.
+/* Runs the same instructions on little data, in the lowered program.
  *
  *     for jo in 48 { for k in 768 { .. B[jo*49152 + k*64 + 16*q + ramp] .. } }     # 256 bytes a step
  *  => for jo in 48 { for k in 12 { for ki in 64 { .. B[ki*64 + 16*q + ramp] .. } } }   # 16 KB, for a first cache of 32
  *
- * From the innermost loop outwards loops stay as they are while what they touch fits into half of the first cache. The next one
- * goes over the same elements again and again: in turns, so that the innermost loop is what it was, or by its variable modulo a
- * number. It goes on by a step at least, so that no load can be taken out of it. Of the loops around it the first iteration's
- * elements are taken. What counts is how far elements lie apart, so that no two of them want the same place in the cache.
+ * The pass goes from the innermost loop outwards. A loop stays unchanged while its data fits into half of the first cache. The
+ * next loop goes over the same elements again and again: in turns, so that the innermost loop stays unchanged, or by its
+ * variable modulo a number. This loop still moves by at least one step, so that no load can be hoisted out of it. The loops
+ * around it use the elements of their first iteration. Fitting is judged by how far elements lie apart, so that no two elements
+ * compete for one place in the cache.
  *
- * What parallel iterations store to memory that all see would lie in one place then: results go to buffers of each thread's own
- * (ablate_stores.c), and what one loop stores for another stays where it is. An access that only a condition keeps in bounds may
- * stay as well. */
+ * Parallel iterations would then store to one place in shared memory. So results go to buffers of each thread's own
+ * (ablate_stores.c). Data that one loop stores for another loop stays where it is. An access that only a condition keeps in
+ * bounds may stay as well. */
 #include "tir_lower/passes/pass.h"
 #include "tir_lower/program/ablate_int.h"
 

@@ -1,4 +1,4 @@
-/* Parts that are left out of the annotated nest, so that passes see a program that never had them: tails, and the loads of sums. */
+/* Removes parts from the annotated nest, so that passes see a program that never had them: tails, and the loads of sums. */
 #include "tir_lower/passes/pass.h"
 #include "tir_lower/program/ablate_int.h"
 

@@ -1,11 +1,11 @@
-/* Results stored elsewhere, in the lowered program: what a parallel loop stores goes into a buffer of each thread's own, which no
+/* Stores results elsewhere, in the lowered program. A parallel loop's stores go into a buffer of each thread's own, which no
  * other thread's cache has.
  *
  *     parallel p in 9 { for i in 4 { Y[p*256 + i*64 + ramp] = .. } }
  *         =>   parallel p in 9 { alloc T { for i in 4 { T[i*64 + ramp] = .. } } }
  *
- * T has what one iteration stores, or less: where that is much, loops inside start over at the same elements, from the outermost
- * on. */
+ * T holds what one iteration stores, or less. If an iteration stores much, inner loops start over at the same elements,
+ * beginning with the outermost. */
 #include "tir_lower/passes/pass.h"
 #include "tir_lower/program/ablate_int.h"
 

@@ -1,4 +1,4 @@
-/* Parts that are left out of what is stored, in the lowered program: copies, epilogues, arithmetic. */
+/* Removes parts of stored values, in the lowered program: copies, epilogues, arithmetic. */
 #include "tir_lower/passes/pass.h"
 #include "tir_lower/program/ablate_int.h"
 

@@ -1,12 +1,11 @@
-/* Results in place: whether a kernel may write an output over an input that nobody needs afterwards. It may when
+/* Results in place: whether a kernel may write an output over an input that no later reader needs. It may if
  *
- *   - the input is read only by stores to the output, each at the very index that it stores to, and
+ *   - only stores to the output read the input, each at the index that it stores to, and
  *   - no element of the output is stored twice, or read.
  *
- * Then an element is read last by the store that replaces it, in whatever order and by whichever thread the stores come. That
- * none is stored twice follows from counting: every element is stored, and there are as many stores as elements. Of sizes that
- * vary it is not counted: an output that reduces nothing is stored once, by the one nest that computes it, and passes keep what
- * is executed. */
+ * Then the last read of an element is in the store that replaces it, whatever the order and thread of the stores. Counting shows
+ * that no element is stored twice: every element is stored, and there are as many stores as elements. Varying sizes need no
+ * count. The one nest that computes an output without a reduction stores it once, and passes keep what is executed. */
 #include "te/index/affine.h"
 #include "tir_lower/passes/pass.h"
 #include "tir_lower/program/program.h"

@@ -1,10 +1,10 @@
-/* Values that pass between two kernels in bf16. Where a kernel rounds every element of an input before it does anything else with
- * it, it can as well be given the rounded ones, in half the memory; and whoever makes them rounds as they are stored.
+/* Values that pass between two kernels in bf16. A consumer may round every element of an input before any other use. Then the
+ * consumer can take rounded elements, in half the memory, and the producer rounds when it stores them.
  *
  *     T[i] = bf16(X[i])          X of f32     =>     T[i] = X[i]               X of bf16
  *     Y[i] = a + b               Y of f32     =>     Y[i] = bf16(a + b)        Y of bf16
  *
- * Both together compute what was computed before, bit for bit. */
+ * Both kernels together compute the same values as before, bit for bit. */
 #include "tir_lower/program/program.h"
 #include "tir_lower/rewrite.h"
 

@@ -1,4 +1,4 @@
-/* What program.h describes. */
+/* Implements program.h. */
 #include "tir_lower/program/program.h"
 #include "tir_lower/build/build.h"
 #include "tir_lower/passes/passes.h"

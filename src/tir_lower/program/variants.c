@@ -1,10 +1,10 @@
-/* Several programs of one workload whose sizes vary, or of workloads that take and give the same, as one function, which chooses
- * by the sizes of a run:
+/* Joins several programs into one function that chooses by the sizes of a run. The programs compute one workload with varying
+ * sizes, or workloads with the same parameters.
  *
  *     if (N * M <= 64 || 1000 < N * M) { the first } else { the second }
  *
- * Each program stands there once, however many spans it serves. Their parameters become those of the first; only one of them
- * runs, so they share the workspace. */
+ * Each program stands in the function once, however many spans it serves. All programs use the parameters of the first program.
+ * Only one program runs, so they share the workspace. */
 #include <string.h>
 
 #include "tir_lower/build/build.h"

@@ -1,6 +1,6 @@
-/* Reads the text form of TIR that print.c writes (its grammar stands there). Everything is checked before a constructor sees it:
- * a wrong file is a message with line and column, never an assertion. The workload is not part of the text:
- * f->workload is NULL. */
+/* Reads the text form of TIR that print.c writes; print.c has the grammar. All checks happen before a constructor is called. So
+ * a wrong file gives a message with line and column, never an assertion. The text does not contain the workload: f->workload is
+ * NULL. */
 #include <string.h>
 
 #include "support/lex.h"

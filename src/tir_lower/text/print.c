@@ -1,4 +1,4 @@
-/* Text form of TIR; parse.c reads it back exactly: parse(print(f)) prints the same.
+/* Text form of TIR. parse.c reads it back exactly: parse(print(f)) prints the same.
  *
  *     func main
  *     symbol N 1..128                           # sizes that vary; arrays that have them say all of theirs
@@ -20,9 +20,10 @@
  *       }
  *     }
  *
- * Loops of a unit are `tensor i in 16 unit amx_u8s8 {`, the outermost one with its name; statements of tiles `tile zero T`, `tile
- * load T X[index] by 768`, `tile store T Y[index] by 32`, `tile amx_u8s8 T A B`. Expressions are those of te/text.h; a masked
- * load is B[index, mask: m]. A name is unique among the names in scope; a second `i` within a loop `i` is printed as i_1. */
+ * A unit's loops are `tensor i in 16 unit amx_u8s8 {`; only the outermost loop has the unit's name. Statements of tiles are
+ * `tile zero T`, `tile load T X[index] by 768`, `tile store T Y[index] by 32`, `tile amx_u8s8 T A B`. Expressions are those of
+ * te/text.h. A masked load is B[index, mask: m]. A name is unique among the names in scope; a second `i` within a loop `i` is
+ * printed as i_1. */
 #include "tir_lower/text/text.h"
 #include "tir_lower/tir.h"
 

@@ -1,9 +1,10 @@
-/* Bounds by running: where intervals are too coarse (a fused loop taken apart by / and %, under a guard on the whole), the index
- * is evaluated for every combination of the loops it depends on for which the known conditions hold. Conditions bring further
- * loops in; if there are too many combinations, conditions are left out, which is sound. Loops that meet in no condition and in no
- * term of the index need not be combined: the index is extreme where each such group of loops adds the least, or the most. Of a
- * loop that is only added, times a number, its ends are enough, and of a fused loop that only v % m and v / d % m are taken of, one
- * period. */
+/* Finds bounds by running. Intervals can be too coarse, for example when / and % take apart a fused loop under a guard on the
+ * whole loop. Then the index is evaluated for every combination of its loops for which the known conditions hold. Conditions
+ * bring in further loops. If there are too many combinations, conditions are left out, which is sound.
+ *
+ * Loops that share no condition and no term of the index need not be combined. The index is extreme where each such group of
+ * loops adds the least, or the most. A loop that is only added, times a number, needs only its ends. A fused loop that occurs
+ * only in v % m and v / d % m needs only one period. */
 #include "te/eval.h"
 #include "tir_lower/verify/verify_int.h"
 

@@ -1,15 +1,14 @@
 /* The verifier: structural rules, and every access in bounds.
  *
- * Structure: variables and buffers are used where they are in scope, each loop binds a variable of its own, dtypes and lanes
- * agree, parallel loops do not nest, what a parallel iteration allocates is private to it, REG buffers are indexed by aligned
- * constants.
+ * Structure: variables and buffers are used in scope. Each loop binds a variable of its own. Dtypes and lanes agree. Parallel
+ * loops do not nest. A parallel iteration's allocations are private to it. Aligned constants index REG buffers.
  *
- * Bounds: by intervals under everything known at the access: loop ranges, the conditions of IFs and selects around it, its mask.
- * Vector expressions are read lane-wise: ramp(b, s, n) is b + s * lane with a variable `lane` in [0, n). What intervals cannot
- * show is tried by running over all values of the loops involved, if they are few (enumerate.c). Indices that depend on data
- * are the interpreter's.
+ * Bounds: by intervals, under everything known at the access: loop ranges, the conditions of IFs and selects around it, and its
+ * mask. Vector expressions are read lane-wise: ramp(b, s, n) is b + s * lane with a variable `lane` in [0, n). If intervals are
+ * not enough, and the loops involved have few values, the verifier runs over all values (enumerate.c). The interpreter checks
+ * indices that depend on data.
  *
- * An argument whose size varies has no element beyond its size, whatever the sizes are (te/index/prove.h). */
+ * An argument with a varying size has no element beyond its size, for all values of the sizes (te/index/prove.h). */
 #include <string.h>
 
 #include "tir_lower/text/text.h"

@@ -1,13 +1,13 @@
-/* Neutral: what adds nothing to a reduction goes, and with it the loops that do nothing else.
+/* Neutral: removes terms that add nothing to a reduction, and the loops that do nothing else.
  *
  *     acc[x] = acc[x] + 0.0 * W_packed[..]       sum over a tap that falls on the padding
  *     acc[x] = max(acc[x], -inf)                 the same for pooling
  *
- * Partition makes bodies in which it is known that a tap lies on the padding; here their work disappears. A product with zero is
- * zero when the other factor is finite: constants are taken to be finite, as ONNX means padding to contribute nothing; run-time
- * operands are multiplied. A sum that started at +0 never becomes -0, so leaving +0 or -0 out does not change a bit of it.
+ * Partition makes bodies in which a tap is known to lie on the padding. This pass removes their work. A product with zero is
+ * zero if the other factor is finite. Constants are assumed finite, because ONNX means that padding contributes nothing.
+ * Run-time operands are multiplied. A sum that started at +0 never becomes -0, so omitting +0 or -0 does not change a bit of it.
  *
- * Needs: NO_VECTOR, since selects of unrolled loops are decided by vectorise; PLAIN_SUMS. Keeps everything else. */
+ * Needs: NO_VECTOR, because vectorise decides the selects of unrolled loops; PLAIN_SUMS. Keeps everything else. */
 #include "tir_lower/passes/pass.h"
 
 #include <math.h>

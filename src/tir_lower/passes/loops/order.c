@@ -4,10 +4,10 @@
  *     C[n] = fma(a1, b0, C[n])    C[n + 1] = fma(a1, b1, C[n + 1])  ...               =>     C[n] = fma(a1, b0, C[n])
  *                                                                                            C[1] = fma(a0, b1, C[1])  ...
  *
- * A tile of r by n accumulators whose rows come one after another keeps n operands for the next row; column by column it keeps r.
- * For 3 rows of 8 vectors that decides whether 32 registers suffice. Compilers schedule within such a block but start from its
- * order. Every accumulator receives its terms in the same order as before: results do not change. Tiles with at least as many
- * rows as columns, and whatever is not a full grid, stay as they were. Needs: REGISTERS. */
+ * Take a tile of r by n accumulators. If its rows come one after another, it keeps n operands for the next row; column by column
+ * it keeps r. For 3 rows of 8 vectors this decides whether 32 registers suffice. Compilers schedule within such a block but
+ * start from its order. Every accumulator receives its terms in the same order as before, so results do not change. Tiles with
+ * at least as many rows as columns, and code that is not a full grid, stay unchanged. Needs: REGISTERS. */
 #include "tir_lower/passes/pass.h"
 
 /* acc += of * with, fused or not. */

@@ -6,28 +6,28 @@
  *     for ko in 154 { S[guard 5*ko + ki < 768] }                  # ki < 5 unrolled
  *  => for ko in 153 { S }  S[ko := 153, ki < 3]
  *
- * A guard is an inequality A >= 0 with A = g*S + I, where S is made of loops and sizes outside and I of the unrolled and
- * vectorised loops inside: the register tile. Where the innermost of S's loops is entered, S is a number, and its range falls
- * into segments: all guards with this S hold; some depend on I; none holds. The loop's body is copied once per segment, with what
- * is known of S as a fact: that decides guards, shrinks the inner loops of the partial tile, and removes what is never executed.
- * Producers and consumers in one body share the test, since their guards share S. If S is the loop's own variable the loop is
- * split, otherwise the segments become an IF chain.
+ * A guard is an inequality A >= 0 with A = g*S + I. S consists of outer loops and sizes. I consists of the unrolled and
+ * vectorised loops inside: the register tile. Where the innermost loop of S is entered, S is a number. Its range falls into
+ * segments: all guards with this S hold; some depend on I; none holds. The loop's body is copied once per segment, and the
+ * segment's range of S is a fact in the copy. The fact decides guards, shrinks the inner loops of the partial tile, and removes
+ * code that is never executed. Producers and consumers in one body share the test, because their guards share S. If S is the
+ * loop's own variable, the loop is split. Otherwise the segments become an IF chain.
  *
- * What is left of a serial loop when a size ends it stands behind the loop, which has no tests then:
+ * If a size ends a serial loop, the remainder stands behind the loop, and the loop has no tests:
  *
  *     for jo in 8 { S[guard 64*jo + ji < N] }                    # ji < 64 vectorized
  *  => for jo in N / 64 { S }  if N % 64 >= 1 { if N % 64 < 16 { S[one vector] } else .. }
  *
- * Padding is versioned likewise: a select between a load and a constant is a soft guard, and so is one between anything that a
- * reduction takes and a constant. Its interior gets a body without the select; a segment that lies on the padding altogether
- * loses the taps that add nothing (neutral.c), and so does one where S is a number, once its tile is unrolled; what remains is
- * one body that keeps the select.
+ * Padding is versioned in the same way. A soft guard is a select between a load and a constant, or, in a reduction, between any
+ * value and a constant. Its interior gets a body without the select. A segment that lies entirely on the padding loses the taps
+ * that add nothing (neutral.c). So does a segment where S is a number, after its tile is unrolled. The remaining segments share
+ * one body, which keeps the select.
  *
  *     for rx in 3 { for c { acc[x] += select(xo*4 + x + rx >= 1, X[..], 0) * W[..] } }      # x < 4 unrolled
  *  => for rx in 3 { if xo*4 + rx >= 1 { for c { acc[x] += X[..] * W[..] } } else { the same for x >= 1 } }
  *
- * Needs: TILE_LOOPS; guards as `tc_tir_build` makes them. Gives: PARTITIONED. A guard stays dynamic where its partial segment is
- * long or the copies would grow the program beyond MAX_STORES. Keeps: order of execution. */
+ * Needs: TILE_LOOPS; guards as `tc_tir_build` makes them. Gives: PARTITIONED. A guard stays dynamic if its partial segment is
+ * long, or if the copies would grow the program beyond MAX_STORES. Keeps: order of execution. */
 #include "tir_lower/passes/loops/partition_int.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* The first half of partition: which guards can be versioned where, and how they cut the range of S. */
+/* The first half of partition: which guards can be versioned at which loop, and how they cut the range of S. */
 #include "tir_lower/passes/loops/partition_int.h"
 
 /* Partial segments up to this long become one body per value: of fixed sizes few, since mostly one of them is ever run, and of

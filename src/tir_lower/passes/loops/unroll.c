@@ -1,16 +1,16 @@
-/* Unroll: loops marked UNROLL become their iterations, one after the other.
+/* Unroll: replaces each loop marked UNROLL by its iterations, one after the other.
  *
  *     for i < 2 unrolled { for j < 64 vectorized { A[64*i + j] = B[j] } }
  *  => for j < 64 vectorized { A[j] = B[j] }  for j < 64 vectorized { A[j + 64] = B[j] }
  *
- * Runs before vectorise, so that a vector's bounds and masks see constants. Every copy after the first gets loop variables and
- * buffers of its own; expressions are simplified, guards that the copies decide vanish and the others settle again
- * (passes/guards.c). A reduction of scalars becomes one balanced tree, since a chain would wait for each operation's latency:
+ * Runs before vectorise, so that a vector's bounds and masks see constants. Every copy after the first gets its own loop
+ * variables and buffers. Expressions are simplified. Guards that the copies decide vanish, and the other guards settle again
+ * (passes/guards.c). A reduction of scalars becomes a balanced tree, because a chain would wait for each operation's latency:
  *
  *     for i < 4 unrolled reduce { M = max(M, V[i]) }   =>   M = max(M, max(max(V[0], V[2]), max(V[1], V[3])))
  *
- * Refuses (TC_ILLEGAL) a program that would exceed MAX_STORES. Needs: PARTITIONED, or each copy would keep its guards; NO_HINTS.
- * Gives: NO_UNROLL. Breaks: TILE_LOOPS. Keeps: order of execution, but for the operands of such trees. */
+ * Refuses (TC_ILLEGAL) a program that would exceed MAX_STORES. Needs: PARTITIONED, otherwise each copy would keep its guards;
+ * NO_HINTS. Gives: NO_UNROLL. Breaks: TILE_LOOPS. Keeps: order of execution, except for the operands of such trees. */
 #include "tir_lower/passes/pass.h"
 
 enum {

@@ -5,15 +5,16 @@
  *     Y[ramp(64*p + 16, 1, 16)] = ...
  *     Y[ramp(64*p + 32, 1, 8)] = ...                                            # 8 is a register of half the width
  *
- * A chunk substitutes v := base + u with u < lanes, and rewrites expressions bottom-up: what does not use u stays scalar until it
- * meets a vector; an index affine in u is a ramp; other indices are vectors of their own (gather). A condition on u is a mask,
- * carried by the loads and the stores under it: arithmetic is never masked, except that a divisor is 1 where the mask is off.
- * Where a mask may be all off, loads that do not use u are masked gathers of one address, so that nothing is read that the
- * program would not read. Remainders: powers of two as they are (one element is a scalar), others under a constant mask, or as
- * powers of two where masks are dear. Loops of more than MAX_CHUNKS registers keep a serial loop around GROUP of them.
+ * A chunk substitutes v := base + u with u < lanes, and rewrites expressions bottom-up. An expression without u stays scalar
+ * until it meets a vector. An index that is affine in u becomes a ramp. Any other index with u becomes a vector of indices
+ * (gather). A condition on u becomes a mask of the loads and stores under it. Arithmetic is never masked, but a divisor is 1
+ * where the mask is off. If a mask may be off in all lanes, loads without u become masked gathers of one address. So the vector
+ * code reads nothing that the program would not read. A remainder whose length is a power of two gets a vector of that length
+ * (one element is a scalar). Other remainders use a constant mask, or vectors of powers of two if masks are slow. A loop of more
+ * than MAX_CHUNKS registers keeps a serial loop around GROUP registers.
  *
- * Needs: iterations of a VECTOR loop are independent; NO_UNROLL, since a buffer index that an unrolled loop moves is no register
- * yet; NO_HINTS. Gives: NO_VECTOR. Breaks: TILE_LOOPS. */
+ * Needs: iterations of a VECTOR loop are independent; NO_UNROLL, because a buffer index that an unrolled loop moves is not yet a
+ * register; NO_HINTS. Gives: NO_VECTOR. Breaks: TILE_LOOPS. */
 #include "tir_lower/passes/loops/vectorize_int.h"
 
 #include <assert.h>

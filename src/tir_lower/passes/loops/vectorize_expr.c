@@ -1,5 +1,5 @@
-/* The expressions of vectorize: bottom-up, what does not use the lane stays scalar until it meets a vector. See
- * vectorize.c. */
+/* The expressions of vectorise, rewritten bottom-up. An expression without the lane variable stays scalar until it meets a
+ * vector. See vectorize.c. */
 #include "tir_lower/passes/loops/vectorize_int.h"
 
 #include <assert.h>

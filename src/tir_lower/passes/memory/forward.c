@@ -3,10 +3,10 @@
  *     D[x] = 0;  R = D[x];  for k { R = R + .. };  D[x] = R;  Y[x] = f(D[x])
  *  => R = 0;  for k { R = R + .. };  Y[x] = f(R)                     # D is gone if it was private
  *
- * Forwards over straight-line code: what a store put at an index (an immediate, or a register's value) replaces a load of it. A
- * store that another one to the same place follows, with no load between them, is dropped; so are private buffers that nobody
- * loads. Only immediates and registers travel: a longer expression would be computed twice, or read memory that has changed
- * since. */
+ * Forwards over straight-line code. A store puts an immediate, or a register's value, at an index; this value replaces later
+ * loads of the index. A store is dropped if another store to the same place follows, with no load between them. A private buffer
+ * without loads is dropped too. Only immediates and registers are forwarded. A longer expression would be computed twice, or
+ * would read memory that has changed since. */
 #include "tir_lower/passes/pass.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* Prefetch: while a panel of packed weights is used again and again, the next one is brought in.
+/* Prefetch: while the program uses one panel of packed weights again and again, hints bring in the next panel.
  *
  *     for jo in 12 {                                  for jo in 12 {
  *       for io in 25 {                                  for io in 25 {
@@ -6,22 +6,21 @@
  *           .. W[jo * 49152 + k * 256 ..] ..                prefetch W[(jo + 1) * 49152 + min(io * 192 + k, 3071) * 16]
  *         }                                                 .. W[jo * 49152 + k * 256 ..] ..
  *
- * In a network the weights come from memory: the first row tile of each panel would wait for all of it, at a rate that no core
- * can load, and the others would find it in the cache. Spread over all row tiles it costs one hint per few dozen multiply-adds
- * (the scheme of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008, for what they call slivers of
- * B).
+ * In a network the weights come from memory. Without hints, the first row tile of each panel would wait for the whole panel, at
+ * a rate that no core can load. The other row tiles would find the panel in the cache. Spread over all row tiles, loading a
+ * panel costs one hint per few dozen multiply-adds. Goto and van de Geijn describe this scheme for what they call slivers of B
+ * ("Anatomy of High-Performance Matrix Multiplication", 2008).
  *
- * What is read only once has no such time to wait for: where the schedule says so (prefetch W 1024), a loop that walks through a
- * constant hints at what lies so many bytes ahead of it, line by line,
+ * Data that is read only once leaves no time for this scheme. A schedule may ask for hints with a distance in bytes (prefetch W
+ * 1024). Then a loop that walks through a constant hints, line by line, at the data that far ahead:
  *
  *     for k in 128 reduce {                           for k in 128 reduce {
  *       .. W[k * 64 ..] ..                    =>        prefetch W[k * 64 + 1024]
  *                                                       .. W[k * 64 ..] ..
  *
- * because the processor's own prefetcher stops at each page, and waits with the arithmetic.
+ * The processor's own prefetcher stops at each page, and waits with the arithmetic.
  *
- * Only packed constants that are larger than the second-level cache. Needs: REGISTERS, so that loops are final. Breaks:
- * NO_HINTS. */
+ * Only packed constants larger than the second-level cache. Needs: REGISTERS, so that loops are final. Breaks: NO_HINTS. */
 #include <assert.h>
 
 #include "tir_lower/passes/pass.h"

@@ -5,20 +5,21 @@
  *     alloc acc f32[384] { acc[ramp(0, 1, 16)] = 0 ...  for k { acc[ramp(0, 1, 16)] = acc[ramp(0, 1, 16)] + ... } ... }
  *  => alloc acc f32[384] reg lanes 16 { the same: every acc[ramp(16*n, 1, 16)] is a value }
  *
- * (b) Elements of any buffer that a loop updates in place, at indices which do not depend on the loop:
+ * (b) Elements of any buffer that a loop updates in place, at indices that do not depend on the loop:
  *
  *     for k { C[x] = C[x] + f(k) }
  *  => alloc R reg { R[0] = C[x]  for k { R[0] = R[0] + f(k) }  C[x] = R[0] ... the statements after the loop }
  *
- * over as many nested loops as allow it. What follows is forwarded (forward.c): an initial constant goes to R directly, a
- * consumer reads R, and stores that nothing reads any more are dropped.
+ * over as many nested loops as allow it. Forwarding (forward.c) then passes an initial constant directly to R, lets a consumer
+ * read R, and drops stores that no load reads any more.
  *
- * A slot is one index (scalar, or a ramp of stride 1) that is always accessed with the same lanes; slots may not overlap. A mask
- * of a register's stores is dropped if all its accesses have it, otherwise it becomes a select; that of a load is dropped where
- * the result is stored under the same mask, otherwise it becomes a select with 0. Slots of different width go to different
- * buffers. Nothing is promoted beyond the machine's vector registers: spilling would cost what memory does.
+ * A slot is one index (a scalar, or a ramp of stride 1) that is always accessed with the same lanes. Slots may not overlap. A
+ * mask of a register's stores is dropped if all its accesses have the mask; otherwise it becomes a select. A load's mask is
+ * dropped if the result is stored under the same mask; otherwise it becomes a select with 0. Slots of different width go to
+ * different buffers. Promotion stops at the number of the machine's vector registers, because a spilled register costs as much
+ * as memory.
  *
- * Needs: NO_UNROLL and NO_VECTOR (indices are what they will be). Gives: REGISTERS. Keeps: order of reduction. */
+ * Needs: NO_UNROLL and NO_VECTOR (indices are final). Gives: REGISTERS. Keeps: order of reduction. */
 #include "tir_lower/passes/memory/promote_int.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* The first half of promote: which places of which buffers a scope accesses, how and under which masks. */
+/* The first half of promote: which places of which buffers a scope accesses, how, and under which masks. */
 #include "tir_lower/passes/memory/promote_int.h"
 
 /* Lanes that a constant mask `ramp(0, 1, n) < bcast(r)` leaves on. */

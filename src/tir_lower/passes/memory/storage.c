@@ -2,10 +2,10 @@
  *
  *     alloc T f32[98304] { ... }   =>   alloc T f32[98304] shared { ... }      place T 0
  *
- * Registers stay registers. Small buffers go to the stack, unless threads share them; others to the workspace:
- * the thread's own where allocated inside a parallel loop, else the shared one. Workspace is reused: a buffer lives from its
- * first to its last access, widened to the outermost loop around that access inside its allocation; buffers whose lives are apart
- * may overlap. Needs: REGISTERS. Gives: PLACED. */
+ * Registers stay registers. A small buffer goes to the stack, unless threads share it. Other buffers go to a workspace: the
+ * thread's own workspace if the buffer is allocated inside a parallel loop, otherwise the shared one. Buffers reuse workspace. A
+ * buffer lives from its first to its last access; each access counts as the outermost loop around it inside the buffer's
+ * allocation. Buffers may overlap if their lives do not. Needs: REGISTERS. Gives: PLACED. */
 #include "tir_lower/passes/pass.h"
 
 #include <string.h>

@@ -6,11 +6,11 @@
  *     C[lane] = C + i32(X[k + 2]) * i32(W[4 * lane + 2])
  *     C[lane] = C + i32(X[k + 3]) * i32(W[4 * lane + 3])
  *
- * The schedule lays W out so that the steps' values are neighbours (k % 4 behind the lanes) and unrolls them; what is not of that
- * form stays as it was. Of the last columns W is loaded under a mask, lanes before n, which becomes elements before 4 * n. W may
- * also be numbers of a few bits that are taken out of bytes: W[..] >> 4 & 15 in place of W[..], the same operations in all steps.
+ * The schedule lays W out so that the steps' values are neighbours (k % 4 behind the lanes), and unrolls the steps. Code without
+ * this form stays unchanged. In the last columns, W is loaded under a mask: lanes before n become elements before 4 * n. W may
+ * also hold numbers of a few bits inside bytes: W[..] >> 4 & 15 in place of W[..], with the same operations in all steps.
  * Integers: the same result. bf16: the two products are added without rounding in between, as for fma. Needs: REGISTERS, so that
- * nothing between the steps can touch what they read; PLAIN_SUMS; the machine has the instruction. */
+ * no code between the steps can change their operands; PLAIN_SUMS; the machine has the instruction. */
 #include "tir_lower/passes/pass.h"
 
 typedef struct dotter {

@@ -1,11 +1,11 @@
-/* FMA: a product that is added to becomes a fused multiply-add.
+/* FMA: a product and an addition become a fused multiply-add.
  *
  *     acc + X * W   =>   fma(X, W, acc)
  *
  * f32 and f64 only: narrower floats round every operation to their own type. Of two products the left one is fused, so that a
- * chain of additions keeps its order. Differences are left alone: where x * y - z cancels, the rounding that fusing skips is all
- * that remains, and softmax's exp(x * s - max(x * s)) would raise e to it. Breaks: PLAIN_SUMS.
- * Needs: the machine has fma, else nothing is done. */
+ * chain of additions keeps its order. Differences stay unchanged. If x * y - z cancels, only the rounding that fusing skips
+ * remains. softmax's exp(x * s - max(x * s)) would raise e to this rounding. Breaks: PLAIN_SUMS. Needs: the machine has fma;
+ * otherwise the pass does nothing. */
 #include "tir_lower/passes/pass.h"
 
 static bool is_product(const tc_expr *e) {

@@ -1,4 +1,5 @@
-/* Tiles: what schedules give to units with tiles, in registers of their own or in those of vectors, becomes their instructions.
+/* Tiles: the loops that schedules give to units with tiles become the unit's instructions. The tiles live in tile registers or
+ * in vector registers.
  *
  *     tensor i in 16 { tensor j in 16 { D[32*i + j] = 0 } }
  *     for ko in 24 {                                                         alloc D_tile { alloc X_tile { alloc W_tile {
@@ -10,13 +11,13 @@
  *     } } } }                                                                   }
  *                                                                               tile store D_tile D[0] by 32 } } }
  *
- * A *region* is the largest part of a nest that only adds products to places which none of its loops moves: their sums stay in
- * tiles from before its first loop until after its last one. Each place has a tile; operands share those that are left, each
- * loaded when it is wanted and not there. Tiles have the shape of what they hold, so ragged edges need no padding: partition has
- * given them nests of their own.
+ * A *region* is the largest part of a nest that only adds products to places that none of its loops moves. The sums of a region
+ * stay in tiles from before its first loop until after its last loop. Each place has a tile of its own. Operands share the
+ * remaining tiles. An operand is loaded when an instruction needs it and no tile holds it. Tiles have the shape of their
+ * contents, so ragged edges need no padding: partition has given the edges nests of their own.
  *
- * Needs: NO_UNROLL, so that a grid of tiles stands in one piece. Gives: NO_TENSOR. Refuses (TC_ILLEGAL) a nest that is not what its
- * unit does, and a region of more tiles than there are registers. */
+ * Needs: NO_UNROLL, so that a grid of tiles stands in one piece. Gives: NO_TENSOR. Refuses (TC_ILLEGAL) a nest that does not
+ * compute what its unit does, and a region of more tiles than there are registers. */
 #include "tir_lower/passes/units/tile_int.h"
 #include "tir_lower/unit_match.h"
 

@@ -1,12 +1,12 @@
-/* Guards before tiles: what is left of boundary tests where a tile's shape must be known.
+/* Guards before tiles: settles the remaining boundary tests where a tile's shape must be known.
  *
  *     if task % 2 >= 1 { if task < 2 {                                             if task % 2 >= 1 { if task < 2 {
  *       tensor i in 16 { tensor j in 16 { if guard task*32 + j < 35 { S } } }   =>   tensor i in 16 { tensor j in 3 { S } }
  *
- * Intervals do not tell that task is 1 there. A tile's edge cannot be a mask, so the values are tried: of the loops that a guard
- * uses, and of those in conditions around it that bear on them, all for which the conditions hold. Where a guard is then decided it
- * goes; where it bounds a loop of a unit by the same number for all, that is the loop's extent. Keeps: everything that is
- * executed. */
+ * Intervals do not show that task is 1 there, and a tile's edge cannot be a mask. So the pass enumerates values of the loops
+ * that a guard uses, and of the loops in related conditions around the guard. It keeps the values for which the conditions hold.
+ * If these values decide the guard, the guard disappears. If for all of them the guard bounds a loop of a unit by the same
+ * number, this number becomes the loop's extent. Keeps: everything that is executed. */
 #include "tir_lower/passes/units/tile_int.h"
 
 enum { MOST_RUNS = 1 << 14, MOST_VARS = 6, MOST_CONDS = 12 };
