@@ -67,7 +67,7 @@ static int distance_of(const char *typed, size_t n, const char *name) {
     if (n == 0 || n > LONGEST || m > LONGEST)
         return INT_MAX;
     fill(d, typed, n, name, m);
-    int whole = d[n + 1][m + 1], begin = INT_MAX - 1;
+    int whole = d[n + 1][m + 1], begin = 2 * LONGEST; /* farther than any */
     for (size_t j = 1; j < m; j++)
         begin = TC_MIN(begin, d[n + 1][j + 1]);
     begin++;
