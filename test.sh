@@ -26,16 +26,18 @@ if [ "$mode" = --fast ]; then
     exit 0
 fi
 
-# The sanitized build is made while tests of the release build wait: for workers, disks and clocks.
+# Tests wait half of their time: for workers, disks and clocks. So the sanitized build is made and tested beside the release build's tests.
 build release --target other_tests
 sanitized_log=$(mktemp)
-(build dev --target unit_tests) >"$sanitized_log" 2>&1 &
+{ build dev --target unit_tests && run_tests dev -L unit -LE full; } >"$sanitized_log" 2>&1 &
 sanitized=$!
 suite "the tests of the command, of kernels and of networks (release)" release -LE "full|long|unit"
-step "building (dev)"
-wait $sanitized || { cat "$sanitized_log"; exit 1; }
+step "the unit tests (dev: sanitizers, verifier on)"
+status=0
+wait $sanitized || status=$?
+cat "$sanitized_log"
 rm -f "$sanitized_log"
-suite "the unit tests (dev: sanitizers, verifier on)" dev -L unit -LE full
+count_tests "$doing" dev "$status"
 [ "$mode" = --full ] || exit 0
 
 step "all that takes long"

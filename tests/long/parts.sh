@@ -43,6 +43,7 @@ finish() {
 
 build() { # PRESET [OPTION...]
     step "building ($1)"
+    rm -f "build/$1/junit.xml" # of an earlier build
     cmake --preset "$1"
     cmake --build --preset "$@" -j "$jobs"
 }
@@ -69,24 +70,38 @@ check() { # NAME COMMAND...
     rm -f "$output"
 }
 
-# The tests of a preset.
-suite() { # NAME PRESET [OPTION...]
-    step "$1"
-    report=build/$2/junit.xml
-    preset=$2
-    shift 2
-    rm -f "$report"
-    status=0
-    ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$at_once" --output-junit junit.xml "$@" || status=$?
-    counted=$(awk -v part="$doing" -f scripts/count-tests.awk "$report")
+# Runs the tests of a preset, which is built.
+run_tests() { # PRESET [OPTION of ctest...]
+    tested=$1
+    shift
+    rm -f "build/$tested/junit.xml"
+    ctest --test-dir "build/$tested" --output-on-failure --no-tests=error -j "$at_once" --output-junit junit.xml "$@"
+}
+
+# Counts what run_tests ran.
+count_tests() { # NAME PRESET STATUS
+    if [ ! -f "build/$2/junit.xml" ]; then
+        broken "$1: no test ran"
+        return
+    fi
+    counted=$(awk -v part="$1" -f scripts/count-tests.awk "build/$2/junit.xml")
     lines=$(echo "$counted" | sed '$d')
     [ -z "$lines" ] || note "$lines"
     # shellcheck disable=SC2086 # counts PASSED FAILED SKIPPED
-    set -- ${counted##*counts}
-    passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
-    if [ "$status" -ne 0 ] && [ "$2" -eq 0 ]; then
-        broken "$doing: ctest ended with status $status"
+    set -- "$1" "$3" ${counted##*counts}
+    passed=$((passed + $3)) failed=$((failed + $4)) skipped=$((skipped + $5))
+    if [ "$2" -ne 0 ] && [ "$4" -eq 0 ]; then
+        broken "$1: ctest ended with status $2"
     fi
+}
+
+# The tests of a preset.
+suite() { # NAME PRESET [OPTION of ctest...]
+    step "$1"
+    shift
+    status=0
+    run_tests "$@" || status=$?
+    count_tests "$doing" "$1" "$status"
 }
 
 # A run that counts its own tests: its counts and notes become this run's. Status 124 and 137: `timeout` ended it.
