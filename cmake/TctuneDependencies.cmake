@@ -6,7 +6,8 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(OpenMP COMPONENTS C)
 if(NOT OpenMP_C_FOUND)
-    message(FATAL_ERROR "${CMAKE_C_COMPILER} has no OpenMP; GCC brings it, Clang needs a package of its own (libomp-19-dev for clang-19)")
+    message(FATAL_ERROR
+            "${CMAKE_C_COMPILER} has no OpenMP; GCC brings it, Clang needs a package of its own (libomp-19-dev for clang-19)")
 endif()
 find_package(SQLite3 REQUIRED)
 pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
@@ -46,7 +47,8 @@ endif()
 set_property(TARGET tctune_vendor_llvm PROPERTY INTERFACE_LINK_LIBRARIES)
 execute_process(COMMAND ${CMAKE_READELF} -d ${TCTUNE_LLVM_LIBRARY} OUTPUT_VARIABLE llvm_dynamic ERROR_QUIET)
 if(NOT llvm_dynamic MATCHES "\\(SONAME\\)[^[]*\\[([^]]+)\\]")
-    message(FATAL_ERROR "${CMAKE_READELF} finds no name (SONAME) in ${TCTUNE_LLVM_LIBRARY}; set TCTUNE_LLVM_LIBRARY to LLVM's shared library")
+    message(FATAL_ERROR
+            "${CMAKE_READELF} finds no name (SONAME) in ${TCTUNE_LLVM_LIBRARY}; set TCTUNE_LLVM_LIBRARY to LLVM's shared library")
 endif()
 set(TCTUNE_LLVM_SONAME ${CMAKE_MATCH_1})
 # An LLVM of one's own, which the loader does not find by that name, is opened where it is.
@@ -61,7 +63,8 @@ endif()
 tctune_find_vendor(xgboost xgboost/c_api.h xgboost libxgboost-dev)
 
 foreach(pair "sqlite3=SQLite::SQLite3" "jansson=PkgConfig::jansson" "protobuf_c=PkgConfig::protobuf_c"
-             "zip=PkgConfig::libzip" "b2=PkgConfig::libb2" "seccomp=PkgConfig::libseccomp" "nats=PkgConfig::libnats" "openmp=OpenMP::OpenMP_C")
+             "zip=PkgConfig::libzip" "b2=PkgConfig::libb2" "seccomp=PkgConfig::libseccomp" "nats=PkgConfig::libnats"
+             "openmp=OpenMP::OpenMP_C")
     string(REPLACE "=" ";" pair ${pair})
     list(GET pair 0 name)
     list(GET pair 1 target)
@@ -74,7 +77,7 @@ if(TCTUNE_BUILD_TESTS)
     pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
 endif()
 
-# D3, which the page of `tctune report` is drawn with: those modules of it that the page uses, in the order in which they need each other.
+# D3 draws the page of `tctune report`. These are the modules that the page uses; each stands behind the modules that it needs.
 # Debian's libjs-d3 is version 3 of 2016, and all of version 5 in one file (node-d3) is twice as large as these.
 set(TCTUNE_D3_FILES)
 foreach(module array path format time time-format collection color interpolate scale selection shape axis)
@@ -82,8 +85,9 @@ foreach(module array path format time time-format collection color interpolate s
     find_file(${variable} d3-${module}.min.js PATHS /usr/share/nodejs/d3-${module}/dist NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
     mark_as_advanced(${variable})
     if(NOT ${variable})
-        message(FATAL_ERROR "D3: d3-${module}.min.js not found; install the package node-d3-${module} (scripts/install-deps.sh names every "
-                            "package that is needed), or name the file with -D ${variable}=FILE")
+        message(FATAL_ERROR "D3: d3-${module}.min.js not found; install the package node-d3-${module} "
+                            "(scripts/install-deps.sh names every package that is needed), "
+                            "or name the file with -D ${variable}=FILE")
     endif()
     list(APPEND TCTUNE_D3_FILES ${${variable}})
 endforeach()

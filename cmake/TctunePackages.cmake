@@ -8,7 +8,8 @@ set(TCTUNE_PACKAGE_VERSION ${PROJECT_VERSION} CACHE STRING "Version of the Debia
 set(TCTUNE_PACKAGE_CONTACT "tctune maintainers <maintainers@tctune.example>" CACHE STRING "Maintainer of the Debian packages")
 
 # Debian's own folders for what has no place of its own in CMake: installed only when the packages are made.
-set(TCTUNE_PYTHON_FOLDER "" CACHE STRING "Where the Python package is installed, as lib/python3/dist-packages; empty: not at all (pip does that)")
+set(TCTUNE_PYTHON_FOLDER "" CACHE STRING
+    "Where the Python package is installed, as lib/python3/dist-packages; empty: not at all (pip does that)")
 if(TCTUNE_PYTHON_FOLDER)
     find_package(Python3 REQUIRED COMPONENTS Interpreter)
     set(declared ${PROJECT_BINARY_DIR}/package/_declared.py)
@@ -40,10 +41,13 @@ if(TCTUNE_PYTHON_FOLDER)
         set(html ${PROJECT_BINARY_DIR}/html)
         file(GLOB_RECURSE pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
         add_custom_command(OUTPUT ${html}/html/index.html
-                           COMMAND ${CMAKE_COMMAND} -E env TCTUNE=$<TARGET_FILE:tctune> DOCS_OUT=${html} ${PROJECT_SOURCE_DIR}/scripts/docs
-                           DEPENDS tctune tctune_shared ${PROJECT_SOURCE_DIR}/scripts/docs ${pages} COMMENT "Making HTML of the documentation" VERBATIM)
+                           COMMAND ${CMAKE_COMMAND} -E env TCTUNE=$<TARGET_FILE:tctune> DOCS_OUT=${html}
+                                   ${PROJECT_SOURCE_DIR}/scripts/docs
+                           DEPENDS tctune tctune_shared ${PROJECT_SOURCE_DIR}/scripts/docs ${pages}
+                           COMMENT "Making HTML of the documentation" VERBATIM)
         add_custom_target(tctune_html ALL DEPENDS ${html}/html/index.html)
-        install(DIRECTORY ${html}/html DESTINATION ${doc}/tctune COMPONENT documentation PATTERN ".doctrees" EXCLUDE PATTERN ".buildinfo" EXCLUDE)
+        install(DIRECTORY ${html}/html DESTINATION ${doc}/tctune COMPONENT documentation
+                PATTERN ".doctrees" EXCLUDE PATTERN ".buildinfo" EXCLUDE)
     endif()
 endif()
 
@@ -54,7 +58,8 @@ set(CPACK_PACKAGE_CONTACT ${TCTUNE_PACKAGE_CONTACT})
 set(CPACK_PACKAGE_VENDOR tctune)
 set(CPACK_DEBIAN_PACKAGE_SOURCE tctune)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
+    GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_THREADS 0)
 set(CPACK_VERBATIM_VARIABLES ON)
@@ -72,7 +77,8 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(same "(= ${TCTUNE_PACKAGE_VERSION})")
 
-# Its dependencies come from dpkg-shlibdeps by debian-project.cmake: CPack would add scripts that call ldconfig, which is dpkg's to do.
+# Its dependencies come from dpkg-shlibdeps by debian-project.cmake. CPack would add scripts that call ldconfig, but dpkg calls it
+# already.
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtctune${TCTUNE_ABI})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 # LLVM is opened when something is compiled; a board that only measures has none.
@@ -121,7 +127,8 @@ This package contains the command.")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-tctune)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
-set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "libtctune${TCTUNE_ABI} (>= ${TCTUNE_PACKAGE_VERSION}), python3:any, python3-cffi, python3-numpy")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
+    "libtctune${TCTUNE_ABI} (>= ${TCTUNE_PACKAGE_VERSION}), python3:any, python3-cffi, python3-numpy")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-tqdm, python3-torch")
 set(CPACK_DEBIAN_PYTHON_DESCRIPTION "auto-scheduler for tensor programs - Python package
 tctune makes tensor programs fast on the CPU they run on: it searches for
@@ -154,8 +161,8 @@ if(TCTUNE_GENSYMBOLS AND TARGET tctune_shared AND TCTUNE_PYTHON_FOLDER)
     file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/package/debian)
     file(TOUCH ${PROJECT_BINARY_DIR}/package/debian/control)
     add_custom_command(OUTPUT ${symbols}
-                       COMMAND ${TCTUNE_GENSYMBOLS} -plibtctune${TCTUNE_ABI} -v${PROJECT_VERSION} -e$<TARGET_FILE:tctune_shared> -I${pattern}
-                               -O${symbols} -c4 -q
+                       COMMAND ${TCTUNE_GENSYMBOLS} -plibtctune${TCTUNE_ABI} -v${PROJECT_VERSION} -e$<TARGET_FILE:tctune_shared>
+                               -I${pattern} -O${symbols} -c4 -q
                        WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/package DEPENDS tctune_shared ${pattern} VERBATIM)
     add_custom_target(tctune_symbols ALL DEPENDS ${symbols})
 endif()
@@ -164,6 +171,7 @@ endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/package/copyright.in ${PROJECT_BINARY_DIR}/package/copyright @ONLY)
 set(CPACK_TCTUNE_COPYRIGHT ${PROJECT_BINARY_DIR}/package/copyright)
 set(CPACK_TCTUNE_SOURCE ${PROJECT_SOURCE_DIR})
-set(CPACK_TCTUNE_NAMES library=libtctune${TCTUNE_ABI} development=libtctune-dev command=tctune python=python3-tctune documentation=tctune-doc)
+set(CPACK_TCTUNE_NAMES library=libtctune${TCTUNE_ABI} development=libtctune-dev command=tctune python=python3-tctune
+    documentation=tctune-doc)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/package/debian-stage.cmake)
 include(CPack)

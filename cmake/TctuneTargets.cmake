@@ -43,11 +43,11 @@ function(tctune_library folder)
 endfunction()
 
 # tctune_test(<name> SOURCES a.c ... [DEPS ...] [ARGS ...] [LABELS unit] [ENV A=b ...] [DEFINES ...] [SERIAL])
-# Labels: `unit` tests run under sanitizers, and in the release build in ./test.sh --full; `release` ones, whose time goes by in LLVM, in
-# compilers or in waiting for measured kernels, and `slow` ones, which take long under sanitizers, the other way round; and `long`
-# ones run there alone.
-# makes the program test_<name> and the CTest test <name>. It runs in the folder of its CMakeLists.txt, so inputs beside it are found by
-# their plain names; TCTUNE_TEST_DIR and TCTUNE_TEST_TMP are that folder and one for scratch files. ARGS go to the program.
+# makes the program test_<name> and the CTest test <name>. It runs in the folder of its CMakeLists.txt, so inputs beside it are
+# found by their plain names; TCTUNE_TEST_DIR and TCTUNE_TEST_TMP are that folder and one for scratch files. ARGS go to the program.
+# Labels: tests with `unit` run under sanitizers; ./test.sh --full runs them in the release build, too. Tests with `release` spend
+# their time in LLVM, in compilers or in waiting for measured kernels; tests with `slow` take long under sanitizers. Both run in the
+# release build; ./test.sh --full runs them under sanitizers, too. Tests with `long` run in ./test.sh --full alone.
 function(tctune_test name)
     cmake_parse_arguments(arg "SERIAL" "" "SOURCES;DEPS;ARGS;LABELS;ENV;DEFINES;INCLUDES" ${ARGN})
     if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
@@ -82,19 +82,22 @@ endfunction()
 
 # The thread sanitizer learns of OpenMP's barriers from Archer, which comes with LLVM's OpenMP, and must not look into that itself.
 if(TCTUNE_SANITIZE MATCHES thread)
-    set(TCTUNE_THREADS_ENV "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp:ignore_noninstrumented_modules=1:die_after_fork=0"
-                           "OMP_TOOL_LIBRARIES=${TCTUNE_LLVM_ROOT}/lib/libarcher.so")
+    set(TCTUNE_THREADS_ENV
+        "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp:ignore_noninstrumented_modules=1:die_after_fork=0"
+        "OMP_TOOL_LIBRARIES=${TCTUNE_LLVM_ROOT}/lib/libarcher.so")
 endif()
 
-# Properties that every test shares, also those made with add_test directly. Plain ./test.sh leaves out tests with the label `full`, which need
-# large packages, and those with the label `long`; ./test.sh --full runs them too. The time limit ends what hangs, and nothing that is slow
-# because the machine is busy. Objects are kept by program and by build, so tests of one build share them; those that test the keeping
-# have folders of their own. Nobody reads the shares of the peak that reports print, so its rates are taken for half a millisecond: with ten
-# times of that `tctune bench` of a small kernel takes a quarter more of CPU.
+# Properties that every test shares, also those made with add_test directly. Plain ./test.sh leaves out tests with the label `full`,
+# which need large packages, and those with the label `long`; ./test.sh --full runs them too. The time limit ends tests that
+# hang; it is so long that a busy machine does not reach it. Objects are kept by program and by build, so tests of one build share
+# them; tests of the cache have folders of their own. No test reads the shares of the peak that reports print, so the peak is
+# measured for half a millisecond. With 5 ms `tctune bench` of a small kernel takes a quarter more of CPU.
 function(tctune_test_properties name)
     cmake_parse_arguments(arg "" "" "LABELS;ENV" ${ARGN})
-    set(env "TCTUNE_CACHE=${PROJECT_BINARY_DIR}/objects" "TCTUNE_PEAK_SECONDS=0.0005" ${arg_ENV} "TMPDIR=${CMAKE_CURRENT_BINARY_DIR}/tmp" "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0"
-            "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0" ${TCTUNE_THREADS_ENV} "UBSAN_OPTIONS=print_stacktrace=1"
+    set(env "TCTUNE_CACHE=${PROJECT_BINARY_DIR}/objects" "TCTUNE_PEAK_SECONDS=0.0005" ${arg_ENV}
+            "TMPDIR=${CMAKE_CURRENT_BINARY_DIR}/tmp" "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0"
+            "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0" ${TCTUNE_THREADS_ENV}
+            "UBSAN_OPTIONS=print_stacktrace=1"
             "OMP_WAIT_POLICY=passive") # threads that spin while they wait take the core of the test beside theirs
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/tmp)
     set_tests_properties(${name} PROPERTIES TIMEOUT 1800 LABELS "${arg_LABELS}" ENVIRONMENT "${env}")
@@ -108,8 +111,8 @@ function(tctune_skipped_test name why)
     set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
 endfunction()
 
-# libtctune.so: the objects of all folders' libraries but the command's. It exports what is marked TCTUNE_API, each function with the version
-# that it came with (src/api/tctune.map).
+# libtctune.so: the objects of all folders' libraries but the command's. It exports what is marked TCTUNE_API, each function with
+# the version that it came with (src/api/tctune.map).
 function(tctune_shared_library)
     get_property(libraries GLOBAL PROPERTY TCTUNE_LIBRARIES)
     list(REMOVE_ITEM libraries tctune_cli)

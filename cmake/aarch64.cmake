@@ -1,5 +1,5 @@
-# Builds for aarch64 with Debian's cross compiler and the libraries of a folder (scripts/sysroot-aarch64); what is run while it is built
-# runs under qemu, as tests of it do.
+# Builds for aarch64 with Debian's cross compiler and the libraries of a folder (scripts/sysroot-aarch64); what is run while it is
+# built runs under qemu, as tests of it do.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

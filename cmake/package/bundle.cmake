@@ -1,11 +1,12 @@
-# Run by `cmake --install`: copies what the programs, libtctune and LLVM's library load into PREFIX/lib, under the names that the loader looks
-# for, and what Debian says of their licences into PREFIX/share/doc.
+# Run by `cmake --install`: copies what the programs, libtctune and LLVM's library load into PREFIX/lib, under the names that the
+# loader looks for, and what Debian says of their licences into PREFIX/share/doc.
 # Given: programs, library, llvm, llvm_name (TctuneWheel.cmake).
 #
-# Left out is what each Linux with a C linker has, and what a process must not have twice: the C library, and the compiler's runtimes for C and
-# C++, which are compatible with older programs.
+# Not copied: the C library, and the compiler's runtimes for C and C++. Each Linux with a C linker has them, a process must not load
+# them twice, and they are compatible with older programs.
 set(everywhere "^ld-linux" "^lib(c|m|dl|rt|pthread|resolv|util)\\.so" "^libgcc_s\\.so" "^libstdc\\+\\+\\.so")
-file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} LIBRARIES ${library} ${llvm} PRE_EXCLUDE_REGEXES ${everywhere} "^libtctune\\.so"
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} LIBRARIES ${library} ${llvm}
+     PRE_EXCLUDE_REGEXES ${everywhere} "^libtctune\\.so"
      RESOLVED_DEPENDENCIES_VAR found UNRESOLVED_DEPENDENCIES_VAR missing)
 if(missing)
     message(FATAL_ERROR "the wheel needs libraries that the loader does not find: ${missing}")

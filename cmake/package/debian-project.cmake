@@ -1,5 +1,5 @@
-# Read by cpack before it makes packages: what the library depends on, which dpkg-shlibdeps finds out. It is asked about what is installed,
-# where libraries are looked for in the system's folders alone.
+# Read by cpack before it makes packages: dpkg-shlibdeps finds what the library depends on. It is asked about the installed files,
+# which look for libraries in the system's folders alone.
 find_program(shlibdeps dpkg-shlibdeps REQUIRED)
 set(scratch ${CPACK_TCTUNE_BUILD}/package)
 file(REMOVE_RECURSE ${scratch}/library)

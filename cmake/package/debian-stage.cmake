@@ -1,11 +1,12 @@
-# Read by cpack when what goes into the packages lies in folders of their own, by component: manual pages are compressed, and each package
-# gets its licence and its changes.
+# Read by cpack when the files of the packages lie in a folder for each component: compresses manual pages, and gives each package
+# its licence and its changes.
 find_program(gzip gzip REQUIRED)
 # The same files give the same packages: the time of the last change, or what the environment says.
 if(DEFINED ENV{SOURCE_DATE_EPOCH})
     set(when $ENV{SOURCE_DATE_EPOCH})
 else()
-    execute_process(COMMAND git -C ${CPACK_TCTUNE_SOURCE} log -1 --format=%ct OUTPUT_VARIABLE when ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+    execute_process(COMMAND git -C ${CPACK_TCTUNE_SOURCE} log -1 --format=%ct
+                    OUTPUT_VARIABLE when ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
     if(NOT when)
         string(TIMESTAMP when %s)
     endif()
@@ -30,7 +31,9 @@ foreach(pair IN LISTS CPACK_TCTUNE_NAMES)
         endif()
     endforeach()
     file(COPY ${CPACK_TCTUNE_COPYRIGHT} DESTINATION ${doc} FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
-    file(WRITE ${doc}/changelog "tctune (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n  * tctune ${CPACK_PACKAGE_VERSION}.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+    file(WRITE ${doc}/changelog
+         "tctune (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n  * tctune ${CPACK_PACKAGE_VERSION}.\n\n"
+         " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
     file(GLOB plain ${root}/share/man/man*/*.[1-9] ${doc}/changelog)
     execute_process(COMMAND ${gzip} -9nf ${plain} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

@@ -1,5 +1,5 @@
-# Every header compiles alone: it brings what it needs, and is guarded. The build has shown that of those which a source includes before all
-# else; the others are compiled, twice included. Fails with the compiler's words.
+# Every header compiles alone: it includes what it needs, and is guarded. Headers that a source includes first have been shown to
+# compile alone by the build. This test compiles the others, included twice, and fails with the compiler's words.
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE headers ${SOURCE_DIR}/src/*.h ${SOURCE_DIR}/include/*.h)
 set(flags -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wstrict-prototypes -Werror -fopenmp -fsyntax-only)
@@ -22,7 +22,8 @@ foreach(source IN LISTS sources)
 endforeach()
 foreach(header IN LISTS headers)
     file(STRINGS ${header} guard REGEX "^#" LIMIT_COUNT 2)
-    if(header IN_LIST built AND guard MATCHES "^#ifndef ([A-Z0-9_]+);#define ([A-Z0-9_]+)$" AND CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2)
+    if(header IN_LIST built AND guard MATCHES "^#ifndef ([A-Z0-9_]+);#define ([A-Z0-9_]+)$"
+       AND CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2)
         continue()
     endif()
     math(EXPR compiled "${compiled} + 1")
