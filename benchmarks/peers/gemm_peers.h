@@ -1,5 +1,5 @@
-/* A library's way of C[M,N] = A[M,K] * B[K,N], row-major, B constant: in f32, of bf16 with sums of f32, or of unsigned by signed bytes
- * with sums of 32 bits. */
+/* C[M,N] = A[M,K] * B[K,N] as a library computes it, row-major, B constant: in f32; of bf16 with sums of f32; or of unsigned by
+ * signed bytes with sums of 32 bits. */
 #ifndef TC_BENCHMARKS_GEMM_PEERS_H
 #define TC_BENCHMARKS_GEMM_PEERS_H
 

@@ -82,8 +82,8 @@ void tc_cli_pager_end(tc_cli_pager *p);
 
 /* ---- tables (table.c) ---- */
 
-/* The first row is the heading. A column whose heading begins with '>' is right-aligned. Behind '|' a heading names the unit of a column's
- * numbers (">each|ms"), which CSV prints: its cells are bare numbers. */
+/* The first row is the heading. A column whose heading begins with '>' is right-aligned. Behind '|' the heading names the unit
+ * of the column's numbers (">each|ms"). CSV prints the unit in the heading, and bare numbers in the cells. */
 typedef struct tc_cli_table {
     tc_arena *arena;
     tc_cli_format format;
@@ -101,8 +101,8 @@ void tc_cli_cell_none(tc_cli_table *t);
 void tc_cli_table_print(const tc_cli_table *t, FILE *f);
 void tc_cli_table_free(tc_cli_table *t);
 
-/* Two texts as columns, lines that both have beside each other (side.c). Between them stands "|" where the lines differ, "<" and ">" where
- * only one side has one. `width`: of the whole; lines are cut to fit. */
+/* Prints two texts as two columns, with lines that both have beside each other (side.c). Between the columns stands "|" where the
+ * lines differ, and "<" or ">" where only one text has a line. `width` is that of both columns together; longer lines are cut. */
 void tc_cli_side_by_side(FILE *f, const char *left, const char *right, int width);
 
 #endif
