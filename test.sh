@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds tctune and runs its tests: the unit tests under the address and undefined-behaviour sanitizers, all others in the release build.
+# Builds tctune and runs its tests: the unit tests under the address and undefined-behaviour sanitizers, all others in the
+# release build.
 #   ./test.sh            both
 #   ./test.sh --fast     only the unit tests, without sanitizers
 #   ./test.sh --full     both, and then all that takes long (tests/long/run), which takes hours

@@ -1,22 +1,25 @@
 #!/bin/sh
-# How a fleet grows: workers whose times are computed and waited for (tests/fleet/lab_worker.c), each in a network namespace of its own, so that one
-# machine carries many.
+# How a fleet grows: workers whose times are computed and waited for (tests/fleet/lab_worker.c), each in a network namespace of its
+# own, so that one machine carries many.
 #   fleet-scale.sh [--only 'throughput curve shares searches'] [--workers '1 2 4 16 64'] [--seconds T] [--jobs J] [--minutes M]
 #                  [--weights '1 1 1 1 1 1 1 1'] [--kernel FILE.te] [--record]
-# throughput: J jobs (20) of T seconds (0.5) for each worker, proposed without a search; what of that the tuner, the server and all workers together had of
-#   the processors.
-# curve: the best that a search of one kernel (ops/GMM_2.te) has found after so many seconds, with 8 workers and with 1, up to M minutes (1).
+# throughput: J jobs (20) of T seconds (0.5) for each worker, proposed without a search; the share of the processors that the tuner,
+#   the server and all workers together used.
+# curve: the best schedule of one kernel (ops/GMM_2.te) after each number of seconds, with 8 workers and with 1, up to M minutes
+# (1).
 # shares: what each tuner gets of 16 workers within M minutes, by the log of the fleet; one for each of the weights.
 # searches: the same of searches of one kernel, each a tuner of its own, by what stands in their databases.
 # --record puts the figures into benchmarks/results and RESULTS.md.
-# Needs `ip` and `unshare`, and root or user namespaces; a machine with nothing else to do. TCTUNE, FLEET_LAB: those of the release build unless set.
+# Needs `ip` and `unshare`, and root or user namespaces; a machine with nothing else to do. TCTUNE, FLEET_LAB: those of the release
+# build unless set.
 lab=$(dirname "$0")/../tests/fleet/lab.sh
 . "$lab"
 lab_enter "$@"
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/setup.sh"
 recorded=
-only="throughput curve shares searches" counts="1 2 4 16 64" seconds=0.5 jobs=20 minutes=1 weights="1 1 1 1 1 1 1 1" kernel=$here/ops/GMM_2.te
+only="throughput curve shares searches" counts="1 2 4 16 64" seconds=0.5 jobs=20 minutes=1 weights="1 1 1 1 1 1 1 1" \
+    kernel=$here/ops/GMM_2.te
 while [ $# -gt 0 ]; do
     case $1 in
         --only) only=$2 ;;
@@ -103,7 +106,8 @@ throughput() {
         first=${first:-$(echo "$8 $count" | awk '{ print $1 / $2 }')}
         echo "$count $8 $first $6 ${10} $serving $busy $(getconf CLK_TCK) $(cut -d' ' -f1 /proc/loadavg)" | awk '{
             linear = $2 / ($3 * $1); tuner = $5 / $4; server = $6 / $8 / $4; all = $7 / $8 / $4
-            printf "%d | %.2f | %.0f %% | %.1f %%, %.1f %%, %.1f %% | %s\n", $1, $2, 100 * linear, 100 * tuner, 100 * server, 100 * all, $9
+            printf "%d | %.2f | %.0f %% | %.1f %%, %.1f %%, %.1f %% | %s\n",
+                $1, $2, 100 * linear, 100 * tuner, 100 * server, 100 * all, $9
             printf "{\"job_s\": %s, \"workers\": %d, \"jobs_s\": %.2f, \"linear\": %.3f, ", job, $1, $2, linear >>"throughput.rows"
             printf "\"tuner\": %.4f, \"server\": %.4f, \"all\": %.4f, \"load\": %s}\n", tuner, server, all, $9 >>"throughput.rows"
             }' job="$seconds"
@@ -115,8 +119,9 @@ throughput() {
 search_for() { # DATABASE SEED [OPTION...]: until the minutes are over
     db=$1 seed=$2
     shift 2
-    OMP_WAIT_POLICY=passive timeout --foreground -s INT "$((minutes * 60))" nsenter --net=/run/netns/switch "$TCTUNE" tune --te "$kernel" --trials 100000 --threads "$lab_threads" \
-        --deterministic-measure --start-from none --stop-at-roof 9 --seed "$seed" --db "$db" --fleet "$url" "$@" >"$db.out" 2>"$db.err" || true
+    OMP_WAIT_POLICY=passive timeout --foreground -s INT "$((minutes * 60))" nsenter --net=/run/netns/switch "$TCTUNE" tune \
+        --te "$kernel" --trials 100000 --threads "$lab_threads" --deterministic-measure --start-from none --stop-at-roof 9 \
+        --seed "$seed" --db "$db" --fleet "$url" "$@" >"$db.out" 2>"$db.err" || true
 }
 
 # Its best after so many seconds since it began.
@@ -157,17 +162,19 @@ record_shares() { # KIND: of lines "tuner | number | share %"
         if (NR == 1 || x < least) least = x
         if (x > most) most = x
         } END {
-            printf "{\"kind\": \"%s\", \"weights\": \"%s\", \"runs\": 1, \"least\": %.3f, \"most\": %.3f, ", kind, weights, least, most
+            printf "{\"kind\": \"%s\", \"weights\": \"%s\", \"runs\": 1, \"least\": %.3f, \"most\": %.3f, ",
+                kind, weights, least, most
             printf "\"trials\": %d, \"load\": \"%s\", \"shares\": \"%s\"}\n", n, load, all }' | record fleet-shares
 }
 
 # Who asked for what was measured last: TUNER JOB.
 look() {
-    nsenter --net=/run/netns/switch "$TCTUNE" fleet log --nats "$url" --last 1000 --json | awk -F'"' '/"tuner"/ { t = $4 } /"job":/ { print t, $4 }'
+    nsenter --net=/run/netns/switch "$TCTUNE" fleet log --nats "$url" --last 1000 --json |
+        awk -F'"' '/"tuner"/ { t = $4 } /"job":/ { print t, $4 }'
 }
 
-# Tuners know of each other after ten seconds, and what they asked for before is in the queue for longer: what was measured before the
-# first look counts for nobody.
+# Tuners know of each other after ten seconds, and jobs that they asked for before stay in the queue for longer. So jobs that were
+# measured before the first look count for no tuner.
 shares() {
     with 16
     pids= i=0
@@ -191,7 +198,8 @@ shares() {
     echo "tuner, weight | jobs | of its share"
     sort -u seen | comm -13 before - | awk '{ n[$1]++; all++ } END {
         for (t in n) { split(t, word, "-"); weight[t] = word[3]; sum += word[3] }
-        for (t in n) printf "%s | %d | %.1f %%\n", substr(t, 7), n[t], 100 * n[t] * sum / all / weight[t] }' | sort | tee shares.found
+        for (t in n) printf "%s | %d | %.1f %%\n", substr(t, 7), n[t], 100 * n[t] * sum / all / weight[t] }' |
+        sort | tee shares.found
     record_shares proposals <shares.found
 }
 
@@ -210,11 +218,13 @@ searches() {
     done
     for db in search-*.db; do
         "$TCTUNE" db export --db "$db" --out one.json >/dev/null || fail "nothing was found for $db"
-        sed -n 's/.*"when_ms":\([0-9]*\).*/\1/p' one.json | awk -v known="$known" -v name="${db%.db}" '$1 > known { n++ } END { print name, n + 0 }'
+        sed -n 's/.*"when_ms":\([0-9]*\).*/\1/p' one.json |
+            awk -v known="$known" -v name="${db%.db}" '$1 > known { n++ } END { print name, n + 0 }'
     done >found
     echo "search, weight | trials | of its share"
     awk '{ split($1, word, "-"); n[$1] = $2; weight[$1] = word[3]; all += $2; sum += word[3] } END {
-        for (t in n) printf "%s | %d | %.1f %%\n", substr(t, 8), n[t], 100 * n[t] * sum / all / weight[t] }' found | sort | tee searches.found
+        for (t in n) printf "%s | %d | %.1f %%\n", substr(t, 8), n[t], 100 * n[t] * sum / all / weight[t] }' found |
+        sort | tee searches.found
     record_shares searches <searches.found
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What it costs to have a worker measure candidates instead of the tuner's own processes: searches of one kernel here, and by a fleet of
-# one worker on this machine (deploy/fleet-up: TLS, users), in turns.
+# What it costs when a worker measures candidates, not the tuner's own processes: searches of one kernel here, and by a fleet of one
+# worker on this machine (deploy/fleet-up: TLS, users), in turns.
 #   fleet.sh [--record] [TRIALS [ROUNDS [KERNEL.te]]]      200 trials, 5 rounds, ops/GMM_2.te
 # --record puts the figures into benchmarks/results and RESULTS.md. TCTUNE: the command; default ../build/release/bin/tctune.
 set -eu
@@ -34,7 +34,8 @@ fleet=$(sed -n 's/^tune with: //p' "$work/up.log")
 
 rate() { # OPTIONS...: trials a second of a search from nothing
     rm -rf "$TCTUNE_CACHE"
-    "$tctune" tune --te "$kernel" --trials "$trials" --start-from none --stop-at-roof 9 --db "$work/$i.db" "$@" >"$work/out" 2>&1 || { cat "$work/out" >&2; exit 1; }
+    "$tctune" tune --te "$kernel" --trials "$trials" --start-from none --stop-at-roof 9 --db "$work/$i.db" "$@" >"$work/out" 2>&1 ||
+        { cat "$work/out" >&2; exit 1; }
     sed -n 's/.* trials in .*, \([0-9.]*\) trials\/s.*/\1/p' "$work/out"
 }
 i=0
@@ -44,6 +45,9 @@ while [ "$i" -lt "$rounds" ]; do
     # shellcheck disable=SC2086 # an address and options
     echo "$(rate) $(i=$i-fleet rate $fleet)"
 done | tee "$work/rates" | awk '{ printf "round %d: here %s, by a worker %s trials/s: %.2f\n", NR, $1, $2, $2 / $1 }'
-awk '{ print $2 / $1 }' "$work/rates" | sort -n | awk '{ r[NR] = $1 } END { printf "by a worker over here: %.2f (median of %d)\n", NR % 2 ? r[(NR + 1) / 2] : (r[NR / 2] + r[NR / 2 + 1]) / 2, NR }'
+awk '{ print $2 / $1 }' "$work/rates" | sort -n | awk '{ r[NR] = $1 } END {
+    median = NR % 2 ? r[(NR + 1) / 2] : (r[NR / 2] + r[NR / 2 + 1]) / 2
+    printf "by a worker over here: %.2f (median of %d)\n", median, NR }'
 [ -z "$recorded" ] || awk '{
-    printf "{\"round\": %d, \"here\": %s, \"by_worker\": %s, \"ratio\": %.3f}\n", NR, $1, $2, $2 / $1 }' "$work/rates" | record fleet
+    printf "{\"round\": %d, \"here\": %s, \"by_worker\": %s, \"ratio\": %.3f}\n", NR, $1, $2, $2 / $1 }' "$work/rates" |
+    record fleet

@@ -21,7 +21,8 @@ need_built() {
     [ $# -gt 0 ] || return 0
     log=$root/build/benchmarks/build.log
     mkdir -p "$root/build/benchmarks"
-    (cd "$root" && cmake --preset release -DTCTUNE_BENCHMARKS=ON && cmake --build --preset release --target "$@") >"$log" 2>&1 && return
+    (cd "$root" && cmake --preset release -DTCTUNE_BENCHMARKS=ON && cmake --build --preset release --target "$@") >"$log" 2>&1 &&
+        return
     tail -n 40 "$log" >&2
     exit 1
 }

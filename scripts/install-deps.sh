@@ -12,8 +12,8 @@
 #   scripts/install-deps.sh --list        only prints the names; options may be given together
 set -eu
 
-# C compiler (with OpenMP's libgomp) and build tools; tctune itself calls the compiler's linker when it builds a model. The presets build
-# with Ninja, a bare `cmake -S . -B build` with Make.
+# C compiler (with OpenMP's libgomp) and build tools; tctune itself calls the compiler's linker when it builds a model. The presets
+# build with Ninja, a bare `cmake -S . -B build` with Make.
 packages="gcc libc6-dev cmake make ninja-build mold pkg-config"
 # Code generation, cost model, database, hashes that are trusted, the sandbox of workers.
 packages="$packages llvm-19-dev libxgboost-dev libsqlite3-dev libb2-dev libseccomp-dev"
@@ -60,7 +60,10 @@ for option in "$@"; do
         --browser) packages="$packages chromium fonts-dejavu-core" ;;
         --abi) packages="$packages abigail-tools xz-utils" ;;
         --python) packages="$packages python3-torch python3-mypy mypy" ;;
-        *) echo "usage: $0 [--abi] [--benchmarks] [--browser] [--clang] [--docs] [--musl] [--packages] [--python] [--list]" >&2; exit 2 ;;
+        *)
+            echo "usage: $0 [--abi] [--benchmarks] [--browser] [--clang] [--docs] [--musl] [--packages] [--python] [--list]" >&2
+            exit 2
+            ;;
     esac
 done
 if $list; then

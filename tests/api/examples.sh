@@ -35,7 +35,8 @@ fi
 grep -q "faster" log || failed by_hand
 "$programs/example_service" "$network" 2 50 >log 2>&1 || failed service
 grep -q "100 runs" log || failed service
-for p in "tune /no/such/file x.db 1" "build_and_run /no/such/file x.db" "network /no/such/file x.db 1" "query /no/such/file" "service /no/such/file 1 1"; do
+for p in "tune /no/such/file x.db 1" "build_and_run /no/such/file x.db" "network /no/such/file x.db 1" "query /no/such/file" \
+    "service /no/such/file 1 1"; do
     # shellcheck disable=SC2086 # words
     if "$programs"/example_$p >log 2>&1; then failed "$p"; fi
     grep -q "/no/such/file" log || failed "$p"

@@ -1,5 +1,5 @@
-# Read by the campaigns that kill: `kill -9`, or Ctrl-C twice, at moments that a seed decides, and what may be left of a process that ended
-# so.
+# Read by the campaigns that kill: `kill -9`, or Ctrl-C twice, at moments that a seed decides, and checks of what the killed process
+# left.
 # TCTUNE names the command; that of the release build unless it is set.
 set -eu
 root=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -37,8 +37,8 @@ session_runs() { # PID
     cat /proc/[0-9]*/stat 2>/dev/null | sed 's/.*) //' | awk -v session="$1" '$4 == session && $1 != "Z" { n++ } END { exit !n }'
 }
 
-# A session of which the first process is gone ends by itself, and after it those that sweep its scratch folders; which show only when
-# they have begun.
+# A session whose first process is gone ends by itself. After it end the processes that sweep its scratch folders; they are visible
+# only once they have begun.
 wait_for_end() { # PID
     while session_runs "$1"; do
         sleep 0.05 # to look takes four processes, which is as long
@@ -91,7 +91,8 @@ records_of() { # DATABASE FILE
     fi
 }
 
-# Those of one list that are not in another. A contest adds times to a record: it is known by its trace and by when it was first measured.
+# Prints the records of one list that are not in another. A contest adds times to a record, so a record is known by its trace and
+# the time of its first measurement.
 lost() { # FROM IN
     for list in "$1" "$2"; do
         sed 's/.*"trace_hash":"\([^"]*\)".*"when_ms":\([0-9]*\).*/\1 \2/' "$list" | sort >"$list.known"

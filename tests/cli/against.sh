@@ -1,5 +1,5 @@
-# What was before against what is now: a slow-down ends with status 3 and is named, and a base is not believed. Schedules that are told apart differ by
-# an order of magnitude, so that a busy machine does not decide.
+# What was before against what is now: a slow-down ends with status 3 and is named, and a base is not believed. Schedules that are
+# told apart differ by an order of magnitude, so that a busy machine does not decide.
 . "$(dirname "$0")/check.sh"
 
 cat >gemm.te <<'TE'
@@ -32,12 +32,14 @@ ok bench --te gemm.te --against slow.json --repeats $told
 says "faster"
 run 3 bench --te gemm.te --db slow.db --against fast.json --repeats $told
 says "kernel 0, gemm f32[64,128], is slower" "schedule (record)" "only now: jo, jv = split t0.i1 [_, 4]" "only the base: "
-grep -q 'slower than the base beyond doubt: gemm f32\[64,128\] (+.*the whole (+' err || fail "the message does not name what is slower"
+grep -q 'slower than the base beyond doubt: gemm f32\[64,128\] (+.*the whole (+' err ||
+    fail "the message does not name what is slower"
 run 3 bench --te gemm.te --db slow.db --against fast.json --repeats $told --json
 [ "$(json out slower)/$(json out network.verdict)/$(json out kernels.0.verdict)" = true/slower/slower ] || fail "verdicts"
 [ "$(json out kernels.0.rounds)" -eq $told ] || fail "rounds"
 for key in name base base_name target threads network.base_ms network.now_ms network.ratio network.low network.high network.sign_p \
-    kernels.0.then_ms kernels.0.schedule kernels.0.base_schedule kernels.0.form kernels.0.base_form kernels.0.record kernels_slower; do
+    kernels.0.then_ms kernels.0.schedule kernels.0.base_schedule kernels.0.form kernels.0.base_form kernels.0.record \
+    kernels_slower; do
     json out $key >/dev/null
 done
 
@@ -108,6 +110,7 @@ TE
 refused 1 "varying" bench --te varying.te --against fast.json
 
 # ---- Ctrl-C: a shell's children in the background do not hear of it, timeout's do ----
-run 130 timeout --preserve-status -s INT 2 "$TCTUNE" bench --threads 1 --te gemm.te --db slow.db --against fast.json --repeats 1000000
+run 130 timeout --preserve-status -s INT 2 "$TCTUNE" bench --threads 1 --te gemm.te --db slow.db --against fast.json \
+    --repeats 1000000
 
 echo "$checks checks"

@@ -102,8 +102,8 @@ refused 1 "constants failed" build 6000 k.so
 ok "$TCTUNE" run --model k.so # as before
 rm k.so k.h
 
-# Killed while the linker works: nothing stays, neither there nor in the place of the library; not what the linker keeps for itself either,
-# whose folder stays for as long as it works.
+# Killed while the linker works: no file stays, neither in the scratch folder nor in the place of the library. The linker's own
+# folder stays for as long as the linker works, and then goes, too.
 cat >killer <<'SH'
 #!/bin/sh
 kill -KILL $PPID
@@ -113,7 +113,8 @@ SH
 chmod +x killer
 before=$(ls)
 for out in k.so k.o; do
-    run 137 sh -c 'TMPDIR=scratch TCTUNE_LINKER=./killer "$1" build --te weights.te --threads 1 --out "$2"; exit $?' sh "$TCTUNE" $out
+    run 137 sh -c 'TMPDIR=scratch TCTUNE_LINKER=./killer "$1" build --te weights.te --threads 1 --out "$2"; exit $?' \
+        sh "$TCTUNE" $out
     while [ -n "$(ls -A scratch)" ]; do
         sleep 0.01
     done

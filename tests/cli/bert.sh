@@ -1,6 +1,6 @@
-# BERT through the command: within 1e-4 of the reference's outputs before tuning, after it, and from the built library. Argument: small, the
-# project's own network (NETWORKS, which tests/models writes), and in ./test.sh --full the small ones of SHARED where that is there; or large,
-# BERT-base of SHARED.
+# BERT through the command: within 1e-4 of the reference's outputs before tuning, after it, and from the built library. Argument:
+# small, the project's own network (NETWORKS, which tests/models writes), and in ./test.sh --full the small ones of SHARED where
+# that is there; or large, BERT-base of SHARED.
 . "$(dirname "$0")/check.sh"
 
 python=/usr/bin/python3

@@ -1,5 +1,5 @@
-# The cache folder. Objects are kept between commands and never matter to the result: a second build finds them; damage, --no-cache and a place that
-# cannot be used mean compiling again; each time the library computes the same, bit for bit.
+# The cache folder. Objects are kept between commands and never matter to the result: a second build finds them; damage, --no-cache
+# and a place that cannot be used mean compiling again; each time the library computes the same, bit for bit.
 . "$(dirname "$0")/check.sh"
 model=$models/dense.onnx
 cache=$work/cache
@@ -38,11 +38,13 @@ ok "$TCTUNE" bench --model "$model" --untuned --repeats 2
 [ "$(objects)" -eq "$kept" ] || fail "a folder that others can write to was used"
 chmod 0700 "$cache"
 
-# What others can read is no secret: what was found right with it is found again. It lies beside the objects, and --no-cache needs it.
+# What others can read is no secret: what was found right with it is found again. It lies beside the objects, and --no-cache
+# needs it.
 db=$work/t.db
 said=" is not used: others can read or write it"
 admissions() {
-    /usr/bin/python3 -c 'import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute("SELECT count(*) FROM admissions").fetchone()[0])' "$db"
+    /usr/bin/python3 -c \
+        'import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute("SELECT count(*) FROM admissions").fetchone()[0])' "$db"
 }
 grown() { # COMMAND...: whether it admitted anything
     before=$(admissions)
@@ -50,7 +52,8 @@ grown() { # COMMAND...: whether it admitted anything
     [ "$(admissions)" -gt "$before" ]
 }
 ok "$TCTUNE" tune --model "$model" --trials 8 --stop-at-roof 9 --db "$db"
-! grown "$TCTUNE" run --model "$model" --inputs "$models/x.npz" --db "$db" || fail "what tuning found right was run in a worker again"
+! grown "$TCTUNE" run --model "$model" --inputs "$models/x.npz" --db "$db" ||
+    fail "what tuning found right was run in a worker again"
 ! grown "$TCTUNE" run --model "$model" --inputs "$models/x.npz" --db "$db" --no-cache || fail "--no-cache has another secret"
 chmod 0644 "$cache/.secret"
 grown "$TCTUNE" run --model "$model" --inputs "$models/x.npz" --db "$db" || fail "a secret that others can read was used"

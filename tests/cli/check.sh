@@ -19,8 +19,8 @@ fail() {
     exit 1
 }
 
-# What lies in the folder, but for this file's own: to see that a refused command wrote nothing. What a process in the background removes
-# while find looks is not there.
+# Lists the files in the folder, without this script's own, to see that a refused command wrote nothing. Files that a process in the
+# background removes while find looks are left out.
 contents() {
     find . -path ./models -prune -o -type f ! -name out ! -name err ! -name "*-shm" ! -name "*-wal" -printf '%s %p\n' || true
 }

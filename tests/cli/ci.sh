@@ -1,4 +1,4 @@
-# examples/ci: the script that a CI job runs, with a base, without one, and with one that is faster; and that the workflow runs that script.
+# examples/ci: the script that a CI job runs, without a base, with a base, and with a faster base. The workflow runs that script.
 . "$(dirname "$0")/check.sh"
 examples=$SOURCE/examples/ci
 PATH=$(dirname "$TCTUNE"):$PATH

@@ -52,7 +52,8 @@ says "record"
 printf '# a comment\nja, jb = split Y.j [_, 16\n' >bad.sched
 refused 1 "bad.sched:2:26|expected ']'" "$TCTUNE" measure --te ffn.te --sched bad.sched --db new.db
 printf 'ja, jb = split Y.j [_, 16]\n  vectorize Y.j\n' >illegal.sched
-refused 1 "illegal.sched|step 2|line 2, column 3|vectorize Y.j|split into ja, jb" "$TCTUNE" measure --te ffn.te --sched illegal.sched --db new.db
+refused 1 "illegal.sched|step 2|line 2, column 3|vectorize Y.j|split into ja, jb" "$TCTUNE" measure --te ffn.te \
+    --sched illegal.sched --db new.db
 refused 1 "none.sched" "$TCTUNE" measure --te ffn.te --sched none.sched --db new.db
 refused 2 "--sched" "$TCTUNE" measure --te ffn.te --db new.db
 refused 2 "no model and no kernel is named" "$TCTUNE" measure --sched hand.sched --db new.db

@@ -1,5 +1,5 @@
-# Kernels have names in whatever reads a library's symbols; debuggers find the line of the program that code is from, and who called it;
-# and neither changes the code.
+# Kernels have names in whatever reads a library's symbols; debuggers find the line of the program that code is from, and who called
+# it; and neither changes the code.
 . "$(dirname "$0")/check.sh"
 
 text_of() { # FILE OUT: the bytes of its code

@@ -1,5 +1,5 @@
-# The examples of every command's --help are typed as they stand, in a folder with the files that they name; budgets alone are smaller. Examples
-# that need a fleet's server, test cases or calibration data are only parsed, by --help behind them.
+# The examples of every command's --help are typed as they stand, in a folder with the files that they name; budgets alone are
+# smaller. Examples that need a fleet's server, test cases or calibration data are only parsed, by --help behind them.
 . "$(dirname "$0")/check.sh"
 PATH=$(dirname "$TCTUNE"):$PATH
 
@@ -26,9 +26,13 @@ while read -r command; do
         *server:4222* | *"verify node"* | *batch.npz*) run 0 sh -c "$line --help" </dev/null ;;
         *explain*) run 0 sh -c "$line --seconds 5" </dev/null ;;
         *compare*) run 0 sh -c "$line --repeats 11" </dev/null ;;
-        *) run 0 sh -c "$(echo "$line" | sed 's/--trials 200/--trials 10/; s/--minutes 1/--minutes 0.02/')" </dev/null && ran=$((ran + 1)) ;;
+        *) run 0 sh -c "$(echo "$line" | sed 's/--trials 200/--trials 10/; s/--minutes 1/--minutes 0.02/')" </dev/null &&
+            ran=$((ran + 1)) ;;
         esac
-        case $line in *"tctune $command "* | *"tctune $command" | *"tctune db "* | *"tctune show "*) ;; *) fail "an example of tctune $command is of another command: $line" ;; esac
+        case $line in
+        *"tctune $command "* | *"tctune $command" | *"tctune db "* | *"tctune show "*) ;;
+        *) fail "an example of tctune $command is of another command: $line" ;;
+        esac
     done <examples
 done <commands
 [ $ran -gt 30 ] || fail "only $ran examples ran"

@@ -1,5 +1,5 @@
-# Why a schedule is as fast as it is: what is told, and what is refused. Which cause is found depends on the clock, and is not asked for here
-# (benchmarks/explain does); nor is it that a busy machine has the time for enough rounds.
+# Why a schedule is as fast as it is: what is told, and what is refused. Which cause is found depends on the clock, and is not asked
+# for here (benchmarks/explain does); nor is it that a busy machine has the time for enough rounds.
 . "$(dirname "$0")/check.sh"
 
 cat >ffn.te <<'TE'
@@ -14,8 +14,9 @@ printf 'jo, jv = split Y.j [_, 16]\nvectorize Y.jv\n' >hand.sched
 
 # ---- a schedule by hand ----
 ok "$TCTUNE" explain --te ffn.te --sched hand.sched --threads 1 --seconds 8 --json
-for key in answer busy slowdown spread waited kernel hash spec origin threads mode schedule nest asm_facts.instructions seconds causes.0.cause causes.0.meaning \
-    causes.0.remedy causes.0.evidence causes.0.estimate trials.0.kind trials.0.decision trials.0.what trials.0.schedule; do
+for key in answer busy slowdown spread waited kernel hash spec origin threads mode schedule nest asm_facts.instructions seconds \
+    causes.0.cause causes.0.meaning causes.0.remedy causes.0.evidence causes.0.estimate trials.0.kind trials.0.decision \
+    trials.0.what trials.0.schedule; do
     json out $key >/dev/null
 done
 [ "$(json out spec)" = hand.sched ] || fail "spec"

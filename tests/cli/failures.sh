@@ -113,14 +113,16 @@ ok "$TCTUNE" export --db network.db --out network.jsonl
 cp free/trace product.trace
 sed -n "${liar}p" network.jsonl >liar.json
 json liar.json trace | head -c -1 >free/trace
-for command in "run --model $network" "bench --model $network --repeats 3" "build --model $network -o own.so" "verify $models/cases/right"; do
+for command in "run --model $network" "bench --model $network --repeats 3" "build --model $network -o own.so" \
+    "verify $models/cases/right"; do
     cp network.db t.db
     # shellcheck disable=SC2086 # words of a command
     ok flaky wrong "$FLAKY" $command --threads 1 --db t.db
     warned "record $liar failed when it was checked, and is left out" "record $liar of t.db is marked as failed"
     ok "$TCTUNE" export --db t.db --out marked.jsonl
     sed -n "${liar}p" marked.jsonl >marked.json
-    [ "$(json marked.json verified)" = false ] || fail "record $liar is still verified after '$command'" # the code is another kernel's
+    # The code is another kernel's.
+    [ "$(json marked.json verified)" = false ] || fail "record $liar is still verified after '$command'"
 done
 cp product.trace free/trace
 for victim_is in "$victim@t.db" best; do

@@ -54,7 +54,8 @@ says "verdict"
 # In CSV numbers are bare, and all nodes are named.
 # shellcheck disable=SC2086
 ok "$TCTUNE" bench $run --repeats 2 --format csv
-grep -q '^0,Gemm+Relu f32\[512\],fc1;act1,1,0\.[0-9]*,0\.[0-9]*,[0-9.]*,[0-9.]*,[0-9.]*,direct,record [0-9]*$' out || fail "CSV is not bare"
+grep -q '^0,Gemm+Relu f32\[512\],fc1;act1,1,0\.[0-9]*,0\.[0-9]*,[0-9.]*,[0-9.]*,[0-9.]*,direct,record [0-9]*$' out ||
+    fail "CSV is not bare"
 # shellcheck disable=SC2086
 ok "$TCTUNE" bench $run --repeats 2
 says "fc1 +1" "share" "GFLOP/s, "

@@ -153,7 +153,8 @@ refused 1 "none|there is no test case" "$TCTUNE" verify none
 
 # ---- bf16 where it is asked for ----
 ok "$TCTUNE" --model "$model" --trials 8 --stop-at-roof 9 --threads 2 --db b.db --precision bf16
-ok "$TCTUNE" build --model "$model" --db b.db --threads 2 --precision auto --error-budget 0.05 --inputs "$models/x.npz" -o b.so --json
+ok "$TCTUNE" build --model "$model" --db b.db --threads 2 --precision auto --error-budget 0.05 --inputs "$models/x.npz" -o b.so \
+    --json
 for key in precision.error precision.kernels kernels.0.form; do
     json out $key >/dev/null
 done
@@ -163,16 +164,20 @@ says "budget 0, on drawn inputs"
 ok "$TCTUNE" run --model b.so --inputs "$models/x.npz" --check y.npz
 ok "$TCTUNE" build --model "$model" --db b.db --threads 2 -o b.so
 ok "$TCTUNE" run --model b.so --inputs "$models/x.npz" --check y.npz
-ok "$TCTUNE" tune --model "$model" --trials 8 --stop-at-roof 9 --threads 2 --db b.db --precision auto --error-budget 0.05 --inputs "$models/x.npz" -o t.so
+ok "$TCTUNE" tune --model "$model" --trials 8 --stop-at-roof 9 --threads 2 --db b.db --precision auto --error-budget 0.05 \
+    --inputs "$models/x.npz" -o t.so
 says "budget 0.05, on $models/x.npz" "t.so is built from them"
 ok "$TCTUNE" run --model t.so --inputs "$models/x.npz" --check y.npz --rtol 0 --atol 0.2
-ok "$TCTUNE" tune --model "$model" --trials 8 --stop-at-roof 9 --threads 2 --db b.db --precision auto --error-budget 0 -o t.so --json
+ok "$TCTUNE" tune --model "$model" --trials 8 --stop-at-roof 9 --threads 2 --db b.db --precision auto --error-budget 0 -o t.so \
+    --json
 [ "$(json out precision.error)" = 0.0 ] || [ "$(json out precision.error)" = 0 ] || fail "tune --json does not have the error"
 refused 2 "--error-budget|--out" "$TCTUNE" tune --model "$model" --trials 8 --db b.db --precision auto --error-budget 0.1
 refused 2 "--inputs|--error-budget" "$TCTUNE" tune --model "$model" --trials 8 --db b.db --precision auto --inputs "$models/x.npz"
-refused 1 "none.npz" "$TCTUNE" tune --model "$model" --trials 8 --db b.db --precision auto --error-budget 0.1 --inputs none.npz -o n.so
+refused 1 "none.npz" "$TCTUNE" tune --model "$model" --trials 8 --db b.db --precision auto --error-budget 0.1 --inputs none.npz \
+    -o n.so
 refused 2 "--error-budget|--precision" "$TCTUNE" build --model "$model" --db b.db --error-budget 0.1 -o n.so
 refused 2 "--precision|f8" "$TCTUNE" build --model "$model" --db b.db --precision f8 -o n.so
-refused 1 "shape.npz|[8,49]" "$TCTUNE" build --model "$model" --db b.db --precision auto --error-budget 0.1 --inputs "$models/shape.npz" -o n.so
+refused 1 "shape.npz|[8,49]" "$TCTUNE" build --model "$model" --db b.db --precision auto --error-budget 0.1 \
+    --inputs "$models/shape.npz" -o n.so
 
 echo "$checks checks"

@@ -1,12 +1,12 @@
-# Whole networks: imported, built, and run from the library within the tolerance of outputs that others computed. Argument: small, the
-# project's own networks (NETWORKS, which tests/models writes; NumPy's outputs), and in ./test.sh --full the small ones of SHARED where that is
-# there (ONNX Runtime's outputs); or large, the large ones of SHARED, which take minutes.
+# Whole networks: imported, built, and run from the library within the tolerance of outputs that others computed. Argument: small,
+# the project's own networks (NETWORKS, which tests/models writes; NumPy's outputs), and in ./test.sh --full the small ones of
+# SHARED where that is there (ONNX Runtime's outputs); or large, the large ones of SHARED, which take minutes.
 . "$(dirname "$0")/check.sh"
 
 python=/usr/bin/python3
 
-# close NAME REFERENCE OPTIONS TOLERANCES: each output of NAME.so by its largest error, and element by element by the options. TOLERANCES: a
-# command that prints the largest error of the output that it is given.
+# close NAME REFERENCE OPTIONS TOLERANCES: each output of NAME.so by its largest error, and element by element by the options.
+# TOLERANCES: a command that prints the largest error of the output that it is given.
 close() {
     # shellcheck disable=SC2086 # options
     ok "$TCTUNE" run --model "./$1.so" --inputs "$2" --check "$2" $3 --json
@@ -31,7 +31,8 @@ own_tolerance() {
 
 # NAME.b2_s7.npz: --shape batch=2 --shape sequence=7
 shapes_of() {
-    basename "$1" .npz | sed -n 's/^[^.]*\.//p' | tr _ '\n' | sed 's/^b/--shape batch=/; s/^s/--shape sequence=/; s/^p/--shape past=/' | tr '\n' ' '
+    basename "$1" .npz | sed -n 's/^[^.]*\.//p' | tr _ '\n' |
+        sed 's/^b/--shape batch=/; s/^s/--shape sequence=/; s/^p/--shape past=/' | tr '\n' ' '
 }
 
 if [ "$1" = small ]; then
@@ -54,7 +55,8 @@ fi
 # ---- SHARED ----
 
 shared_tolerance() { # MODEL OUTPUT
-    "$JSON" "$SHARED/models/$1.json" "tolerance.$2" 2>/dev/null || "$JSON" "$SHARED/models/$1.json" tolerance 2>/dev/null || echo 1e-4
+    "$JSON" "$SHARED/models/$1.json" "tolerance.$2" 2>/dev/null || "$JSON" "$SHARED/models/$1.json" tolerance 2>/dev/null ||
+        echo 1e-4
 }
 
 for topology in "$SHARED"/models/*.topology.onnx; do

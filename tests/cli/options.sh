@@ -108,7 +108,8 @@ COLUMNS=400 ok "$TCTUNE" tune --help
 (unset COLUMNS; ok script -qec "stty cols 67; '$TCTUNE' tune --help" terminal)
 tr -d '\r' <out >plain && mv plain out && rm terminal
 [ "$(width)" -le 67 ] && [ "$(width)" -gt 57 ] || fail "help of $(width) columns on a terminal of 67"
-says "usage: tctune tune MODEL.onnx|KERNEL.te" "model and kernel:" "budget:" "machine:" "results:" "for experts:" "-o, --out FILE" "--version" "examples:"
+says "usage: tctune tune MODEL.onnx|KERNEL.te" "model and kernel:" "budget:" "machine:" "results:" "for experts:" "-o, --out FILE" \
+    "--version" "examples:"
 ok "$TCTUNE" build --version
 says "tctune " LLVM
 

@@ -41,7 +41,8 @@ ok "$TCTUNE" db stats --db t.db --plot stats.svg
 sound stats.svg
 [ "$(bars stats.svg)" -eq 4 ] || fail "there is not a bar for each of the 4 workloads"
 "$TCTUNE" export --db t.db --out t.json >/dev/null
-sed 's/"error":"ok","median":[^,]*,"times":\[[^]]*\]/"error":"run_crash","times":[]/; s/"verified":true/"verified":false/; s/"rounds":[0-9]*/"rounds":0/' t.json >failed.json
+sed 's/"error":"ok","median":[^,]*,"times":\[[^]]*\]/"error":"run_crash","times":[]/
+    s/"verified":true/"verified":false/; s/"rounds":[0-9]*/"rounds":0/' t.json >failed.json
 ok "$TCTUNE" import --db failures.db failed.json
 ok "$TCTUNE" db stats --db failures.db --plot failures.svg
 sound failures.svg

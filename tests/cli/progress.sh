@@ -39,11 +39,13 @@ last search building
 json event kernel >/dev/null
 
 # ---- beside what else is said ----
-"$TCTUNE" build --model mlp.onnx --db t.db --threads 1 --out two.so --progress json --progress-fd 3 >out 2>err 3>build || fail "it failed"
+"$TCTUNE" build --model mlp.onnx --db t.db --threads 1 --out two.so --progress json --progress-fd 3 >out 2>err 3>build ||
+    fail "it failed"
 [ ! -s err ] || fail "something is said beside the events"
 events_of build
 [ "$(sort -u events | tr '\n' ' ')" = "building built " ] || fail "what is told of a build: $(cat events)"
-"$TCTUNE" bench --model mlp.onnx --db t.db --threads 1 --repeats 2 --json --progress json --progress-fd 3 >out 2>err 3>bench || fail "it failed"
+"$TCTUNE" bench --model mlp.onnx --db t.db --threads 1 --repeats 2 --json --progress json --progress-fd 3 >out 2>err 3>bench ||
+    fail "it failed"
 json out median_ms >/dev/null
 events_of bench
 # A reader that is gone does not end what it looked at.
@@ -53,7 +55,8 @@ events_of bench
 # ---- none, and what goes with what ----
 ok "$TCTUNE" tune --model mlp.onnx --trials 20 --batch 4 --threads 1 --db t.db --progress none
 [ ! -s err ] || fail "--progress none says something"
-refused 2 "--progress-fd 9: no file is open for writing there" "$TCTUNE" build --model mlp.onnx --out x.so --progress json --progress-fd 9
+refused 2 "--progress-fd 9: no file is open for writing there" "$TCTUNE" build --model mlp.onnx --out x.so --progress json \
+    --progress-fd 9
 refused 2 "goes with --progress json" "$TCTUNE" tune --model mlp.onnx --trials 1 --progress-fd 2
 refused 2 "--progress needs text, json or none" "$TCTUNE" bench --model mlp.onnx --progress xml
 

@@ -94,7 +94,8 @@ for command in "build -o x.so" "tune --trials 4" bench show; do
     refused 1 'weights:1|does not say the size of sequence' "$TCTUNE" $command $joined --db n.db --shape-weights weights
 done
 printf 'past=4 sequence=2 total=9 1\n' >weights
-refused 1 "weights:1|'total' must be|which is 6 (sequence is 2, past is 4)" "$TCTUNE" build $joined --untuned --shape-weights weights -o x.so
+refused 1 "weights:1|'total' must be|which is 6 (sequence is 2, past is 4)" "$TCTUNE" build $joined --untuned \
+    --shape-weights weights -o x.so
 [ ! -e x.so ] || fail "a refused build wrote something"
 
 echo "$checks checks"

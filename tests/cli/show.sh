@@ -26,7 +26,8 @@ done
 [ "$(sort -u names | wc -l)" -eq $i ] || fail "two kernels have one name: $(sort names | uniq -d)"
 twins=$(sed 's/#[0-9]*$//' names | sort | uniq -d | head -n 1)
 [ -n "$twins" ] || fail "no two kernels of the network have the same operators and results"
-refused 2 "'$twins' is the name of several kernels of bert.onnx|$twins#1|$twins#2" "$TCTUNE" show --model bert.onnx --kernel "$twins"
+refused 2 "'$twins' is the name of several kernels of bert.onnx|$twins#1|$twins#2" "$TCTUNE" show --model bert.onnx \
+    --kernel "$twins"
 ok "$TCTUNE" show --model bert.onnx --threads 1 --kernel "$twins#2" --print workload --json
 second=$("$JSON" out hash)
 node=$("$JSON" out nodes.1)
@@ -44,14 +45,16 @@ ok "$TCTUNE" show --te twin.te --threads 1 --print workload --json
 # The same names and nodes in what is built, timed and traced.
 ok "$TCTUNE" build --model bert.onnx --threads 1 --untuned --out bert.so --json
 for k in 4 7; do
-    [ "$("$JSON" out kernels.$k.name)" = "$(sed -n $((k + 1))p names)" ] || fail "build calls kernel $k $("$JSON" out kernels.$k.name)"
+    [ "$("$JSON" out kernels.$k.name)" = "$(sed -n $((k + 1))p names)" ] ||
+        fail "build calls kernel $k $("$JSON" out kernels.$k.name)"
 done
 "$JSON" out kernels.4.nodes | grep -q '"layer.0.residual1/Add"' || fail "build does not tell the nodes of a kernel"
 ok "$TCTUNE" bench --model bert.onnx --untuned --threads 1 --repeats 2 --json
 "$JSON" out kernels.4.nodes | grep -q '"layer.0.residual1/Add"' || fail "bench does not tell the nodes of a kernel"
 ok "$TCTUNE" trace --model bert.onnx --untuned --threads 1 --out trace.json
 # A launch in a trace is made from its own nodes alone.
-grep -o '"nodes": *\["layer.0.attention.output.product/MatMul", *"layer.0.attended/Add", *"layer.0.residual1/Add"\]' trace.json >/dev/null ||
+grep -o '"nodes": *\["layer.0.attention.output.product/MatMul", *"layer.0.attended/Add", *"layer.0.residual1/Add"\]' trace.json \
+    >/dev/null ||
     fail "a trace does not tell the nodes of a launch"
 
 ok "$TCTUNE" zoo mlp --out mlp.onnx

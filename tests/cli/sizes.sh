@@ -95,15 +95,18 @@ refused 1 'no/x.svg' "$TCTUNE" bench --model s.so --plot no/x.svg
 [ ! -e x.svg ] || fail "a refused picture was written"
 
 # ---- a cache that grows in place: the same outputs, in a buffer of its own ----
-ok "$TCTUNE" build --model "$models/cache.onnx" --untuned --threads 1 --shape past=0..8 --shape sequence=1..4 --in-place-cache -o c.so
+ok "$TCTUNE" build --model "$models/cache.onnx" --untuned --threads 1 --shape past=0..8 --shape sequence=1..4 --in-place-cache \
+    -o c.so
 grep -q 'inputs\[1\].* p .*one buffer with outputs\[0\]' c.h || fail "the header does not say which input and output are one buffer"
-ok "$TCTUNE" run --model "$models/cache.onnx" --untuned --shape past=0..8 --shape sequence=1..4 --at past=3 --at sequence=2 --outputs copied.npz
+ok "$TCTUNE" run --model "$models/cache.onnx" --untuned --shape past=0..8 --shape sequence=1..4 --at past=3 --at sequence=2 \
+    --outputs copied.npz
 for source in c.so "$models/cache.onnx --untuned --shape past=0..8 --shape sequence=1..4 --in-place-cache"; do
     ok "$TCTUNE" run --model $source --at past=3 --at sequence=2 --check copied.npz --rtol 0 --atol 0
 done
 ok "$TCTUNE" bench --model c.so --repeats 3
 says "c.so over sequence" "c.so over past"
-refused 1 "no cache can grow in place|--in-place-cache" "$TCTUNE" build --model "$models/symbolic.onnx" --untuned --in-place-cache -o none.so
+refused 1 "no cache can grow in place|--in-place-cache" "$TCTUNE" build --model "$models/symbolic.onnx" --untuned --in-place-cache \
+    -o none.so
 refused 2 "c.so|when a library is built" "$TCTUNE" bench --model c.so --in-place-cache
 refused 2 "goes with --model" "$TCTUNE" build --te "$models/none.te" --in-place-cache -o none.so
 
@@ -115,7 +118,8 @@ for command in run bench; do
     refused 2 '--at batch=0|from 1 to 16' "$TCTUNE" $command --model s.so --at batch=0
     refused 2 'given once' "$TCTUNE" $command --model s.so --at batch=3 --at batch=3
     refused 2 'sequence=3|in steps of 2' "$TCTUNE" $command --model j.so --at sequence=3
-    refused 2 "size 'total' is 9|past|which is 5|sequence is 4" "$TCTUNE" $command --model j.so --at past=1 --at sequence=4 --at total=9
+    refused 2 "size 'total' is 9|past|which is 5|sequence is 4" "$TCTUNE" $command --model j.so --at past=1 --at sequence=4 \
+        --at total=9
     refused 2 'no size of the network varies' "$TCTUNE" $command --model "$models/dense.onnx" --untuned --at batch=3
     refused 2 '--at|--inputs|exclude' "$TCTUNE" $command --model s.so --at batch=3 --inputs "$models/x.npz"
 done

@@ -1,5 +1,5 @@
-# More threads than the machine can start are refused, more than it has cores are warned of, and nothing that they measure is kept as what the
-# machine can do. Libraries run with the threads that can be started.
+# More threads than the machine can start are refused, more than it has cores are warned of, and nothing that they measure is kept
+# as what the machine can do. Libraries run with the threads that can be started.
 . "$(dirname "$0")/check.sh"
 
 cores=$(nproc)

@@ -72,11 +72,13 @@ says " hot " " cold "
 refused 2 "auto, hot or cold" "$TCTUNE" --te gemm.te --trials 4 --mode warm
 
 # ---- phases, plain searches, and records to start from ----
-ok "$TCTUNE" --te gemm.te --trials 24 --threads 1 --deterministic-measure --phases construct,descent --start-from none --db phases.db --json
+ok "$TCTUNE" --te gemm.te --trials 24 --threads 1 --deterministic-measure --phases construct,descent --start-from none \
+    --db phases.db --json
 [ "$(json out phases.evolution.tried)" -eq 0 ] || fail "--phases did not leave evolution out"
 [ "$(json out phases.descent.tried)" -gt 0 ] || fail "no descent"
 for search in random ansor; do
-    ok "$TCTUNE" --te gemm.te --trials 24 --threads 1 --deterministic-measure --search $search --start-from none --db $search.db --json
+    ok "$TCTUNE" --te gemm.te --trials 24 --threads 1 --deterministic-measure --search $search --start-from none --db $search.db \
+        --json
     [ "$(json out measured)" -eq 24 ] || fail "--search $search measured $(json out measured)"
 done
 sed 's/48/56/g' gemm.te >similar.te

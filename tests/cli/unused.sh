@@ -23,7 +23,8 @@ warns "4 of 4 kernels use a default schedule" "for another number of threads" "a
 ok "$TCTUNE" build --model mlp.onnx --db t.db --threads 2 --out m.so --json
 warns "add --threads 1,"
 [ "$(json out unused_records.why)" = threads ] && [ "$(json out unused_records.option)" = "--threads 1" ] &&
-    [ "$(json out unused_records.kernels)" -eq 4 ] && [ "$(json out unused_records.recorded)" = 1 ] || fail "$(json out unused_records)"
+    [ "$(json out unused_records.kernels)" -eq 4 ] && [ "$(json out unused_records.recorded)" = 1 ] ||
+        fail "$(json out unused_records)"
 ok "$TCTUNE" build --model mlp.onnx --db t.db --threads 1 --out m.so --json
 [ "$(json out unused_records)" = null ] || fail "all records are used, and yet $(json out unused_records)"
 for command in "bench --repeats 1" "run" "trace --out trace.json"; do

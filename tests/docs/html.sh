@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the documentation as HTML, in a folder of its own: every function and type of the headers is documented, and neither Doxygen nor Sphinx
-# has anything to complain of.
+# Makes the documentation as HTML, in a folder of its own: every function and type of the headers is documented, and neither Doxygen
+# nor Sphinx has anything to complain of.
 #   html.sh SOURCE-FOLDER FOLDER
 set -eu
 rm -rf "$2"

@@ -1,5 +1,6 @@
-# A board that does not compile, and builders for it, on a server of the test's own. TCTUNE: the command; NATS_SERVER: the server's program;
-# LLVM_OPENED_LATE: what LLVM's library is opened by when something is compiled; nothing where it is there from a program's start.
+# A board that does not compile, and builders for it, on a server of the test's own. TCTUNE: the command; NATS_SERVER: the server's
+# program; LLVM_OPENED_LATE: the name by which LLVM's library is opened when something is compiled; empty if programs load it at
+# their start.
 set -eu
 # shellcheck source=tests/fleet/scene.sh
 . "$(dirname "$0")/scene.sh"
@@ -65,7 +66,8 @@ workers="$workers $smith"
 until_it_says board.log "there is somebody who builds for this worker"
 measure 0 y.sched board.db
 says out "verified"
-[ -n "$(same both.db)" ] && [ "$(same both.db)" = "$(same board.db)" ] || fail "a board that does not compile has another record than a worker that does"
+[ -n "$(same both.db)" ] && [ "$(same both.db)" = "$(same board.db)" ] ||
+    fail "a board that does not compile has another record than a worker that does"
 measure 1 bad.sched none.db
 cmp -s err bad.both || fail "a failure to build says something else"
 run 0 "$TCTUNE" tune --te gemm.te --trials 4 --batch 4 --threads 1 --start-from none --db tuned.db --fleet "$url"

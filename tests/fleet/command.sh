@@ -128,7 +128,8 @@ measure 0 "$other-*t-*" --threads 3
 measure 1 "$other-3t-*" --threads 1
 says err "with 3 threads, not for"
 "$TCTUNE" export --db keys.db --out records.json >/dev/null
-[ "$(grep -c -- "\"target\":\"[^\"]*-mcpu=${other}[ \"].*\"host\":\"plain@" records.json)" -eq 2 ] || fail "records are not of the worker's target"
+[ "$(grep -c -- "\"target\":\"[^\"]*-mcpu=${other}[ \"].*\"host\":\"plain@" records.json)" -eq 2 ] ||
+    fail "records are not of the worker's target"
 kill -TERM "$plain"
 wait "$plain" || fail "the worker's exit status is not 0"
 workers=${workers% *}

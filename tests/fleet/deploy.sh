@@ -1,5 +1,5 @@
-# deploy/fleet-up: certificates, users, a server and workers, and a search by them. TCTUNE: the command; DEPLOY: the folder; NATS_SERVER: the server's
-# program.
+# deploy/fleet-up: certificates, users, a server and workers, and a search by them. TCTUNE: the command; DEPLOY: the folder;
+# NATS_SERVER: the server's program.
 set -eu
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/deploy-XXXXXX")
@@ -52,7 +52,8 @@ bad "the seed is damaged: its checksum is wrong" "$(swap "$(echo "$seed" | cut -
 bad "the seed is damaged: it has 50 characters" "$(echo "$seed" | cut -c 1-50)" "$public"
 bad "the seed is damaged: it is not in base32" "$(echo "$seed" | cut -c 1-57)0" "$public"
 bad "its seed is of an account, not of a user" "SA$(echo "$seed" | cut -c 3-)" "$public"
-bad "the public key is damaged: its checksum is wrong" "$seed" "$(swap "$(echo "$public" | cut -c 1-20)")$(echo "$public" | cut -c 21-)"
+bad "the public key is damaged: its checksum is wrong" "$seed" \
+    "$(swap "$(echo "$public" | cut -c 1-20)")$(echo "$public" | cut -c 21-)"
 bad "its public key is not that of its seed" "$seed" "$(tail -n 1 other.nk)"
 if "$DEPLOY/fleet-user" check none.nk >../out 2>&1; then fail "a key that is not there is taken"; fi
 printf '%s\n%s\n' "$(swap "$(echo "$seed" | cut -c 1-20)")$(echo "$seed" | cut -c 21-)" "$public" >bad.nk
@@ -76,20 +77,25 @@ kill -0 "$up" 2>/dev/null || fail "the fleet does not come up"
 
 options=$(sed -n 's/^tune with: --fleet //p' up.log)
 # shellcheck disable=SC2086 # an address and options
-"$TCTUNE" tune --te gemm.te --trials 8 --batch 4 --deterministic-measure --start-from none --db x.db --fleet $options >out 2>&1 || fail "the search"
+"$TCTUNE" tune --te gemm.te --trials 8 --batch 4 --deterministic-measure --start-from none --db x.db --fleet $options >out 2>&1 ||
+    fail "the search"
 "$TCTUNE" export --db x.db --out x.json >>out
 [ "$(grep -c '"host":"w[12]@' x.json)" -eq 8 ] || fail "records do not name their workers"
 
 # ---- who is not one of the users is not let in; nor is one who does not know the server's certificate ----
 if "$TCTUNE" fleet status --nats "tls://127.0.0.1:$port" --tls-ca lab/fleet.crt >out 2>&1; then fail "anybody is let in"; fi
 grep -q "does not let this user in" out || fail "it does not say that nobody is let in without a key"
-if "$TCTUNE" fleet status --nats "tls://127.0.0.1:$port" --nkey lab/desk.nk >out 2>&1; then fail "an unknown certificate is taken"; fi
+if "$TCTUNE" fleet status --nats "tls://127.0.0.1:$port" --nkey lab/desk.nk >out 2>&1; then
+    fail "an unknown certificate is taken"
+fi
 
 # ---- it ends with all that it began, and goes on with the same users ----
 kill -TERM "$up"
 wait "$up" || fail "exit status $? at the end"
 up=
-if "$TCTUNE" fleet status --nats "tls://127.0.0.1:$port" --nkey lab/desk.nk --tls-ca lab/fleet.crt >out 2>&1; then fail "the server is still there"; fi
+if "$TCTUNE" fleet status --nats "tls://127.0.0.1:$port" --nkey lab/desk.nk --tls-ca lab/fleet.crt >out 2>&1; then
+    fail "the server is still there"
+fi
 head -n 1 lab/w1.nk >half && mv half lab/w1.nk
 if "$DEPLOY/fleet-up" lab 1 "$port" >out 2>&1; then fail "a fleet comes up whose worker cannot sign"; fi
 grep -qF "fleet-user: w1.nk: there is no public key of a user in it" out || fail "it does not say which key is bad"

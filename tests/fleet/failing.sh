@@ -1,6 +1,6 @@
-# Kernels of a network that go wrong on a worker, one of whose candidates is spoiled there (tests/tune/flaky_worker.c): the others are timed all the
-# same, and it is said which failed, where and why. TCTUNE, FLAKY: the command, and one with such workers; JSON: reads documents; NATS_SERVER: the
-# server's program.
+# Kernels of a network go wrong on a worker, which spoils one candidate (tests/tune/flaky_worker.c). The others are timed all the
+# same, and a message says which kernels failed, where and why. TCTUNE, FLAKY: the command, and one with such workers; JSON:
+# reads documents; NATS_SERVER: the server's program.
 set -eu
 # shellcheck source=tests/fleet/scene.sh
 . "$(dirname "$0")/scene.sh"

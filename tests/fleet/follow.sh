@@ -1,4 +1,5 @@
-# A team's databases: a tuner's, and those that follow it by the command, one of them killed. TCTUNE: the command; NATS_SERVER: the server's program.
+# A team's databases: a tuner's, and those that follow it by the command, one of them killed. TCTUNE: the command; NATS_SERVER: the
+# server's program.
 set -eu
 # shellcheck source=tests/fleet/scene.sh
 . "$(dirname "$0")/scene.sh"

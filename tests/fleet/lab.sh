@@ -1,7 +1,7 @@
-# Read by what needs a fleet of many machines: each is a network namespace with a cable to one switch, all of them on this machine, in a
-# namespace of their own that has no way out and of which nothing is left when the script ends, however that happens. The server answers at
-# nats://$server:4222; a wire before it that can lose messages (lab_proxy.c) at $url, which is where workers are told that it is, unless $lab_url
-# says otherwise.
+# Read by scripts that need a fleet of many machines. Each machine is a network namespace with a cable to one switch. All are on
+# this machine, in a namespace of their own that has no way out; it vanishes when the script ends, however that happens. The server
+# answers at nats://$server:4222. Before it stands a wire that can lose messages (lab_proxy.c), at $url. Workers are given $url, or
+# $lab_url where that is set.
 # TCTUNE and FLEET_LAB name the command and the program tests/fleet/fleet_lab; those of the release build unless they are set.
 set -eu
 lab_root=$(cd "$(dirname "$lab")/../.." && pwd) # $lab: this file
@@ -20,7 +20,8 @@ lab_skip() {
     exit 77
 }
 
-# The script again, as the first process of namespaces of its own: all that it starts ends with it. Call it first, with the script's arguments.
+# Starts the script again, as the first process of namespaces of its own: all processes that it starts end with it. Call it first,
+# with the script's arguments.
 lab_enter() {
     [ -z "${LAB_INSIDE:-}" ] || return 0
     [ -n "$NATS_SERVER" ] || lab_skip "there is no nats-server"
@@ -153,6 +154,6 @@ lab_tune() { # TRIALS DATABASE [OPTIONS...]: on the machine that $on says
     lab_trials=$1
     lab_db=$2
     shift 2
-    ${on:-} "$TCTUNE" tune --te gemm.te --trials "$lab_trials" --batch 16 --rounds-at-once 2 --threads 1 --deterministic-measure --start-from none \
-        --stop-at-roof 9 --db "$lab_db" "$@"
+    ${on:-} "$TCTUNE" tune --te gemm.te --trials "$lab_trials" --batch 16 --rounds-at-once 2 --threads 1 --deterministic-measure \
+        --start-from none --stop-at-roof 9 --db "$lab_db" "$@"
 }

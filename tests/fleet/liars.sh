@@ -1,5 +1,5 @@
-# A worker that lies, beside an honest one, each in a network namespace: what it says cannot pass for what it is, or its name stands with it.
-# TCTUNE, FLEET_LAB, NATS_SERVER: as in lab.sh, which $lab names.
+# A worker that lies, beside an honest one, each in a network namespace: its lies are found, or its name stands
+# beside its results. TCTUNE, FLEET_LAB, NATS_SERVER: as in lab.sh, which $lab names.
 . "$lab"
 lab_enter "$@"
 fail() {
@@ -59,7 +59,8 @@ unsteady() {
     trials=96 # of which it would have more than half, in jobs of four
     begin unsteady
     lab_until_it_says err "the worker w4 gets no more jobs from here: the reference kernel"
-    grep -q "ms there in its last 8 runs: the middle half spans [0-9]* % of the median, and 15 %" err || fail "the figures of the unsteady worker are not told"
+    grep -q "ms there in its last 8 runs: the middle half spans [0-9]* % of the median, and 15 %" err ||
+        fail "the figures of the unsteady worker are not told"
     eval "lab_stop \$worker_4"
     end unsteady
     trials=
@@ -82,7 +83,8 @@ tells_the_truth() { # FILE
     timed "$1" >told
     timed here >true
     [ -s told ] && [ -s true ] || fail "no times are found"
-    join true told | awk '$2 != $3 { exit 1 }' || fail "a verified record of the search with a worker that lies has other times than here"
+    join true told | awk '$2 != $3 { exit 1 }' ||
+        fail "a verified record of the search with a worker that lies has other times than here"
 }
 lab_start_worker 3 0.01 faster
 lab_until_it_says w3.log "w3 serves"
@@ -114,13 +116,15 @@ lab_until_it_says err "the worker w6 gets no more jobs from here: its times are 
 eval "lab_stop \$worker_6"
 end later
 grep -q "records of w6 are not used any more" err || fail "what the liar said before is not taken back"
-grep -q "the workers w[156] and w[156] order [0-9]* of [0-9]* pairs of candidates differently" err || fail "how alike workers rank is not told"
+grep -q "the workers w[156] and w[156] order [0-9]* of [0-9]* pairs of candidates differently" err ||
+    fail "how alike workers rank is not told"
 ! grep -q "the workers w1 and w5 order [1-9]" err || fail "workers with the same times rank differently"
 ! grep "the worker w[15] gets" err || fail "an honest worker is not believed"
 ! grep '"host":"w6@' later | grep -q '"verified":true' || fail "records of the liar are still used"
 [ "$(grep -c '"host"' later)" -eq 96 ] || fail "the liar cost records"
 lab_tries=0
-until "$TCTUNE" db export --db team.db --out team >/dev/null 2>&1 && grep '"job":' later | sort >told && sort team | cmp -s - told; do
+until "$TCTUNE" db export --db team.db --out team >/dev/null 2>&1 && grep '"job":' later | sort >told &&
+    sort team | cmp -s - told; do
     lab_tries=$((lab_tries + 1))
     [ "$lab_tries" -lt 2400 ] || fail "who follows does not come to have the same records, those of the liar not verified"
     sleep 0.1

@@ -1,5 +1,5 @@
-# Read by tests of the command that begin a server of their own: a scratch folder, which they are in, processes that end with them, and what they say.
-# $workers, $followers: lists of processes that are killed in the end. NATS_SERVER: the server's program.
+# Read by tests of the command that begin a server of their own: a scratch folder, which they are in, processes that end with them,
+# and what they say. $workers, $followers: lists of processes that are killed in the end. NATS_SERVER: the server's program.
 set -eu
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/fleet-XXXXXX")
@@ -42,7 +42,8 @@ serve() { # a port: -1 is any; and options of the server
     port=$1
     shift
     rm -f nats-server_*.ports
-    "$NATS_SERVER" "$@" --addr 127.0.0.1 --port "$port" --jetstream --store_dir "$work/store" --ports_file_dir "$work" >nats.log 2>&1 &
+    "$NATS_SERVER" "$@" --addr 127.0.0.1 --port "$port" --jetstream --store_dir "$work/store" --ports_file_dir "$work" \
+        >nats.log 2>&1 &
     server=$!
     tries=0
     until url=$(sed -n 's/.*"nats":\["\([^"]*\)".*/\1/p' nats-server_$server.ports 2>/dev/null) && [ -n "$url" ]; do

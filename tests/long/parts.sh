@@ -1,5 +1,5 @@
-# Read by test.sh, tests/long/run and .ci/run: how a part of the tests is run, counted and named at the end. A part that fails does not end the
-# run. The last line counts the tests of all parts, as test runners do.
+# Read by test.sh, tests/long/run and .ci/run: how a part of the tests is run, counted and named at the end. A part that fails does
+# not end the run. The last line counts the tests of all parts, as test runners do.
 started=${started:-$(date +%s)}
 jobs=$(nproc)
 at_once=$((jobs + (jobs + 1) / 2)) # tests also wait: for workers, disks and clocks

@@ -54,7 +54,8 @@ check() { # SHELL FILE
     while IFS='|' read -r line has hasnot; do
         "$1_proposes" "$line" >"$work/proposed" 2>"$work/err" || { cat "$work/err"; failed=1; }
         for word in $has; do
-            grep -qx -e "$word" "$work/proposed" || { echo "$1: '$line' does not propose $word: $(tr '\n' ' ' <"$work/proposed")"; failed=1; }
+            grep -qx -e "$word" "$work/proposed" ||
+                { echo "$1: '$line' does not propose $word: $(tr '\n' ' ' <"$work/proposed")"; failed=1; }
         done
         for word in ${hasnot#not }; do
             ! grep -qx -e "$word" "$work/proposed" || { echo "$1: '$line' proposes $word"; failed=1; }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The manual pages: they have no faults, each command's has every option that --help has, and those of formats name all that formats have.
+# The manual pages: they have no faults; a command's page has every option of its --help; a format's page names everything that the
+# format has.
 #   pages.sh COMMAND MANUAL-FOLDER SOURCE-FOLDER
 set -eu
 tctune=$1 manual=$2 source=$3
@@ -64,7 +65,8 @@ named() {
 }
 # shellcheck disable=SC2046 # lists of words
 {
-    named tctune-sched.5 $(sed -n 's/^\(SAMPLED\|PRIM\)([A-Z_]*, "\([a-z_]*\)".*/\2/p' "$source/src/schedule_primitives/primitives.def")
+    named tctune-sched.5 \
+        $(sed -n 's/^\(SAMPLED\|PRIM\)([A-Z_]*, "\([a-z_]*\)".*/\2/p' "$source/src/schedule_primitives/primitives.def")
     named tctune-te.5 $(sed -n '/VECTOR/!s/^OP([A-Z]*, "\([a-z]\{1,\}\)".*/\1/p' "$source/src/te/ops.def" | grep -vx cast) \
         $(sed -n 's/^REDUCER([A-Z]*, "\([a-z]*\)".*/\1/p' "$source/src/te/reducers.def")
     named tctune-records.5 $(sed -n 's/^    FIELD("\([a-z_]*\)".*/\1/p' "$source/src/measure/records/record.c") \

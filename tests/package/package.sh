@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the build into an empty prefix and uses it from there as a user's project would: the CMake package with a model of its own,
-# and the library by pkg-config. Both give the same number.
+# Installs the build into an empty prefix and uses it from there as a user's project would: the CMake package with a model of its
+# own, and the library by pkg-config. Both give the same number.
 #   package.sh BUILD-FOLDER SOURCE-FOLDER
 set -eu
 build=$1 source=$2
@@ -14,7 +14,8 @@ for file in man/man1/tctune.1 man/man1/tctune-db-stats.1 man/man5/tctune-te.5 ba
 done
 "$prefix/bin/tctune" zoo mlp --out "$work/mlp.onnx" >/dev/null
 
-cmake -S "$source/tests/package/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" -DMODEL="$work/mlp.onnx" >"$work/log" 2>&1 &&
+cmake -S "$source/tests/package/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" -DMODEL="$work/mlp.onnx" \
+    >"$work/log" 2>&1 &&
     cmake --build "$work/consumer" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 by_kernels=$("$work/consumer/kernels")
 by_library=$("$work/consumer/library" "$work/mlp.onnx")
@@ -30,7 +31,8 @@ by_pc=$(LD_LIBRARY_PATH=$(dirname "$pc")/.. "$work/by_pc" "$work/mlp.onnx")
 
 # Records that this build did not measure here are checked by the worker that is installed beside the library, although the program
 # is neither's; without it they are not used. What was checked once needs nobody.
-"$prefix/bin/tctune" --model "$work/mlp.onnx" --trials 12 --threads 1 --db "$work/tuned.db" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+"$prefix/bin/tctune" --model "$work/mlp.onnx" --trials 12 --threads 1 --db "$work/tuned.db" >"$work/log" 2>&1 ||
+    { cat "$work/log"; exit 1; }
 "$prefix/bin/tctune" db export --db "$work/tuned.db" --out "$work/records.jsonl" >/dev/null
 for db in checked unchecked; do
     "$prefix/bin/tctune" db import --db "$work/$db.db" "$work/records.jsonl" >/dev/null
@@ -50,7 +52,8 @@ mv "$work/worker" "$worker"
 
 # What is wrong with a model is said when it is built.
 echo broken >"$work/broken.onnx"
-if cmake -S "$source/tests/package/consumer" -B "$work/bad" -DCMAKE_PREFIX_PATH="$prefix" -DMODEL="$work/broken.onnx" >"$work/log" 2>&1 &&
+if cmake -S "$source/tests/package/consumer" -B "$work/bad" -DCMAKE_PREFIX_PATH="$prefix" -DMODEL="$work/broken.onnx" \
+    >"$work/log" 2>&1 &&
     cmake --build "$work/bad" >>"$work/log" 2>&1; then
     echo "a file that is no model was built"
     exit 1

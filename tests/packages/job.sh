@@ -1,5 +1,5 @@
-# The quickstart's main job with what the packages installed, in a folder of its own: a network is tuned, built, timed and run by the
-# command, built and run by a C program, and from Python.
+# The quickstart's main job with what the packages installed, in a folder of its own: a network is tuned, built, timed and run by
+# the command, built and run by a C program, and from Python.
 #   job.sh whole | again     again: what the whole one left is used with the version that is installed now
 set -eu
 cd /tmp/job
@@ -11,7 +11,8 @@ tctune --version
 [ -s /usr/share/man/man1/tctune-tune.1.gz ] || fail "there is no manual page"
 if [ "$1" = whole ]; then
     tctune zoo bert-tiny mlp
-    tctune --model bert-tiny.onnx --trials 32 --db tuning.db --out model.so >report 2>progress || { cat progress; fail "no search"; }
+    tctune --model bert-tiny.onnx --trials 32 --db tuning.db --out model.so >report 2>progress ||
+        { cat progress; fail "no search"; }
     grep 'trials in' report || fail "no report"
     grep -q '^model.so is built' report || fail "no library"
     [ "$(grep -c 'measured [0-9]* in this run: 0 valid' report)" = 0 ] || fail "no candidate was valid"
@@ -40,7 +41,8 @@ python3 -B "$doc/python3-tctune/examples/tune.py" mlp.onnx 4 >/dev/null || fail 
 for example in "$doc"/libtctune-dev/examples/*.c; do
     cc "$example" -o example -ltctune || fail "$example does not compile"
 done
-MODEL=mlp.onnx DB=tuning.db BASE=base.json "$doc/tctune/examples/ci/no-slower.sh" >/dev/null || fail "the example for CI does not run"
+MODEL=mlp.onnx DB=tuning.db BASE=base.json "$doc/tctune/examples/ci/no-slower.sh" >/dev/null ||
+    fail "the example for CI does not run"
 
 cc "$doc/libtctune-dev/examples/build_and_run.c" -o build_and_run -ltctune
 ./build_and_run mlp.onnx tuning.db | head -1

@@ -1,4 +1,5 @@
-# What a user of the wheel does first, in a folder of its own: a network is tuned, built, timed and run by the command, and again from Python.
+# What a user of the wheel does first, in a folder of its own: a network is tuned, built, timed and run by the command, and again
+# from Python.
 #   wheel.sh VERSION
 set -eu
 cd /tmp/job
