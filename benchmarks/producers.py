@@ -6,9 +6,9 @@
     norm        layer normalisation before a matmul, as transformers have it before their feed-forward layers
     cast        f16 to f32 before a matmul
 
-Both are built from the records of one search. The apart one does not get those of kernels that are both; for the other one those of the
-parts count as ten times slower, so that it is what it is also where a build would not choose it. TCTUNE names the
-command; else that of build/release is used."""
+Both are built from the records of one search. The build with kernels apart does not get the records of the joint kernels. For the
+build with joint kernels, records of the parts count as ten times slower, so that it has joint kernels also where a build would not
+choose them. TCTUNE names the command; else that of build/release is used."""
 import argparse
 import json
 import os
@@ -144,7 +144,8 @@ def compare(name, a, o):
         turns.append({which: time(folder / f"{which}.so", o.threads, o.repeats) for which in order})
     best = {which: min(t[which][0] for t in turns) for which in ("one", "apart")}
     ratios = sorted(t["apart"][1] / t["one"][1] for t in turns)
-    print(f"{name:12} best of all runs: apart {best['apart']:.3f} ms, one {best['one']:.3f} ms, {best['apart'] / best['one']:.2f} x; "
+    print(f"{name:12} best of all runs: apart {best['apart']:.3f} ms, one {best['one']:.3f} ms, "
+          f"{best['apart'] / best['one']:.2f} x; "
           f"turns' medians: {statistics.median(ratios):.2f} x ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)
     return {"name": name, "apart_ms": best["apart"], "one_ms": best["one"], "best": round(best["apart"] / best["one"], 3),
             "turns": round(statistics.median(ratios), 3)}
@@ -163,8 +164,8 @@ def main():
     rows = [compare(a.__name__, a, o) for a in (dequantise, scale, norm, cast)]
     if o.record:
         command = {"TCTUNE_RESULTS_COMMAND": " ".join(["benchmarks/producers.py", *sys.argv[1:]])}
-        subprocess.run([ROOT / "benchmarks/results.py", "record", "producers"], input=json.dumps({"rows": rows}), text=True, check=True,
-                       env={**os.environ, **command})
+        subprocess.run([ROOT / "benchmarks/results.py", "record", "producers"], input=json.dumps({"rows": rows}), text=True,
+                       check=True, env={**os.environ, **command})
 
 
 if __name__ == "__main__":

@@ -46,7 +46,8 @@ def repeated(files):
     for path, text in files.items():
         text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), text, flags=re.S)
         kept = [(n, " ".join(line.split())) for n, line in enumerate(text.split("\n"))]
-        kept = [(n, line) for n, line in kept if line not in ("", "{", "}", "};", "});", ");") and not line.startswith(("#include", "//"))]
+        kept = [(n, line) for n, line in kept
+                if line not in ("", "{", "}", "};", "});", ");") and not line.startswith(("#include", "//"))]
         significant[path] = kept
         for i in range(len(kept) - BLOCK + 1):
             places["\n".join(line for _, line in kept[i:i + BLOCK])].append((path, i))
@@ -92,12 +93,15 @@ for name, (count, lines) in folders.items():
     if name in file_of and "--short" not in sys.argv:
         print(textwrap.indent(textwrap.fill(owned(name, files.get(file_of[name], "")), 116), "        "))
 print(f"{'sum':36} {len(files):5} {sum(f[1] for f in folders.values()):7}")
-print("longest files: " + ", ".join(f"{p} {n}" for n, p in sorted(((t.count(chr(10)), p) for p, t in files.items()), reverse=True)[:6]))
+print("longest files: "
+      + ", ".join(f"{p} {n}" for n, p in sorted(((t.count(chr(10)), p) for p, t in files.items()), reverse=True)[:6]))
 lengths = sorted(n for p, t in files.items() if p.endswith(".c") for n in functions(t))
-print(f"functions: {len(lengths)}; lines of them: median {lengths[len(lengths) // 2]}, p90 {lengths[len(lengths) * 9 // 10]}, maximum {lengths[-1]}")
+print(f"functions: {len(lengths)}; lines of them: median {lengths[len(lengths) // 2]}, "
+      f"p90 {lengths[len(lengths) * 9 // 10]}, maximum {lengths[-1]}")
 print("`default:` in switches:", sum(len(re.findall(r"^\s*default:", t, flags=re.M)) for t in files.values()),
       "; casts in `switch ((int)`:", sum(len(re.findall(r"switch \(\(int\)", t)) for t in files.values()))
 print("files that name a statement's kind (TC_STMT_PREFETCH):", sum("TC_STMT_PREFETCH" in t for t in files.values()),
       "; operators named outside of their table and families:",
-      sum(len(re.findall(r"TC_GRAPH_OP_[A-Z]", t)) for p, t in files.items() if not re.search(r"graph/(ops|onnx/import|shape_|eval_|lower_|import)", p)))
+      sum(len(re.findall(r"TC_GRAPH_OP_[A-Z]", t)) for p, t in files.items()
+          if not re.search(r"graph/(ops|onnx/import|shape_|eval_|lower_|import)", p)))
 print(f"lines in repeated blocks of {BLOCK} or more:", repeated(files))

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """What a call from Python costs beside one from C, of the same library: medians over turns.
 
-    python_calls.py BENCH_API_CALLS LIBRARY.so PREFIX      the first: the program that times C's calls; PREFIX: of the library's symbols;
-                                                           built for one thread
+    python_calls.py BENCH_API_CALLS LIBRARY.so PREFIX      the first: the program that times C's calls; PREFIX: of the
+                                                           library's symbols; LIBRARY.so is built for one thread
 
 TCTUNE_LIBRARY names libtctune, and PYTHONPATH the package."""
 import re
@@ -46,7 +46,8 @@ def main():
         inputs = list(named.values())
         context = model.context()
         print(f"a call from C {in_c:.2f} us")
-        for what, call in (("model(x)", lambda: model(*inputs)), ("model(name=x)", lambda: model(**named)), ("context(x)", lambda: context(*inputs)),
+        for what, call in (("model(x)", lambda: model(*inputs)), ("model(name=x)", lambda: model(**named)),
+                           ("context(x)", lambda: context(*inputs)),
                            ("context(x, out=y)", lambda: context(*inputs, out=outputs))):
             t = median_us(call)
             print(f"{what}: {t:.2f} us, {t - in_c:.2f} us more than from C")

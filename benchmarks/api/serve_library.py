@@ -3,8 +3,8 @@
 
     serve_library.py LIBRARY.so FOLDER THREADS      FOLDER: its inputs, as input_N.pb
 
-Obeys lines on its standard input: "run K" says the median of K runs as {"median_ms": ..}, "quit" ends it. TCTUNE_LIBRARY names libtctune, and
-PYTHONPATH the package."""
+Obeys lines on its standard input: "run K" says the median of K runs as {"median_ms": ..}, "quit" ends it. TCTUNE_LIBRARY names
+libtctune, and PYTHONPATH the package."""
 import json
 import sys
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A public header as Doxygen wants it: its comments are plain ones, and which are documentation follows from where they stand.
 
-Behind code on its line a comment is of what it stands behind, else of what follows; the first one is of the file. Lines that are indented in a
-comment are code, unless they are a list."""
+A comment behind code on its line documents that code, any other comment what follows it; the first comment documents the file.
+Indented lines in a comment are code, unless they are a list."""
 import re
 import sys
 

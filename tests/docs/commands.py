@@ -4,9 +4,9 @@
   commands.py check       messages and help texts of the source, --help, pages, manual pages, scripts, the Python package
   commands.py refuses     texts that are wrong, each in one way
 
-A text in backquotes that begins with `tctune ` names a command: there must be one, and it must take each option. So must what stands
-outside of backquotes, where an option, a word in capitals or the name of a file follows the command's name. In the strings of a file that describes
-commands (src/cli), an option belongs to one of these; in other files of the source, to any command.
+A text in backquotes that begins with `tctune ` names a command: there must be one, and it must take each option. So must a
+command outside of backquotes, where an option, a word in capitals or the name of a file follows the command's name. In the strings
+of a file that describes commands (src/cli), an option belongs to one of these; in other files of the source, to any command.
 
 TCTUNE: the command."""
 import functools
@@ -74,7 +74,7 @@ def complaint(text):
 
 
 def lines_of(text):
-    """Command lines in a text: those in backquotes, and those that an option, a word in capitals or the name of a file gives away."""
+    """Command lines in a text: those in backquotes, and those with an option, a word in capitals or the name of a file."""
     found = []
     for span in re.findall(r"`([^`]+)`", text):
         if span.startswith("tctune "):
@@ -97,7 +97,8 @@ def strings(path):
     """The literals of a C or a JavaScript file, with the ones that follow each other joined."""
     text = path.read_text()
     literal = r'"(?:[^"\\\n]|\\.)*"'
-    text = re.sub(r"/\*.*?\*/|^\s*//[^\n]*", lambda m: "\n" * m[0].count("\n"), text, flags=re.S | re.M) if path.suffix in (".c", ".h", ".def", ".js") else text
+    if path.suffix in (".c", ".h", ".def", ".js"):
+        text = re.sub(r"/\*.*?\*/|^\s*//[^\n]*", lambda m: "\n" * m[0].count("\n"), text, flags=re.S | re.M)
     for m in re.finditer(rf"{literal}(?:[\s\\]*{literal})*", text):
         yield text[:m.start()].count("\n") + 1, re.sub(r'\\n', "\n", re.sub(r'"[\s\\]*"', "", m[0])[1:-1]).replace('\\"', '"')
     if path.suffix == ".js":
@@ -108,7 +109,8 @@ def strings(path):
 def comments(path):
     """Command lines in comments are in backquotes; they may go over the end of a line."""
     for m in re.finditer(r"/\*.*?\*/", path.read_text(), re.S):
-        yield path.read_text()[:m.start()].count("\n") + 1, " ".join(s for s in re.findall(r"`tctune [^`]*`", re.sub(r"\n\s*\*?", " ", m[0])))
+        yield path.read_text()[:m.start()].count("\n") + 1, " ".join(
+            s for s in re.findall(r"`tctune [^`]*`", re.sub(r"\n\s*\*?", " ", m[0])))
 
 
 def sessions(text, prompt):
@@ -166,10 +168,12 @@ def of_help():
 
 
 def texts():
-    for folder, ends in (("docs", ("md", "man", "5")), ("benchmarks", ("md",)), ("python/tctune", ("py",)), ("examples", ("*",)), ("deploy", ("*",)), ("scripts", ("*",)),
+    for folder, ends in (("docs", ("md", "man", "5")), ("benchmarks", ("md",)), ("python/tctune", ("py",)), ("examples", ("*",)),
+                         ("deploy", ("*",)), ("scripts", ("*",)),
                          ("cmake", ("cmake", "in"))):
         for end in ends:
-            yield from sorted(p for p in (ROOT / folder).rglob("*." + end if end != "*" else "*") if p.is_file() and p.suffix != ".pyc")
+            yield from sorted(p for p in (ROOT / folder).rglob("*." + end if end != "*" else "*")
+                              if p.is_file() and p.suffix != ".pyc")
     yield from (ROOT / name for name in ("README.md", "ARCHITECTURE.md", "quickstart.sh", "pyproject.toml"))
 
 
@@ -187,12 +191,17 @@ def check():
 
 def refuses():
     """Wrong texts, and how each is refused; and right ones."""
-    for text, why in (("`tctune bench --model m.onnx --trials 6`", "tctune bench takes no --trials"), ("`tctune buld --model m.onnx`", "no command 'buld'"),
-                      ("`tctune db stat --db t.db`", "no command 'db stat'"), ("Tune first: tctune --model M --minuts 3", "tctune tune takes no --minuts"),
-                      ("tctune show gemm.te --trials 2", "tctune show takes no --trials"), ("type tctune show --te F --trials 2, then go on", "tctune show takes no --trials"), ("`tctune --kernel 3`", "tctune tune takes no --kernel")):
+    for text, why in (("`tctune bench --model m.onnx --trials 6`", "tctune bench takes no --trials"),
+                      ("`tctune buld --model m.onnx`", "no command 'buld'"),
+                      ("`tctune db stat --db t.db`", "no command 'db stat'"),
+                      ("Tune first: tctune --model M --minuts 3", "tctune tune takes no --minuts"),
+                      ("tctune show gemm.te --trials 2", "tctune show takes no --trials"),
+                      ("type tctune show --te F --trials 2, then go on", "tctune show takes no --trials"),
+                      ("`tctune --kernel 3`", "tctune tune takes no --kernel")):
         found = [complaint(line) for line in lines_of(text)]
         assert len(found) == 1 and found[0] and why in found[0], (text, found)
-    for text in ("`tctune bench --model m.onnx --kernel 6`", "tctune is a library", "`tctune --version`", "`tctune db stats` says it", "`tctune COMMAND --help`", "as tctune tune does it",
+    for text in ("`tctune bench --model m.onnx --kernel 6`", "tctune is a library", "`tctune --version`",
+                 "`tctune db stats` says it", "`tctune COMMAND --help`", "as tctune tune does it",
                  "`tctune --model m.onnx --trials 3 | grep --count x`", "`tctune export`", "`tctune model.onnx --trials 3`"):
         assert not [c for c in map(complaint, lines_of(text)) if c], text
     print("wrong texts are refused")

@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
 """Holds the documentation against the project.
 
-  pages.py check           every link and every path that a page names is there, every option that it names is one of a command's, every
-                           block of code says what it is, and every page is reached from docs/README.md; where Doxygen is, every
-                           function and type of the headers is documented
+  pages.py check           every link and every path that a page names is there, every option that it names is one of a command's,
+                           every block of code says what it is, and every page is reached from docs/README.md; where Doxygen is,
+                           every function and type of the headers is documented
   pages.py run PAGE        runs the page: its commands in one shell in a scratch folder, and compares what they print
   pages.py refuses PAGE..  pages that are wrong, of which the first line says how: <!-- refused: TEXT -->
 
 A page's blocks of code have one of these languages:
 
-  console   a session: lines that begin with `$ ` are commands, the lines after them what they print; a command that ends in \\ goes on
+  console   a session: lines that begin with `$ ` are commands, the lines after them what they print; a command that ends in \\
+            goes on in the next line
   te        a kernel, which is read
   sched     a schedule, which is applied (schedule directive below)
   c         a translation unit, which is compiled; with the directive `body`, statements of one
   cmake python json yaml text
             shown only, unless `file` writes them somewhere
 
-Of what a command prints, numbers with a point, a unit or an exponent, times of day, dates and hashes may be any of their kind; white space
-may be any. `...` alone in a line stands for any lines, elsewhere for any text. A command without lines after it may print what it likes.
-Each command must succeed.
+In what a command prints, numbers with a point, a unit or an exponent, times of day, dates and hashes may be any of their kind;
+white space may be any. `...` alone in a line stands for any lines, elsewhere for any text. A command without lines after it may print
+anything. Each command must succeed.
 
 A comment before a block says more of it:
 
@@ -261,7 +262,8 @@ def run(page):
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     shown = sum(lines is not None for _, _, lines in asked)
-    print(f"{page.relative_to(ROOT)}: {len(asked)} commands run, what {shown} of them print compared; {len(left_out)} blocks left out")
+    print(f"{page.relative_to(ROOT)}: {len(asked)} commands run, what {shown} of them print compared; "
+          f"{len(left_out)} blocks left out")
     for text in left_out:
         print(f"  left out: {text}")
     for text in slow:

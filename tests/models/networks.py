@@ -3,8 +3,8 @@
 
 usage: networks.py FOLDER [NAME...]
 
-FOLDER/NAME.onnx is the network. NAME.SIZES.npz, or NAME.npz where no size varies, has inputs (in.X) and the outputs that NumPy computed
-(out.Y, see net.py). The same bytes come out each time.
+FOLDER/NAME.onnx is the network. NAME.SIZES.npz, or NAME.npz where no size varies, has inputs (in.X) and the outputs that NumPy
+computed (out.Y, see net.py). The same bytes come out each time.
 """
 import os
 import sys
@@ -75,7 +75,8 @@ def integer_matmul(n, x, columns):
     k = x.array.shape[-1]
     w = n.weights.standard_normal((k, columns)) / k ** 0.5
     w_scale, _ = n.scale_for(w, np.int8)
-    weight, scale_w, zero_w = n.constant(to_integers(w, w_scale, 0, np.int8)), n.constant(np.float64(w_scale)), n.constant(np.int8(0))
+    weight, scale_w, zero_w = (n.constant(to_integers(w, w_scale, 0, np.int8)), n.constant(np.float64(w_scale)),
+                               n.constant(np.int8(0)))
     s, z = n.fixed_scale(np.uint8, (-4, 4))
     t, y = n.fixed_scale(np.uint8, (-4, 4))
     q = n.quantize(x, s, z)
@@ -275,9 +276,11 @@ NETWORKS = {
     bert: [{"batch": 1, "sequence": 16}, {"batch": 2, "sequence": 7}, {"batch": 2, "sequence": 40}],
     bert_dynq: [{"batch": 1, "sequence": 16}],
     bert_qop: [{"batch": 1, "sequence": 16}],
-    gpt: [{"batch": 1, "sequence": 16, "past": 0}, {"batch": 1, "sequence": 1, "past": 16}, {"batch": 1, "sequence": 12, "past": 12},
+    gpt: [{"batch": 1, "sequence": 16, "past": 0}, {"batch": 1, "sequence": 1, "past": 16},
+          {"batch": 1, "sequence": 12, "past": 12},
           {"batch": 2, "sequence": 1, "past": 40}],
-    decoder_q4: [{"batch": 1, "sequence": 16, "past": 0}, {"batch": 1, "sequence": 1, "past": 31}, {"batch": 2, "sequence": 1, "past": 40}],
+    decoder_q4: [{"batch": 1, "sequence": 16, "past": 0}, {"batch": 1, "sequence": 1, "past": 31},
+                 {"batch": 2, "sequence": 1, "past": 40}],
     resnet: [{"batch": 1}, {"batch": 3}],
     mobile_qdq: [{}],
     conv_qop: [{}],

@@ -58,7 +58,8 @@ def nats(tmp_path_factory):
     if not program:
         pytest.skip("it needs nats-server")
     folder = tmp_path_factory.mktemp("nats")
-    with subprocess.Popen([program, "--addr", "127.0.0.1", "--port", "-1", "--jetstream", "--store_dir", folder / "store", "--ports_file_dir", folder,
+    with subprocess.Popen([program, "--addr", "127.0.0.1", "--port", "-1", "--jetstream", "--store_dir", folder / "store",
+                           "--ports_file_dir", folder,
                            "--log", folder / "log"]) as server:
         try:
             yield _address(folder / f"nats-server_{server.pid}.ports", server)

@@ -30,14 +30,16 @@ def test_records(tuned):
         records = list(db)
         assert len(records) == len(db) == db.stats().records > 0
         r = records[0]
-        assert r.workload.startswith("tensor") and r.times and r.median == np.median(r.times) and r.version == tctune.library_version()
+        assert r.workload.startswith("tensor") and r.times and r.median == np.median(r.times)
+        assert r.version == tctune.library_version()
         best = db.records(verified=True, order="median", limit=1)
         assert len(best) == 1 and best[0].median == min(x.median for x in records if x.verified)
         assert db.records(after=records[-1].id) == [] and db.records(workload="none") == []
         assert len(db.records(workload=r.workload_hash, mode=r.mode, threads=1)) == len(records)
         assert len(db.records(threads=2)) == 0 and db.records(order="rank")
         assert str(r.id) in str(r) and r._repr_html_().count("<pre>") == 2 and db._repr_html_()
-        for query, why in [({"order": "luck"}, "'id' or 'median' or 'rank', not 'luck'"), ({"mode": "warm"}, "warm"), ({"limit": -1}, "limit: ")]:
+        for query, why in [({"order": "luck"}, "'id' or 'median' or 'rank', not 'luck'"), ({"mode": "warm"}, "warm"),
+                           ({"limit": -1}, "limit: ")]:
             with pytest.raises(BadInput, match=why):
                 db.records(**query)
 
@@ -65,8 +67,10 @@ def test_pandas(tuned):
 
 
 def test_markup_is_escaped():
-    record = dict(id=1, workload="<b>&", target="", trace="", workload_hash="<i>", program=0, times=(), median=float("inf"), mode="hot",
-                  outcome="run_error", message="<script>", verified=False, max_error=0.0, threads=1, rounds=0, build_seconds=0.0, run_seconds=0.0,
+    record = dict(id=1, workload="<b>&", target="", trace="", workload_hash="<i>", program=0, times=(), median=float("inf"),
+                  mode="hot",
+                  outcome="run_error", message="<script>", verified=False, max_error=0.0, threads=1, rounds=0, build_seconds=0.0,
+                  run_seconds=0.0,
                   when_ms=0, host="<u>", version="", sizes="")
     r = tctune.Record(**record)
     for text in (r._repr_html_(), tctune.Records([r])._repr_html_()):

@@ -47,7 +47,8 @@ def test_how_a_model_was_built(tuned):
         assert tctune.is_library(saved) and not tctune.is_library("gemm.h") and not tctune.is_library("none")
         with tctune.load(saved) as loaded, pytest.raises(BadInput, match="built before does not tell"):
             loaded.plan()
-    for use in (model.report, model.plan, model.bench, lambda: model.bench_against("base.json"), model.trace, model.trial, model.sizes_at, lambda: model.sizes):
+    for use in (model.report, model.plan, model.bench, lambda: model.bench_against("base.json"), model.trace, model.trial,
+                model.sizes_at, lambda: model.sizes):
         with pytest.raises(Closed, match="this model was closed"):
             use()
 
@@ -152,12 +153,14 @@ def test_a_kernel_timed(tuned):
 
 def test_compared(tuned):
     kernel, path = tuned
-    told = keys_of(tctune.compare_show("best", "default", tctune.Work(kernel), db=path, threads=1, rounds=11), "verdict", "a", "b", "roofline")
+    told = keys_of(tctune.compare_show("best", "default", tctune.Work(kernel), db=path, threads=1, rounds=11), "verdict", "a", "b",
+                   "roofline")
     assert told["verdict"]["rounds"] == 11 and told["a"]["spec"] == "best"
     with tctune.Database(path) as db:
         record = db.records(verified=True, limit=1)[0].id
     assert tctune.compare_show(record, "default", db=path, rounds=11)["a"]["spec"] == str(record)
-    for a, b, why in (("best", "nothing.sched", "nothing.sched"), ("onednn", "openblas", "two libraries are compared"), (4711, "default", "4711")):
+    for a, b, why in (("best", "nothing.sched", "nothing.sched"), ("onednn", "openblas", "two libraries are compared"),
+                      (4711, "default", "4711")):
         with pytest.raises(TctuneError, match=why):
             tctune.compare_show(a, b, tctune.Work(kernel), db=path, threads=1, rounds=11)
 

@@ -203,7 +203,8 @@ def test_runs_once(nats):
 def test_interrupted(nats):
     """Ctrl-C, as a shell sends it."""
     code = f"import tctune\ntctune.Worker({nats!r}, name='ctrl-c', threads=1, ready=lambda *who: print(who, flush=True)).run()"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=dict(os.environ)) as process:
         assert "ctrl-c" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         _, said = process.communicate()

@@ -178,9 +178,11 @@ def test_refuses_overlap(varying):
 
 def test_refuses_to_build(gemm, tmp_path):
     missing = str(tmp_path / "none")
-    for options, why in [({"threads": -1}, "-1 threads"), ({"threads": 10**6}, "1000000 threads cannot be started"), ({"accuracy": "soon"}, "strict or fast"), ({"precision": "f16"}, "f32, bf16 or auto"),
+    for options, why in [({"threads": -1}, "-1 threads"), ({"threads": 10**6}, "1000000 threads cannot be started"),
+                         ({"accuracy": "soon"}, "strict or fast"), ({"precision": "f16"}, "f32, bf16 or auto"),
                          ({"db": missing}, missing), ({"target": "abacus"}, "abacus"), ({"threads": "two"}, "threads: "),
-                         ({"opt_level": 7}, "opt_level: expected 0, 1, 2 or 3"), ({"opt_level": 1}, "opt_level: the source is a kernel, which has no graph"),
+                         ({"opt_level": 7}, "opt_level: expected 0, 1, 2 or 3"),
+                         ({"opt_level": 1}, "opt_level: the source is a kernel, which has no graph"),
                          ({"require_complete": True}, "gemm"), ({"shape": {"N": 3}}, "N"), ({"seed": -1}, "seed: "),
                          ({"db": "a\0b"}, "zero character")]:
         with pytest.raises(tctune.TctuneError, match=why):
@@ -216,7 +218,8 @@ def test_saves_and_loads(gemm_model, tmp_path):
 
 def test_warns(tmp_path):
     db = tmp_path / "t.db"
-    kernel = tctune.te.parse("tensor X[8, 16] f32\ntensor W[16, 8] f32 const\ncompute Y[i:8, j:8] = sum(k:16) X[i, k] * W[k, j]\noutput Y")
+    kernel = tctune.te.parse("tensor X[8, 16] f32\ntensor W[16, 8] f32 const\n"
+                             "compute Y[i:8, j:8] = sum(k:16) X[i, k] * W[k, j]\noutput Y")
     tctune.tune(kernel, trials=2, threads=1, db=db)
     with pytest.warns(tctune.TctuneWarning) as told:
         tctune.build(kernel, db=db, threads=2).close()
@@ -289,7 +292,8 @@ def test_closed_models_are_refused(gemm):
     model(x, w), context(x, w)
     model.close()
     model.close()
-    for use in (lambda: model(x, w), lambda: context(x, w), model.context, lambda: model.profile(x, w), lambda: context.profile(x, w),
+    for use in (lambda: model(x, w), lambda: context(x, w), model.context, lambda: model.profile(x, w),
+                lambda: context.profile(x, w),
                 lambda: model.save("x.so"), model.__enter__):
         with pytest.raises(Closed, match="closed"):
             use()

@@ -1,4 +1,4 @@
-"""The package as a whole: installed without an index, what it declares, which library it takes, and what it needs to be imported."""
+"""The package as a whole: installed without an index, what it declares, which library it takes, and what an import needs."""
 import os
 import re
 import shutil
@@ -90,7 +90,8 @@ def test_installs_without_an_index(tmp_path):
             "print(tctune.__file__, m(numpy.zeros(4, 'float32'))['Y'])")
     assert python(code, PYTHONPATH=str(site)).strip() == f"{site}/tctune/__init__.py [1. 1. 1. 1.]"
     # The library that a wheel brings comes before a library beside the package, and that before the system's.
-    code = "import os\nos.environ.pop('TCTUNE_LIBRARY')\nimport tctune; print(tctune.library_version(), tctune._ffi._candidates()[0])"
+    code = "import os\nos.environ.pop('TCTUNE_LIBRARY')\n" \
+        "import tctune; print(tctune.library_version(), tctune._ffi._candidates()[0])"
     for place in ("tctune/" + _ffi.SONAME, "tctune/lib/" + _ffi.SONAME):
         (site / place).parent.mkdir(exist_ok=True)
         os.symlink(os.path.realpath(LIBRARY), site / place)

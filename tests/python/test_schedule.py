@@ -1,4 +1,4 @@
-"""Schedules by hand: every primitive as a method, stages and loops as they stand, times, records, comparisons, and what is refused."""
+"""Schedules by hand: every primitive as a method, stages and loops as they stand, times, records, comparisons, refusals."""
 import inspect
 import re
 from pathlib import Path
@@ -120,7 +120,8 @@ def test_stages_as_they_stand(s):
     assert (d.name, d.place, d.scope, d.output) == ("D", "Y.i_o", "local", False)
     assert (b.place, b.loops) == ("inline", ())
     assert y.place == "root" and y.output
-    assert [(str(l), l.extent, l.reduce, l.kind) for l in y.loops] == [("Y.i_o", 4, False, "parallel"), ("Y.i_i", 16, False, "serial"),
+    assert [(str(l), l.extent, l.reduce, l.kind) for l in y.loops] == [("Y.i_o", 4, False, "parallel"),
+                                                                       ("Y.i_i", 16, False, "serial"),
                                                                         ("Y.j", 64, False, "serial")]
     assert [l.reduce for l in d.loops] == [False, False, True]
     s.vectorize(y.loops[2])

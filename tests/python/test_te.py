@@ -1,4 +1,4 @@
-"""Kernels written as tensor expressions: what text they become, that it computes what Python does, and what is refused, by stage."""
+"""Kernels written as tensor expressions: their text, which computes what Python does, and what is refused, by stage."""
 import math
 import re
 from pathlib import Path
@@ -82,7 +82,8 @@ def test_integers_compute_as_in_python(expression):
 def test_conditions():
     X = te.placeholder((10,), name="X")
     P = te.compute((10,), lambda i: te.select(te.all(i > 0, i < 9) & ~(i == 4) | (i == 0), X[te.max(i - 1, 0)], -1.0), name="P")
-    Q = te.compute((10,), lambda i: te.if_then_else(te.any(X[i] < 2, X[i] >= 8, i == 5), te.const(1, "f32"), te.cast("f32", i) * 0), name="Q")
+    Q = te.compute((10,), lambda i: te.if_then_else(te.any(X[i] < 2, X[i] >= 8, i == 5), te.const(1, "f32"),
+                                                    te.cast("f32", i) * 0), name="Q")
     x = np.arange(10, dtype="f")
     result = run(P, Q, X=x)
     np.testing.assert_array_equal(result["P"], [0, 0, 1, 2, -1, 4, 5, 6, 7, -1])
@@ -92,8 +93,10 @@ def test_conditions():
 def test_functions():
     x = np.random.rand(16) * 0.9
     X = te.placeholder((16,), "f64", name="X")
-    twins = {"sqrt": np.sqrt, "exp": np.exp, "log": np.log, "tanh": np.tanh, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin,
-             "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "floor": np.floor, "ceil": np.ceil, "round": np.round,
+    twins = {"sqrt": np.sqrt, "exp": np.exp, "log": np.log, "tanh": np.tanh, "sin": np.sin, "cos": np.cos, "tan": np.tan,
+             "asin": np.arcsin,
+             "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "floor": np.floor, "ceil": np.ceil,
+             "round": np.round,
              "trunc": np.trunc, "abs": np.abs, "rsqrt": lambda v: 1 / np.sqrt(v), "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
              "relu": lambda v: np.maximum(v, 0), "silu": lambda v: v / (1 + np.exp(-v)),
              "erf": np.vectorize(math.erf), "gelu": np.vectorize(lambda v: 0.5 * v * (1 + math.erf(v / math.sqrt(2))))}
@@ -191,7 +194,8 @@ def test_refuses_more():
                       (lambda: te.kernel(), "at least one output"),
                       (lambda: te.kernel(3), "made, not 3"),
                       (lambda: te.compute((4,), lambda i: 0.0, name=("A", "B")), "only argmax and argmin"),
-                      (lambda: te.kernel(te.compute((4,), lambda i: te.placeholder((4,), name="A")[i] + te.placeholder((5,), name="A")[i])),
+                      (lambda: te.kernel(te.compute((4,), lambda i: te.placeholder((4,), name="A")[i]
+                                                    + te.placeholder((5,), name="A")[i])),
                        "named A")]:
         with pytest.raises(BadInput, match=why):
             make()

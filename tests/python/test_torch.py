@@ -57,7 +57,8 @@ def test_computes_the_same(layer):
 
 def test_keeps_its_state(layer):
     module, fast = layer
-    assert list(fast.state_dict()) == list(module.state_dict()) == ["scale", "linear.weight", "linear.bias", "norm.weight", "norm.bias"]
+    assert list(fast.state_dict()) == list(module.state_dict()) == ["scale", "linear.weight", "linear.bias", "norm.weight",
+                                                                    "norm.bias"]
     assert all(torch.equal(a, b) for a, b in zip(fast.state_dict().values(), module.state_dict().values()))
     assert sum(p.numel() for p in fast.parameters()) == sum(p.numel() for p in module.parameters())
     assert not fast.training and fast.eval() is fast and module.training and module.linear.training
@@ -70,8 +71,10 @@ def test_keeps_its_state(layer):
 def test_refuses_what_does_not_fit(layer):
     _, fast = layer
     x = torch.ones(3, 8)
-    for args, named, why in [((x.double(), x), {}, "'x' must be f32"), ((x[:2], x), {}, "'x'"), ((x,), {}, "'y' is missing"), ((x, x, x), {}, "3 inputs"),
-                             ((x, x), {"y": x}, "given twice"), ((x, x), {"z": x}, "none of the module"), ((x, 1.0), {}, "'y' must be f32"),
+    for args, named, why in [((x.double(), x), {}, "'x' must be f32"), ((x[:2], x), {}, "'x'"), ((x,), {}, "'y' is missing"),
+                             ((x, x, x), {}, "3 inputs"),
+                             ((x, x), {"y": x}, "given twice"), ((x, x), {"z": x}, "none of the module"),
+                             ((x, 1.0), {}, "'y' must be f32"),
                              ((x, torch.empty(3, 8, device="meta")), {}, "'y'")]:
         with pytest.raises(BadInput, match=why):
             fast(*args, **named)

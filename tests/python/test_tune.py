@@ -42,35 +42,43 @@ def test_every_option_is_taken(gemm, tmp_path):
     assert tctune.tune(gemm, trials=2, threads=1, db="u.db", start_from="none", phases="construct", search="random").trials >= 1
 
 
-OPTIONS = {tctune.show: "tctune_show_options", tctune.compare_show: "tctune_compare_options", tctune.verify_cases: "tctune_cases_options",
-           tctune.quantize: "tctune_quantize_options", tctune.machine: "tctune_machine_options", tctune.doctor: "tctune_doctor_options",
+OPTIONS = {tctune.show: "tctune_show_options", tctune.compare_show: "tctune_compare_options",
+           tctune.verify_cases: "tctune_cases_options",
+           tctune.quantize: "tctune_quantize_options", tctune.machine: "tctune_machine_options",
+           tctune.doctor: "tctune_doctor_options",
            tctune.Work.bench: "tctune_bench_kernel_options", tctune.Schedule: "tctune_schedule_options",
            tctune.Schedule.measure: "tctune_measure_options", tctune.Model.bench: "tctune_bench_options",
-           tctune.Model.trace: "tctune_trace_options", tctune.Model.trial: "tctune_trial_options", tctune.Database.rerun: "tctune_rerun_options",
-           tctune.Worker: "tctune_worker_options", tctune.Fleet.follow: "tctune_follow_options", tctune.explain: "tctune_explain_options", tctune.page: "tctune_page_options",
+           tctune.Model.trace: "tctune_trace_options", tctune.Model.trial: "tctune_trial_options",
+           tctune.Database.rerun: "tctune_rerun_options",
+           tctune.Worker: "tctune_worker_options", tctune.Fleet.follow: "tctune_follow_options",
+           tctune.explain: "tctune_explain_options", tctune.page: "tctune_page_options",
            tctune.page_data: "tctune_page_options"}
 
 
 def left_out(function, struct, **named):
     """Fields of options that no keyword of the function sets."""
     fields = {named.get(name, name) for name, _ in _ffi.ffi.typeof(struct).fields}
-    return fields - set(inspect.signature(function).parameters) - {"struct_size", "progress", "user", "stop", "model", "te", "te_text", "each"}
+    return fields - set(inspect.signature(function).parameters) - {"struct_size", "progress", "user", "stop", "model", "te",
+                                                                   "te_text", "each"}
 
 
 def test_nothing_of_the_structs_is_left_out():
     work = {"shapes": "shape", "level": "opt_level", "without": "disable_pass"}
     for function in (tctune.Session, tctune.build, tctune.Work):
         assert not left_out(function, "tctune_work_options", **work)
-    assert not left_out(tctune.Session, "tctune_tune_options", database="db", seconds="minutes", deterministic="deterministic_measure")
+    assert not left_out(tctune.Session, "tctune_tune_options", database="db", seconds="minutes",
+                        deterministic="deterministic_measure")
     assert not left_out(tctune.build, "tctune_build_options", database="db")
     for function, struct in OPTIONS.items():
         assert not left_out(function, struct, database="db", shapes="shape", level="opt_level", without="disable_pass",
                             default_steps="default") - {"bounded", "command", "source"}
     for kind, struct in STRUCTS:
-        assert {name for name, _ in _ffi.ffi.typeof(struct).fields} - {"struct_size", "ntimes"} <= {f.name for f in dataclasses.fields(kind)}
+        told = {name for name, _ in _ffi.ffi.typeof(struct).fields} - {"struct_size", "ntimes"}
+        assert told <= {f.name for f in dataclasses.fields(kind)}
 
 
-STRUCTS = [(tctune.Task, "tctune_task"), (tctune.TaskState, "tctune_task_state"), (tctune.Report, "tctune_report"), (tctune.Event, "tctune_event"),
+STRUCTS = [(tctune.Task, "tctune_task"), (tctune.TaskState, "tctune_task_state"), (tctune.Report, "tctune_report"),
+           (tctune.Event, "tctune_event"),
            (tctune.Record, "tctune_record"), (tctune.Stats, "tctune_database_stats"), (tctune.Fleet, "tctune_fleet"),
            (tctune.Rerun, "tctune_rerun"), (tctune.Followed, "tctune_followed")]
 
@@ -124,7 +132,8 @@ def test_stopped_at_every_event(gemm, how):
 
 def test_stopped_from_a_thread(gemm):
     measured = threading.Event()
-    session = tctune.Session(gemm, minutes=10, threads=1, db="t.db", stop_at_roof=99.0, progress=lambda e: e.kind == "measured" and measured.set())
+    session = tctune.Session(gemm, minutes=10, threads=1, db="t.db", stop_at_roof=99.0,
+                             progress=lambda e: e.kind == "measured" and measured.set())
     stopper = threading.Thread(target=lambda: (measured.wait(), session.stop()))
     stopper.start()
     report = session.run()
@@ -205,7 +214,8 @@ def test_refuses(gemm, options, error, why):
 
 def test_sizes_that_vary(varying):
     kinds = []
-    report = tctune.tune(varying, trials=6, batch=2, threads=1, db="t.db", deterministic_measure=True, progress=lambda e: kinds.append(e.kind))
+    report = tctune.tune(varying, trials=6, batch=2, threads=1, db="t.db", deterministic_measure=True,
+                         progress=lambda e: kinds.append(e.kind))
     assert len(report.tasks) >= 1 and "searched" in kinds
     assert tctune.tune(varying, shape={"N": 7}, **QUICK).tasks[0].flops == 7 * 8
 

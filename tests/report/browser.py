@@ -1,5 +1,5 @@
-"""The page in Chromium: it says nothing on the console, its links lead somewhere, its figures are the database's, and what is in names and
-messages never becomes markup. Exit status 77: there is no Chromium (scripts/install-deps.sh --browser)."""
+"""The page in Chromium: it says nothing on the console, its links lead somewhere, its figures are the database's, and names and
+messages never become markup. Exit status 77: there is no Chromium (scripts/install-deps.sh --browser)."""
 import sqlite3
 import sys
 
@@ -21,14 +21,16 @@ def near(a, b):
 
 
 def links(b):
-    dead = b.run("[...document.querySelectorAll('a[href]')].filter(a => !document.getElementById(a.getAttribute('href').slice(1))).map(a => a.getAttribute('href'))")
+    dead = b.run("[...document.querySelectorAll('a[href]')].filter(a => !document.getElementById(a.getAttribute('href')"
+                 ".slice(1))).map(a => a.getAttribute('href'))")
     assert dead == [], dead
     assert b.run("document.querySelectorAll('a[href]').length") >= 9
     assert b.run("performance.getEntriesByType('resource').length") == 0, "the page loads something"
 
 
 def test_figures(b):
-    run("report", "--db", "normal.db", "--baseline", "base.db", "--with", "bench.json", "--with", "curves.json", "-o", "normal.html")
+    run("report", "--db", "normal.db", "--baseline", "base.db", "--with", "bench.json", "--with", "curves.json",
+        "-o", "normal.html")
     b.open("normal.html")
     quiet(b, "normal.html")
     links(b)
@@ -45,7 +47,8 @@ def test_figures(b):
     for picture in ("roofline-picture", "kernel-course"):
         assert all(near(ms, medians[r]) for r, ms in b.run(POINTS % picture))
     failures = dict(sqlite3.connect("normal.db").execute("SELECT error, count(*) FROM records WHERE error != 'ok' GROUP BY 1"))
-    shown = b.run("[...document.querySelectorAll('#failure-table tr[data-outcome]')].map(tr => [tr.dataset.outcome, Number(tr.querySelector('[data-figure=failures]').dataset.value)])")
+    shown = b.run("[...document.querySelectorAll('#failure-table tr[data-outcome]')].map(tr => [tr.dataset.outcome, "
+                  "Number(tr.querySelector('[data-figure=failures]').dataset.value)])")
     assert dict(shown) == failures, shown
 
 
@@ -63,7 +66,8 @@ def test_use(b):
     """Sorting, choosing, isolating and jumping, by what a keyboard reaches."""
     b.open("normal.html")
     b.run("[...document.querySelectorAll('#kernel-table th button')].find(x => x.textContent === 'time').click()")
-    assert b.run("[...document.querySelectorAll('#kernel-table th')].find(x => x.textContent === 'time').getAttribute('aria-sort')") == "descending"
+    assert b.run("[...document.querySelectorAll('#kernel-table th')].find(x => x.textContent === 'time')"
+                 ".getAttribute('aria-sort')") == "descending"
     assert b.run(FIGURES)[0]["record"] == 1
     b.run("document.querySelectorAll('#kernel-table .link')[1].click()")
     chosen = b.run("document.querySelector('#kernel-table tr.chosen .link').textContent")
@@ -74,7 +78,8 @@ def test_use(b):
     assert b.run("document.querySelectorAll('#roofline-picture circle.faded').length") == 0
     b.run("document.querySelectorAll('#kernel-table .link')[0].click()")
     assert b.run("document.querySelectorAll('#code .pane').length") == 3
-    assert b.run("(l => l.length ? (l[0].dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'})), document.querySelectorAll('#code .lit').length) : 0)([...document.querySelectorAll('#code .loop')])") > 1
+    assert b.run("(l => l.length ? (l[0].dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'})), "
+                 "document.querySelectorAll('#code .lit').length) : 0)([...document.querySelectorAll('#code .loop')])") > 1
     for details in range(b.run("document.querySelectorAll('details').length")):
         b.run(f"document.querySelectorAll('details')[{details}].open = true")
     b.run("new Promise(f => setTimeout(f, 50))")
@@ -93,10 +98,12 @@ def test_given(b):
     said = []
     for i in range(b.run("document.querySelectorAll('#kernel-table .link').length")):
         b.run(f"document.querySelectorAll('#kernel-table .link')[{i}].click()")
-        said += [b.run("[...document.querySelectorAll('#kernel .explanation')].map(e => [e.querySelector('strong').textContent, [...e.querySelectorAll('[data-figure=worth]')].map(t => Number(t.dataset.value))])")]
+        said += [b.run("[...document.querySelectorAll('#kernel .explanation')].map(e => [e.querySelector('strong').textContent, "
+                       "[...e.querySelectorAll('[data-figure=worth]')].map(t => Number(t.dataset.value))])")]
     assert sorted(said) == [[], [["Nothing within the space helps.", [12.5]]]], said
     quiet(b, "given.html, used")
-    for text, why in (('{"peers": [{"name": "x"}]}', "lists of peers"), ('{"answer": "a", "hash": "b", "trials": [3]}', "this is none"), ('{"peers": [', "wrong.json:1")):
+    for text, why in (('{"peers": [{"name": "x"}]}', "lists of peers"),
+                      ('{"answer": "a", "hash": "b", "trials": [3]}', "this is none"), ('{"peers": [', "wrong.json:1")):
         with open("wrong.json", "w") as f:
             f.write(text)
         assert why in run("report", "--db", "normal.db", "--with", "wrong.json", "-o", "wrong.html", code=1)
@@ -132,7 +139,8 @@ def test_widths(b):
     for width, dark in ((1280, False), (1280, True), (400, False)):
         b.open("normal.html", width=width, dark=dark)
         assert b.run("document.documentElement.scrollWidth") <= width, width
-        ink, paper = b.run("[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor].map(c => c.match(/\\d+/g).slice(0, 3).reduce((s, x) => s + Number(x), 0))")
+        ink, paper = b.run("[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor].map(c => "
+                           "c.match(/\\d+/g).slice(0, 3).reduce((s, x) => s + Number(x), 0))")
         assert (ink > paper) == dark
         quiet(b, (width, dark))
 

@@ -26,9 +26,12 @@ class Browser:
             os.dup2(a, 3)
             os.dup2(b, 4)
 
-        self.process = subprocess.Popen([program(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking",
-                                         "--font-render-hinting=none", "--disable-lcd-text", "--remote-debugging-pipe", "--user-data-dir=" + self.folder, "about:blank"],
-                                        preexec_fn=wire, pass_fds=(3, 4, out_read, back_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen([program(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                                         "--disable-background-networking",
+                                         "--font-render-hinting=none", "--disable-lcd-text", "--remote-debugging-pipe",
+                                         "--user-data-dir=" + self.folder, "about:blank"],
+                                        preexec_fn=wire, pass_fds=(3, 4, out_read, back_write), stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
         os.close(out_read)
         os.close(back_write)
         self.rest, self.number, self.events = b"", 0, []
@@ -76,13 +79,15 @@ class Browser:
         self.page("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.page("Page.navigate", url="file://" + os.path.abspath(file))
         end = time.monotonic() + LIMIT
-        while not self.run("location.protocol === 'file:' && document.documentElement && document.documentElement.dataset.ready || ''"):
+        while not self.run("location.protocol === 'file:' && document.documentElement && document.documentElement.dataset.ready "
+                           "|| ''"):
             assert time.monotonic() < end, f"{file} is not ready: {self.complaints()}"
             time.sleep(0.05)
 
     def complaints(self):
         """All that the console has, but for what says nothing of the page."""
-        return [e for e in self.events if e.get("method") in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")]
+        return [e for e in self.events
+                if e.get("method") in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")]
 
     def picture(self, file):
         data = self.page("Page.captureScreenshot", format="png", captureBeyondViewport=False)["data"]

@@ -53,7 +53,9 @@ def scratch():
         f.write(PEERS)
     with open("explained.json", "w") as f:
         f.write(EXPLANATION % sqlite3.connect("normal.db").execute("SELECT min(hash) FROM workloads").fetchone()[0])
-    change("normal.db", "failures.db", "UPDATE records SET error = 'run_crash', median = NULL, times = x'', verified = 0, message = 'killed by signal 11'")
+    change("normal.db", "failures.db",
+           "UPDATE records SET error = 'run_crash', median = NULL, times = x'', verified = 0, message = 'killed by signal 11'")
     change("normal.db", "hostile.db", ("UPDATE records SET message = ?, host = ?, tctune_version = ?", (EVIL,) * 3))
-    change("normal.db", "broken.db", "UPDATE records SET trace = substr(trace, 1, 60) WHERE workload = (SELECT min(workload) FROM records)")
+    change("normal.db", "broken.db",
+           "UPDATE records SET trace = substr(trace, 1, 60) WHERE workload = (SELECT min(workload) FROM records)")
     return folder

@@ -41,7 +41,8 @@ def against_database(d, file):
     """Every record, by SQLite itself."""
     c, r = d["records"]["columns"], d["records"]
     db = sqlite3.connect(file)
-    rows = db.execute("SELECT id, workload, median, error, mode, rounds, message, phase, predicted, verified, when_ms FROM records ORDER BY id").fetchall()
+    rows = db.execute("SELECT id, workload, median, error, mode, rounds, message, phase, predicted, verified, "
+                      "when_ms FROM records ORDER BY id").fetchall()
     assert [x[0] for x in rows] == c["id"]
     near = lambda a, b: (a is None) == (b is None) and (a is None or abs(a - b) <= 1e-5 * abs(b))
     for i, (_, workload, median, error, mode, rounds, message, phase, predicted, verified, when) in enumerate(rows):
@@ -50,7 +51,8 @@ def against_database(d, file):
         assert near(c["median_ms"][i], None if median is None else median * 1e3), (i, median)
         assert near(c["predicted"][i], predicted), (i, predicted)
         assert (r["outcomes"][c["outcome"][i]]["name"], r["modes"][c["mode"][i]]) == (error, mode)
-        assert (r["messages"][c["message"][i]], r["phases"][c["phase"][i]], c["rounds"][i], c["verified"][i]) == (message, phase, rounds, verified)
+        shown = (r["messages"][c["message"][i]], r["phases"][c["phase"][i]], c["rounds"][i], c["verified"][i])
+        assert shown == (message, phase, rounds, verified)
         assert c["when_ms"][i] + r["first_ms"] == when
         steps = r["steps"][c["decisions"][i][0]]
         trace = db.execute("SELECT trace FROM records WHERE id = ?", (rows[i][0],)).fetchone()[0]
@@ -140,7 +142,8 @@ def commands_of(d):
 
 def shell(command):
     where = os.path.dirname(os.path.abspath(common.TCTUNE))
-    p = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ, PATH=where + ":" + os.environ["PATH"]), check=False)
+    p = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                       env=dict(os.environ, PATH=where + ":" + os.environ["PATH"]), check=False)
     assert p.returncode == 0, f"{command}: exit status {p.returncode}\n{p.stderr}"
 
 

@@ -1,4 +1,5 @@
-"""What `--plot` draws, in Chromium: no text is cut, none lies on a bar. Exit status 77: there is no Chromium (scripts/install-deps.sh --browser)."""
+"""What `--plot` draws, in Chromium: no text is cut, none lies on a bar. Exit status 77: there is no Chromium
+(scripts/install-deps.sh --browser)."""
 import os
 import re
 import sys
@@ -22,7 +23,8 @@ def look(b, file, words):
     texts = b.run(TEXTS)
     assert words in " ".join(t[0] for t in texts), (file, texts)
     for text, (left, right, top, bottom), on_bars, width, height in texts:
-        assert left >= 0 and right <= width and top >= 0 and bottom <= height, f"{file}: '{text}' reaches from {left} to {right} of {width}"
+        assert left >= 0 and right <= width and top >= 0 and bottom <= height, \
+            f"{file}: '{text}' reaches from {left} to {right} of {width}"
         assert not on_bars, f"{file}: '{text}' lies on a bar"
 
 
@@ -50,7 +52,8 @@ def test_the_test(b):
     """A text that is cut, and one on a bar, are seen."""
     with open("bench.svg") as f:
         text = f.read()
-    for old, new in ((r'<text x="[^"]*" (y="[^"]*" text-anchor="end")', r'<text x="4" \1'), (r'text-anchor="start" fill', 'text-anchor="end" fill')):
+    for old, new in ((r'<text x="[^"]*" (y="[^"]*" text-anchor="end")', r'<text x="4" \1'),
+                     (r'text-anchor="start" fill', 'text-anchor="end" fill')):
         with open("spoilt.svg", "w") as f:
             f.write(re.sub(old, new, text))
         try:
