@@ -27,7 +27,8 @@ if [ "$mode" = --fast ]; then
     exit 0
 fi
 
-# Tests wait half of their time: for workers, disks and clocks. So the sanitized build is made and tested beside the release build's tests.
+# Tests wait half of their time: for workers, disks and clocks. So the sanitized build is made and tested beside the
+# release build's tests.
 build release --target other_tests
 sanitized_log=$(mktemp)
 { build dev --target unit_tests && run_tests dev -L unit -LE full; } >"$sanitized_log" 2>&1 &

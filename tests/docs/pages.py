@@ -18,8 +18,8 @@ A page's blocks of code have one of these languages:
             shown only, unless `file` writes them somewhere
 
 In what a command prints, numbers with a point, a unit or an exponent, times of day, dates and hashes may be any of their kind;
-white space may be any. `...` alone in a line stands for any lines, elsewhere for any text. A command without lines after it may print
-anything. Each command must succeed.
+white space may be any. `...` alone in a line stands for any lines, elsewhere for any text. A command without lines after it may
+print anything. Each command must succeed.
 
 A comment before a block says more of it:
 
