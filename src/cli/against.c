@@ -1,5 +1,5 @@
-/* What `tctune bench --against` prints for people: each kernel beside the base's, what the slower ones decide otherwise, and the
- * network. */
+/* Prints the result of `tctune bench --against` for people. It shows each kernel beside the same kernel of the base, and then the
+ * whole network. For slower kernels it lists the schedule decisions that differ from the base. */
 #include <math.h>
 #include <string.h>
 

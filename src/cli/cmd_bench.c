@@ -1,4 +1,5 @@
-/* tctune bench: latency of a network and of each of its kernels, or of one kernel, beside what the machine can do. */
+/* tctune bench: measures the latency of a network and of each of its kernels, or of a single kernel. The report compares these
+ * times with the measured limits of the machine. */
 #include <math.h>
 
 #include "cli/commands.h"

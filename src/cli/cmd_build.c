@@ -1,4 +1,4 @@
-/* tctune build: the best records of a network's kernels become one shared library. */
+/* tctune build: takes the best record of each kernel of a network and builds one shared library from them. */
 #include <string.h>
 
 #include "cli/commands.h"

@@ -1,4 +1,4 @@
-/* tctune compare: two schedules of one kernel, or one and another library, side by side. */
+/* tctune compare: shows two schedules of one kernel side by side, or one schedule and another library. */
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/work.h"

@@ -1,4 +1,4 @@
-/* tctune db: what a database holds, and what can be done with whole databases. */
+/* tctune db: shows the contents of a database, and works on whole databases. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* tctune measure: times one schedule written by hand, verifies it, and records it beside the found ones. */
+/* tctune measure: verifies and times one schedule that was written by hand. It stores the record beside the records of searches. */
 #include <math.h>
 #include <string.h>
 

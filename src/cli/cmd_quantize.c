@@ -1,4 +1,4 @@
-/* tctune quantize: an f32 model as a quantised one. */
+/* tctune quantize: turns an f32 model into a quantised model. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* tctune run: one run of a network or a built library, its outputs written and compared. */
+/* tctune run: runs a network or a built library once. It can write the outputs to files and compare them with expected outputs. */
 #include "cli/commands.h"
 #include "cli/work.h"
 #include "support/system/fs.h"

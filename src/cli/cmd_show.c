@@ -1,4 +1,4 @@
-/* tctune show: one kernel through every stage, from workload to assembly. */
+/* tctune show: shows one kernel at every stage, from workload to assembly. */
 #include <string.h>
 
 #include "cli/commands.h"

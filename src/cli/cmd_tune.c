@@ -1,4 +1,4 @@
-/* tctune tune: spends trials on the kernels of a network, or on one kernel. */
+/* tctune tune: spends trials on the kernels of a network, or on a single kernel. */
 #include <signal.h>
 
 #include "cli/commands.h"

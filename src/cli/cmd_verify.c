@@ -1,4 +1,5 @@
-/* tctune verify: the ONNX project's test-case folders, each a model.onnx with test_data_set_N folders of inputs and outputs. */
+/* tctune verify: runs the test cases of the ONNX project. Each case is a folder with a model.onnx and folders test_data_set_N,
+ * which hold inputs and outputs. */
 #include <string.h>
 
 #include "cli/commands.h"

@@ -1,4 +1,4 @@
-/* tctune zoo: writes ready-made networks. */
+/* tctune zoo: writes ready-made networks to files. */
 #include <string.h>
 
 #include "cli/commands.h"

@@ -1,4 +1,4 @@
-/* What `tctune compare` prints for people: the verdict first, then schedules and loop nests side by side. */
+/* Prints the result of `tctune compare` for people: the verdict first, then schedules and loop nests side by side. */
 #include <math.h>
 #include <string.h>
 

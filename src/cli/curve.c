@@ -1,4 +1,5 @@
-/* The latency of a network whose sizes vary, over the range of each, as tables: a document of tctune_bench_range. */
+/* Prints the latency of a network whose sizes vary, as one table for each size over its range. The input is a document of
+ * tctune_bench_range. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* The command `tctune`: finds the subcommand, parses its options by its table, runs it, prints its error. Exit status: 0 done, 1
- * failed, 2 not understood, 128 + n ended early by signal n with everything measured saved. */
+/* The command `tctune`. It finds the subcommand, parses the options by the subcommand's table, runs the subcommand, and prints its
+ * error. Exit status: 0 done; 1 failed; 2 command line not understood; 128 + n ended early by signal n, with all measurements
+ * saved. */
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>

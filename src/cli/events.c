@@ -1,4 +1,4 @@
-/* Progress as events: what `--progress json` writes, one JSON object a line (docs/json.md). */
+/* Writes progress as events for `--progress json`: one JSON object a line (docs/json.md). */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

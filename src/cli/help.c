@@ -1,4 +1,5 @@
-/* What --help prints: a usage line that shows what is required, the options by groups, and examples; as wide as the terminal. */
+/* Prints the text of --help, as wide as the terminal: a usage line with the required arguments, the options by groups, and
+ * examples. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>

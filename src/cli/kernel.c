@@ -1,4 +1,4 @@
-/* One kernel in reports: which variant serves which sizes, and what that loses. */
+/* Prints one kernel in reports: which variant serves which sizes, and how much time that choice loses. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What a built library says of itself, read from its file: nothing of it is loaded. */
+/* Prints the metadata of a built library. They are read from the library's file; the library is not loaded. */
 #include "cli/commands.h"
 
 /* The size that dimension d of input i is; NULL: it does not vary. */

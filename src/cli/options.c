@@ -1,4 +1,4 @@
-/* Options: reading values, and the command line by a command's table. */
+/* Options: reads their values, and parses the command line by the table of a command. */
 #include "cli/options.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* Options of commands. A command has a struct of its own, and a table with a row for each option: the field that gets its value,
- * the group that lists it, its spelling, and its text in --help. Options that several commands share are a small struct with its
- * own rows, below.
+/* Options of commands. Each command has a struct of its own and a table with a row for each option. A row names the field that gets
+ * the value, the group that lists the option, the spelling, and the text in --help. Options that several commands share form a
+ * small struct with its own rows, below.
  *
  *   typedef struct zoo_args {
  *       tc_cli_common common;
@@ -8,12 +8,12 @@
  *   } zoo_args;
  *   static const tc_cli_option options[] = {TC_CLI_OUT_OPTION(zoo_args, out)};
  *
- * A row names its group behind the field, without TC_CLI_IN_ (TC_CLI_GROUPS lists them):
+ * A row names its group after the field, without TC_CLI_IN_ (TC_CLI_GROUPS lists the groups):
  *
  *   TC_CLI_COUNT(tune_args, trials, BUDGET, "trials", "N", "how many candidates to measure")
  *
- * `argument` says how the value of an option is written. Completions of shells read it, too. It holds alternatives with | between
- * them: words in small letters, numbers from one to another (0..3), files by their suffix (FILE.onnx), FILE and DIR.
+ * The text of `argument` also tells the shell completions which values are possible. Alternatives are words in small letters, with
+ * | between them. A range of numbers is 0..3, a file with a suffix is FILE.onnx, any file is FILE, and a folder is DIR.
  *
  * --help lists the groups in their order, and the rows of a group in the order of the table. Every command also takes --help and
  * --version, which are in no table. */
@@ -367,8 +367,8 @@ const char *tc_cli_source_option(const char *path);
 
 /* How many names a message lists at most. */
 enum { TC_CLI_SHOWN = 6 };
-/* Fills err and returns TC_CLI_USAGE: `typed` is the beginning of n names. `fits` has these names, or the first TC_CLI_SHOWN of
- * them. `before` is printed before each name. */
+/* Fills err and returns TC_CLI_USAGE: `typed` is the beginning of n names, of which `fits` has TC_CLI_SHOWN at most. `before` is printed
+ * before each name. */
 int tc_cli_ambiguous(tc_error *err, const char *before, const char *typed, size_t len, const char *const *fits, size_t n);
 /* Fills err and returns TC_CLI_USAGE. */
 int tc_cli_usage(tc_error *err, const char *fmt, ...) TC_PRINTF(2, 3);

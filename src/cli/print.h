@@ -1,4 +1,4 @@
-/* Documents, and parts of them that several commands have, printed for people. */
+/* Prints documents for people, and the parts of documents that several commands share. */
 #ifndef TC_CLI_PRINT_H
 #define TC_CLI_PRINT_H
 

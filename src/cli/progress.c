@@ -1,5 +1,5 @@
-/* What tuning shows while it runs, on stderr: on a terminal the tasks, the course of the sum and what the search does, redrawn in
- * place; else a line per round. */
+/* Shows the progress of tuning on stderr. A terminal shows the tasks, the course of the sum and the current work of the search,
+ * redrawn in place. Any other output gets a line per round. */
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>

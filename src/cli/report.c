@@ -1,4 +1,4 @@
-/* The reports of tuning and building: tables for people, JSON for programs. */
+/* Prints the reports of tuning and building: tables for people, JSON for programs. */
 #include <math.h>
 #include <string.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-/* What commands work on, as their options say: the network or kernel, the target, the database. By the public API. */
+/* Opens what the options of a command name: the network or kernel, the target, the database. It uses the public API alone. */
 #ifndef TC_CLI_WORK_H
 #define TC_CLI_WORK_H
 

@@ -1,5 +1,5 @@
-/* src/command owns the program `tctune`: main(), which is the command or, started as a worker, a worker process. Not
- * here: anything else. */
+/* src/command owns the program `tctune`: main(), which runs the command or, when tctune is started as a worker, a worker process.
+ * Not here: anything else. */
 #include <string.h>
 #include <sys/socket.h>
 

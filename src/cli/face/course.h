@@ -1,6 +1,6 @@
-/* The course of a search: how the sum over all tasks of launches times the best time fell. A task that has no time yet counts
- * with the first one that it gets, which is that of its default schedule: so the course begins with the search, and is known from
- * then on as far as tasks have times. */
+/* The course of a search: how a sum fell while the search ran. The sum has a term for each task: its launches times its best time.
+ * A task without a time yet counts with the first time that it gets, the time of its default schedule. So the course begins with
+ * the search. It can be drawn as soon as tasks have times. */
 #ifndef TC_CLI_COURSE_H
 #define TC_CLI_COURSE_H
 

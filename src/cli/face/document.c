@@ -1,4 +1,4 @@
-/* The API's documents, as the command reads them. */
+/* Reads the documents of the API for the command. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
-/* src/cli/face owns what commands have in common: tables, the API's documents read and printed, the course of a search,
- * signals. Not here: the commands (src/cli).
+/* src/cli/face owns what commands have in common: tables, the API's documents read and printed, the course of a search, signals.
+ * Not here: the commands (src/cli).
  *
- * A command parses nothing and exits nowhere: it gets its arguments and returns an exit status; dispatch.c prints the
- * error. It does its work by calls of the public API (include/tctune). What it prints at length is a document of the
- * API's: with --json as it is, else as tables made from it. */
+ * A command neither parses the command line nor calls exit(). It gets its arguments and returns an exit status; dispatch.c prints
+ * the error. It works through calls of the public API (include/tctune). Long results are documents of the API. With --json a
+ * command prints the document unchanged, else as tables. */
 #ifndef TC_CLI_FACE_H
 #define TC_CLI_FACE_H
 

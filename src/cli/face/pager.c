@@ -1,4 +1,4 @@
-/* Long texts on a terminal go through the user's pager. */
+/* Sends long texts through the user's pager when the output is a terminal. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-/* Two texts as columns. */
+/* Prints two texts side by side in columns. */
 #include <stdlib.h>
 #include <string.h>
 

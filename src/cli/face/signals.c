@@ -1,4 +1,4 @@
-/* Signals. The flag is the one piece of mutable global state of the command: a handler can reach nothing else. */
+/* Signals. The stop flag is the only mutable global state of the command, since a signal handler can reach nothing else. */
 #include <signal.h>
 
 #include "cli/face/face.h"

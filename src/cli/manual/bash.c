@@ -1,4 +1,4 @@
-/* The tables that the completion of bash asks (shell.bash). */
+/* Writes the tables that the completion code of bash reads (shell.bash). */
 #include <string.h>
 
 #include "cli/manual/manual.h"

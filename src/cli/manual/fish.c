@@ -1,4 +1,5 @@
-/* The completion of fish (shell.fish): a line for each command and each option, with the command that it is of as a condition. */
+/* Writes the completion of fish (shell.fish): a line for each command and each option. The line of an option has the option's
+ * command as its condition. */
 #include <string.h>
 
 #include "cli/manual/manual.h"

@@ -1,8 +1,8 @@
-/* Writes the manual pages and the completions of shells: tctune-manual PROSE-FOLDER CODE-FOLDER FOLDER. Run when tctune is built,
- * never installed.
+/* Writes the manual pages and the completions of shells: tctune-manual PROSE-FOLDER CODE-FOLDER FOLDER. The build of tctune runs
+ * this program; it is never installed.
  *
- * The prose of a command's page is PROSE-FOLDER/tctune-COMMAND.man, of what all share tctune.man; CODE-FOLDER has the code of
- * completions. */
+ * The prose of a command's page is PROSE-FOLDER/tctune-COMMAND.man. The prose of the common page is PROSE-FOLDER/tctune.man.
+ * CODE-FOLDER holds the code of the completions. */
 #include <stdio.h>
 #include <stdlib.h>
 

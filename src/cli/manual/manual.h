@@ -1,7 +1,7 @@
-/* src/cli/manual owns manual pages, the page docs/reference/options.md and shell completions, made of the commands' tables when
- * tctune is built. Not here: their prose (docs/man).
+/* src/cli/manual owns manual pages, the page docs/reference/options.md and shell completions, made from the commands' tables when
+ * tctune is built. Not here: the prose of the pages (docs/man).
  *
- * A program that the build runs. */
+ * The folder is a program that the build runs. */
 #ifndef TC_CLI_MANUAL_MANUAL_H
 #define TC_CLI_MANUAL_MANUAL_H
 

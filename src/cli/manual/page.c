@@ -1,4 +1,4 @@
-/* Manual pages, in the macros of man(7). */
+/* Writes manual pages in the macros of man(7). */
 #include <string.h>
 
 #include "cli/manual/manual.h"

@@ -1,4 +1,4 @@
-/* docs/reference/options.md: every option of every command on one page. */
+/* Writes docs/reference/options.md: every option of every command on one page. */
 #include <ctype.h>
 #include <string.h>
 

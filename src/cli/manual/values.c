@@ -1,4 +1,4 @@
-/* What manual.h says of commands and of values. */
+/* Implements the functions of manual.h about commands and about values. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The tables that the completion of zsh asks (shell.zsh): commands for _describe, options for _arguments. */
+/* Writes the tables that the completion code of zsh reads (shell.zsh): commands for _describe, options for _arguments. */
 #include <string.h>
 
 #include "cli/manual/manual.h"

@@ -1,4 +1,4 @@
-/* The latency of a network whose sizes vary, a chart for each size. */
+/* Draws the latency of a network whose sizes vary: one chart for each size. */
 #include "cli/picture/picture.h"
 
 static double seconds_of(const json_t *point, const char *key) {

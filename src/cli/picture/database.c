@@ -1,4 +1,5 @@
-/* What a database holds: a bar for each workload, target and number of threads; how many of its records failed. */
+/* Draws the contents of a database: a bar for each workload, target and number of threads. It also tells how many records
+ * failed. */
 #include <math.h>
 
 #include "cli/picture/picture.h"

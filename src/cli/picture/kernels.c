@@ -1,4 +1,4 @@
-/* Where the time of a run goes: a bar for each kernel, the longest first. */
+/* Draws how the time of a run divides among the kernels: a bar for each kernel, the longest first. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* src/cli/picture owns what `--plot FILE.svg` draws: pictures of the API's documents, and of a search as it went. Not
- * here: the drawing of charts (src/support/chart).
+/* src/cli/picture owns the pictures of `--plot FILE.svg`: pictures of the API's documents, and of the course of a search. Not here:
+ * the drawing of charts (src/support/chart).
  *
- * Each function that writes gives an exit status. */
+ * Each function that writes a file returns an exit status. */
 #ifndef TC_CLI_PICTURE_H
 #define TC_CLI_PICTURE_H
 

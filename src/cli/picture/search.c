@@ -1,4 +1,4 @@
-/* A search: how the sum of the best times fell, and what each task takes of it in the end. */
+/* Draws a search: how the sum of the best times fell, and which share of the final sum each task has. */
 #include <math.h>
 
 #include "cli/picture/picture.h"

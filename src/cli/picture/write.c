@@ -1,4 +1,4 @@
-/* Pictures as files. */
+/* Writes pictures to files. */
 #include "cli/picture/picture.h"
 #include "support/system/fs.h"
 

@@ -1,4 +1,4 @@
-/* tctune db follow: what a fleet's tuners record, into a database of one's own. */
+/* tctune db follow: copies the records of a fleet's tuners into a database of the user, as they appear. */
 #include <inttypes.h>
 
 #include "cli/commands.h"

@@ -1,4 +1,4 @@
-/* tctune doctor: what of this machine hurts measurements, and what to do about it. */
+/* tctune doctor: finds settings and conditions of this machine that disturb measurements, and says how to mend them. */
 #include "cli/commands.h"
 
 typedef struct doctor_args {

@@ -1,4 +1,4 @@
-/* tctune explain: why a schedule is as fast as it is, and not faster. */
+/* tctune explain: says why a schedule is as fast as it is, and not faster. */
 #include <string.h>
 
 #include "cli/commands.h"

@@ -1,4 +1,4 @@
-/* tctune worker and tctune fleet status: a machine that measures for others, and who does. */
+/* tctune worker lets this machine measure for others. tctune fleet status lists the workers of a fleet. */
 #include <string.h>
 
 #include "cli/commands.h"

@@ -1,4 +1,4 @@
-/* tctune fleet drain, kick, quarantine and release: what workers are told; and fleet log: what became of jobs. */
+/* tctune fleet drain, kick, quarantine and release: give orders to workers. tctune fleet log: tells how jobs ended. */
 #include <inttypes.h>
 #include <time.h>
 

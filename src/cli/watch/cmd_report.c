@@ -1,4 +1,4 @@
-/* tctune report: what a database tells, as a page to look at. */
+/* tctune report: writes the contents of a database as a page for a browser. */
 #include <string.h>
 
 #include "cli/commands.h"

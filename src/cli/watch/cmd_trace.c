@@ -1,4 +1,4 @@
-/* tctune trace: the timeline of one run, by thread. */
+/* tctune trace: writes the timeline of one run, by thread. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What `tctune explain` prints for people: the answer, then what it rests on. */
+/* Prints the result of `tctune explain` for people: the answer first, then the facts that support it. */
 #include <math.h>
 #include <string.h>
 
