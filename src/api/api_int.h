@@ -1,8 +1,8 @@
-/* src/api owns the public API (include/tctune) on top of all below: handles, structs that grow, and what is checked of
- * callers; its room api/sides finds schedules and records by name. Not here: anything that a program could not call.
+/* src/api owns the public API (include/tctune) on top of all folders below: handles, structs that grow, and the checks of callers'
+ * arguments; its subfolder api/sides finds schedules and records by name. Not here: anything that a program could not call.
  *
- * What all functions of the API share. A function that may fail is a call (tc_memory_begin) around the function that
- * does the work:
+ * This header has what all functions of the API share. A function that may fail wraps the working function in a call
+ * (tc_memory_begin):
  *
  *     API_CALL(err, error, error_size, do_it(..., &err), undo_it(...)); */
 #ifndef TC_API_API_INT_H

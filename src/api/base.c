@@ -1,4 +1,4 @@
-/* What all of the API shares: outcomes, structs that grow, targets, and the worker. */
+/* The parts that all of the API shares: outcomes, structs that grow, targets, and the worker. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Latency (include/tctune/bench.h). */
+/* Measures latency (include/tctune/bench.h). */
 #include "graph/trials/bench.h"
 
 #include "api/fleet_int.h"

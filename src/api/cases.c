@@ -1,4 +1,4 @@
-/* Test cases (include/tctune/cases.h). */
+/* Runs test cases (include/tctune/cases.h). */
 #include "graph/trials/cases.h"
 
 #include "api/api_int.h"

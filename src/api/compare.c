@@ -1,5 +1,5 @@
-/* Schedules, records and other libraries compared (include/tctune/compare.h). What is compared and how stands in
- * tune/kernel/compare.h, what is told of it in report/comparison.c. */
+/* Compares schedules, records and other libraries (include/tctune/compare.h). tune/kernel/compare.h does the comparison,
+ * report/comparison.c makes the document about it. */
 #include "api/fleet_int.h"
 #include "api/sides/side.h"
 #include "tune/kernel/kernel.h"

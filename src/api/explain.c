@@ -1,5 +1,5 @@
-/* Why a schedule is as fast as it is (include/tctune/explain.h): finds out which one. How it is explained stands in
- * tune/explain/explain.h, what is told of it in report/explanation.c. */
+/* Explains why a schedule is as fast as it is (include/tctune/explain.h). This file finds the schedule. tune/explain/explain.h
+ * explains it, report/explanation.c makes the document about it. */
 #include <math.h>
 #include <string.h>
 

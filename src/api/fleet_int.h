@@ -1,4 +1,4 @@
-/* Private to the API: fleets of its calls that measure. */
+/* Private to the API: how calls that measure join a fleet. */
 #ifndef TC_API_FLEET_INT_H
 #define TC_API_FLEET_INT_H
 

@@ -1,4 +1,4 @@
-/* What a built library says of itself, read from its file (include/tctune/library.h). */
+/* Reads the metadata of a built library from its file (include/tctune/library.h). */
 #include "codegen/artefacts/library.h"
 
 #include "api/api_int.h"

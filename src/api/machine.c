@@ -1,4 +1,4 @@
-/* The machine, and what of it hurts measurements (include/tctune/machine.h). */
+/* Describes the machine, and finds conditions that disturb measurements (include/tctune/machine.h). */
 #include "api/api_int.h"
 #include "measure/machine/unit_peak.h"
 

@@ -1,4 +1,5 @@
-/* Whole databases: what they hold, joined, made smaller, checked, measured again (include/tctune/database.h). */
+/* Works on whole databases (include/tctune/database.h): describes, merges, compacts and checks them, and measures their records
+ * again. */
 #include <math.h>
 
 #include "api/api_int.h"

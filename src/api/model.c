@@ -1,4 +1,4 @@
-/* Models: built, loaded, saved, and what their inputs and outputs are (include/tctune/model.h). Runs are in run.c. */
+/* Builds, loads and saves models, and describes their inputs and outputs (include/tctune/model.h). Runs are in run.c. */
 #include <stdlib.h>
 
 #include "api/model_int.h"

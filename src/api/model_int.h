@@ -1,4 +1,4 @@
-/* What model.c, run.c and tensors.c share. */
+/* Declarations that model.c, run.c and tensors.c share. */
 #ifndef TC_API_MODEL_INT_H
 #define TC_API_MODEL_INT_H
 

@@ -1,4 +1,4 @@
-/* Reports to look at (include/tctune/page.h). */
+/* Writes reports as pages for a browser (include/tctune/page.h). */
 #include "report/page/page.h"
 
 #include <string.h>

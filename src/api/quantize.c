@@ -1,4 +1,4 @@
-/* Quantising (include/tctune/quantize.h). */
+/* Quantises models (include/tctune/quantize.h). */
 #include <string.h>
 
 #include "api/api_int.h"

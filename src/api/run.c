@@ -1,4 +1,4 @@
-/* Running models on DLPack's tensors, in contexts, and timing their kernels (include/tctune/model.h). */
+/* Runs models on DLPack tensors, in contexts, and times their kernels (include/tctune/model.h). */
 #include <stdlib.h>
 
 #include "api/model_int.h"

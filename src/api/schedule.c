@@ -1,4 +1,4 @@
-/* Schedules by hand (include/tctune/schedule.h). */
+/* Builds schedules by hand (include/tctune/schedule.h). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Kernels shown (include/tctune/show.h). */
+/* Shows kernels at their stages (include/tctune/show.h). */
 #include <string.h>
 
 #include "api/api_int.h"

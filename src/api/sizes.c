@@ -1,4 +1,4 @@
-/* Sizes that are asked for by name, as "N=17". */
+/* Reads sizes that a caller gives by name, as "N=17". */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* DLPack's tensors as those of a run: what a caller gives is as the model wants it, or is refused with what it is. */
+/* Turns DLPack tensors into the tensors of a run. A tensor that does not match the model is refused; the message describes the
+ * tensor. */
 #include <stdio.h>
 
 #include "api/model_int.h"

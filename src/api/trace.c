@@ -1,4 +1,4 @@
-/* Timelines (include/tctune/trace.h). */
+/* Records timelines (include/tctune/trace.h). */
 #include "graph/trials/trace.h"
 
 #include "api/model_int.h"

@@ -1,4 +1,4 @@
-/* Models tried on inputs from files (include/tctune/trial.h). */
+/* Tries models on inputs from files (include/tctune/trial.h). */
 #include <stdlib.h>
 
 #include "api/model_int.h"

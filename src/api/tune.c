@@ -1,4 +1,4 @@
-/* Sessions (include/tctune/tune.h). */
+/* Tuning sessions (include/tctune/tune.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

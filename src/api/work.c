@@ -1,4 +1,4 @@
-/* Networks and kernels (include/tctune/work.h). */
+/* Opens networks and kernels (include/tctune/work.h). */
 #include <stdlib.h>
 
 #include "api/api_int.h"

@@ -1,4 +1,4 @@
-/* Ready-made networks (include/tctune/zoo.h). */
+/* Writes ready-made networks (include/tctune/zoo.h). */
 #include "graph/zoo/zoo.h"
 
 #include <string.h>

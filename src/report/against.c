@@ -1,4 +1,4 @@
-/* A network against what it was some time before: each kernel, and the whole. */
+/* The document about a network against its base, an earlier state of it: each kernel, and the whole network. */
 #include <math.h>
 
 #include "report/report.h"

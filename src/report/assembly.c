@@ -1,4 +1,4 @@
-/* What stands in the assembly of a kernel. */
+/* Describes the assembly of a kernel. */
 #include "report/report.h"
 
 static json_t *loop(const tc_cg_asm_loop *l) {

@@ -1,4 +1,5 @@
-/* Two schedules of one kernel, or one and another library: what each becomes, where they differ, and which is faster. */
+/* The document about two schedules of one kernel, or a schedule and another library: the program of each, their differences, and
+ * which is faster. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What a database holds. */
+/* Describes the contents of a database. */
 #include <math.h>
 
 #include "report/report.h"

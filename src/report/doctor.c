@@ -1,4 +1,4 @@
-/* What of this machine hurts measurements. */
+/* Describes the conditions of this machine that disturb measurements. */
 #include "report/report.h"
 
 static int warnings(const tc_doctor *d) {

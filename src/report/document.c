@@ -1,4 +1,4 @@
-/* What all documents have in common. */
+/* The parts that all documents have in common. */
 #include <math.h>
 #include <stdlib.h>
 

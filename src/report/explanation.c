@@ -1,4 +1,4 @@
-/* Why a schedule is as fast as it is, and not faster. */
+/* The document that says why a schedule is as fast as it is, and not faster. */
 #include <math.h>
 
 #include "measure/machine/counters.h"

@@ -1,4 +1,4 @@
-/* Who measures for others. */
+/* Describes a fleet: the machines that measure for others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

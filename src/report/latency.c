@@ -1,4 +1,4 @@
-/* Latency: of a network and its kernels, of one kernel, and over a range of sizes. */
+/* The documents about latency: of a network and its kernels, of one kernel, and over a range of sizes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What a machine can do, beside which times stand. */
+/* Describes the measured limits of a machine, which reports print beside times. */
 #include "measure/machine/caches.h"
 #include "report/report.h"
 

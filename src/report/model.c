@@ -1,4 +1,4 @@
-/* Built models: which schedules their kernels have, and what the network itself said of them. */
+/* Describes built models: the schedule of each kernel, and the results of measurements in the network itself. */
 #include <string.h>
 
 #include "graph/trials/contest.h"

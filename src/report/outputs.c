@@ -1,4 +1,4 @@
-/* Outputs of a run, and how they compare with what is expected. */
+/* Describes the outputs of a run, and their comparison with expected outputs. */
 #include <string.h>
 
 #include "report/report.h"

@@ -1,8 +1,7 @@
-/* src/report owns results that are told at length, as JSON documents: of the machine, kernels, searches, comparisons
- * and explanations (docs/json.md). Not here: tables for people (src/cli).
+/* src/report owns long results as JSON documents: about the machine, kernels, searches, comparisons and explanations
+ * (docs/json.md). Not here: tables for people (src/cli).
  *
- * The API hands the documents out as text. The command prints them, with --json as they are, else as tables that it
- * makes of them. */
+ * The API hands out the documents as text. With --json the command prints a document unchanged, else as tables made from it. */
 #ifndef TC_REPORT_REPORT_H
 #define TC_REPORT_REPORT_H
 

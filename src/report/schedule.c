@@ -1,4 +1,4 @@
-/* Where the schedule of a kernel comes from. */
+/* Says where the schedule of a kernel comes from. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A schedule's stages and loops as a document. */
+/* Describes the stages and loops of a schedule as a document. */
 #include <stdio.h>
 
 #include "report/report.h"

@@ -1,5 +1,5 @@
-/* A trace as events of the Trace Event Format, which Perfetto and chrome://tracing show: a row for each thread, on it a slice for
- * each kernel that it worked for, and in that where it forked, worked and waited. */
+/* Writes a trace as events of the Trace Event Format, which Perfetto and chrome://tracing show. Each thread is a row. A kernel that
+ * the thread worked for is a slice on that row. Inside it are the slices in which the thread forked, worked and waited. */
 #include <math.h>
 
 #include "measure/machine/unit_peak.h"

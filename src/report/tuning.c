@@ -1,4 +1,5 @@
-/* Searches: what became of each task, what was measured, and why it ended; and what was compared over the sizes of what varies. */
+/* The documents about searches: the result of each task, the measurements, and why the search ended. Where sizes vary, they also
+ * hold the comparison of variants over the sizes. */
 #include <math.h>
 
 #include "measure/machine/unit_peak.h"

@@ -1,4 +1,4 @@
-/* Kernels and networks whose sizes vary: which variant serves which sizes, and what that loses. */
+/* Describes kernels and networks whose sizes vary: which variant serves which sizes, and how much time that choice loses. */
 #include <math.h>
 #include <stdio.h>
 

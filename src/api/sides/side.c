@@ -1,4 +1,4 @@
-/* What side.h describes. */
+/* Implements side.h. */
 #include "api/sides/side.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Schedules, records and other libraries that a caller names, found: of which kernel they are, at which sizes and how it is
- * timed, and what each becomes. What compares them (compare.c) and what explains one (explain.c) begin here. */
+/* Finds the schedules, records and other libraries that a caller names. For each it finds the kernel, its sizes, how to time it,
+ * and the program that it becomes. compare.c and explain.c begin here. */
 #ifndef TC_API_SIDES_SIDE_H
 #define TC_API_SIDES_SIDE_H
 

@@ -1,5 +1,5 @@
-/* What a kernel's best schedule becomes, as text, short enough for a page: of the assembly the hot loop and what stands around
- * it. */
+/* The code of a kernel's best schedule as text, short enough for a page. Of the assembly, the text has the hot loop and the lines
+ * around it. */
 #include <string.h>
 
 #include "report/page/page_int.h"

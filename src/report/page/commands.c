@@ -1,4 +1,5 @@
-/* Commands that show more of what a page shows. Each can be typed as it stands, where the page was made: a test runs them. */
+/* Commands that show more about the contents of a page. Each command can be typed unchanged on the machine where the page was made;
+ * a test runs them all. */
 #include "report/page/page_int.h"
 #include "report/report.h"
 #include "support/strbuf.h"

@@ -1,5 +1,5 @@
-/* The data of a page, a document: whose records it shows, what is known of the machine, kernels, records, and what other
- * documents say. */
+/* The document with the data of a page. It says whose records the page shows. It holds the limits of the machine, the kernels, the
+ * records, and results from other documents. */
 #include <string.h>
 
 #include "measure/records/json_text.h"

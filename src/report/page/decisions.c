@@ -1,6 +1,6 @@
-/* Traces told by their decisions alone: schedules that differ in nothing else share their steps, so that a record is a few small
- * numbers. Works on the text, a line a step with " ~" before what was decided, so that a trace that no longer parses is told
- * too. */
+/* Shortens traces to their decisions. Schedules that differ in their decisions alone share one list of steps, so a record needs a
+ * few small numbers. The code works on the text of a trace: a line for each step, with " ~" before the decision. So it handles
+ * traces that no longer parse, too. */
 #include <string.h>
 
 #include "report/page/page_int.h"

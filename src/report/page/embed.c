@@ -1,4 +1,5 @@
-/* The parts of the page, as bytes: page.html, page.css, D3 and the script, the latter two joined by the build. */
+/* The parts of the page as bytes: page.html, page.css, D3 and the script. The build joins the files of D3 and the files of the
+ * script. */
 #include "report/page/page_int.h"
 
 #define PART(name, file)                                                                                                         \

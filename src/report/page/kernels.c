@@ -1,4 +1,4 @@
-/* The kernels of a page: which there are, and of each its best record, its roof, its code, and the same of the baseline. */
+/* The kernels of a page. Each has its best record, its roof and its code, and the same facts of the baseline. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The page: page.html with its parts put in where it says so (@STYLE@ ...). */
+/* Assembles the page: each mark in page.html, such as @STYLE@, is replaced by its part. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
-/* src/report/page owns the page of `tctune report`: its data, and the markup, style, script and D3 that become part of
- * the library (embed.c). Not here: the meaning of the data (src/report).
+/* src/report/page owns the page of `tctune report`: its data, and the markup, style, script and D3 that become part of the library
+ * (embed.c). Not here: the meaning of the data (src/report).
  *
  * The page is one file that needs no network. Every figure comes from its document of data (docs/json.md).
  *
- * No text of the data is ever markup: in the page the data are JSON in which "<" is an escape, and the script makes
- * text nodes of texts. D3 comes from Debian's node-d3-* packages (version 5): of these only the modules that the page
- * uses are embedded, 120 KB. The package libjs-d3 is version 3 of 2016, and all of version 5 in one file is twice as
- * large. */
+ * Text from the data never becomes markup. In the page the data are JSON in which "<" is written as an escape, and the script puts
+ * texts into text nodes. D3 comes from Debian's node-d3-* packages (version 5). Only the modules that the page uses are embedded,
+ * 120 KB. The package libjs-d3 is version 3 from 2016. All of version 5 in one file would be twice as large as the embedded
+ * modules. */
 #ifndef TC_REPORT_PAGE_PAGE_H
 #define TC_REPORT_PAGE_PAGE_H
 

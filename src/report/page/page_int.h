@@ -1,4 +1,4 @@
-/* Private to the report: what its files share while its data are made. */
+/* Private to the report: declarations that its files share while they make the data. */
 #ifndef TC_REPORT_PAGE_PAGE_INT_H
 #define TC_REPORT_PAGE_PAGE_INT_H
 

@@ -1,4 +1,4 @@
-/* The records of a page as columns: a number each, in the order in which they were stored. */
+/* The records of a page as columns of numbers, in the order in which the records were stored. */
 #include <math.h>
 
 #include "report/page/page_int.h"

@@ -1,6 +1,6 @@
-/* What bounds kernels (Williams et al. 2009): the rate of multiply-adds and of the units for products of narrow types, and the
- * bandwidth of each level of the memory. They are measured where the records are of this machine. Else a document may tell the
- * peak and the bandwidth of the memory, of the machine that it was made on; caches have no roof then. */
+/* The roofs of kernels (Williams et al. 2009): the rate of multiply-adds, the rate of the units that multiply narrow types, and the
+ * bandwidth of each level of memory. The roofs are measured if the records were made on this machine. Else a document from the
+ * other machine may give its peak and the bandwidth of its memory; its caches then have no roof. */
 #include <math.h>
 #include <string.h>
 
