@@ -1,5 +1,5 @@
-/* Attention: a contraction whose left operand is made, row by row, from another contraction's result becomes one group with it, for
- * the schedule may then compute everything for a block of rows at a time.
+/* Fuses attention. The left operand of a contraction may be computed, row by row, from the result of another contraction. Then both
+ * become one group, so that the schedule may compute everything for a block of rows at a time.
  *
  *     MatMul, Div, Add(mask), Softmax, MatMul    ->  one kernel */
 #include "graph/fuse/fuse_int.h"

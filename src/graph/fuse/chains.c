@@ -1,5 +1,5 @@
-/* Backwards: a node that is left heads a group and takes the producers that nobody else reads: chains of elementwise nodes and of
- * those that move data, and reductions as far as rows.c lets them. */
+/* Fuses backwards: each remaining node heads a group and takes the producers that only the group reads. A group gets chains of
+ * elementwise nodes and of nodes that move data, and the reductions that rows.c allows. */
 #include "graph/fuse/fuse_int.h"
 
 /* Each part of a concatenation is a condition for every element. */

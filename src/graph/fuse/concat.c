@@ -1,4 +1,4 @@
-/* Concatenations that need no kernel: their operands, which kernels write anyway, are written to their places in the result. */
+/* Removes concatenations that need no kernel: kernels write the operands directly to their places in the result. */
 #include "graph/fuse/fuse_int.h"
 
 #include "tctune/runtime.h"

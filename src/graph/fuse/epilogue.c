@@ -1,5 +1,5 @@
-/* Forwards: a contraction takes the elementwise nodes that follow it, as long as one value of all these is read from outside. Its
- * epilogue runs on the accumulators.
+/* Fuses forwards: a contraction takes the elementwise nodes behind it, as long as other nodes read only one of all these values.
+ * The epilogue runs on the accumulators.
  *
  *     MatMul, Add(bias), Div, Erf, Add, Mul, Mul    ->  one kernel */
 #include "graph/fuse/fuse_int.h"

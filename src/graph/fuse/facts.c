@@ -1,4 +1,5 @@
-/* What fusion knows of a graph before and while it makes groups: who reads what, seen through views, and what leaves a group. */
+/* The facts about a graph that fusion needs before and while it makes groups: who reads each value, seen through views, and which
+ * values leave a group. */
 #include "graph/fuse/fuse_int.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Fusion in three sweeps, each in a file of its own: attention (attention.c), epilogues of contractions (epilogue.c), and chains
- * and rows of what is left (chains.c, rows.c). A group is left only through its head, so no two groups can wait for each other.
- * Between these sweeps, concatenations of what kernels write anyway are taken out (concat.c). What two groups could be one is
- * noted in the end (producers.c). */
+ * and rows of the remaining nodes (chains.c, rows.c). Only the head's value leaves a group, so no two groups can wait for each
+ * other. Between these sweeps concat.c removes concatenations of values that kernels write anyway. At the end producers.c notes
+ * pairs of groups that could be one group. */
 #include <stdlib.h>
 
 #include "graph/fuse/fuse_int.h"

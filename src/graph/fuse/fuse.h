@@ -1,5 +1,5 @@
-/* src/graph/fuse owns the division of a graph's nodes into groups, one kernel each. Not here: the workloads of these
- * kernels and their order (src/graph/program). */
+/* src/graph/fuse owns the division of a graph's nodes into groups, one kernel each. Not here: the workloads of these kernels and
+ * their order (src/graph/program). */
 #ifndef TC_GRAPH_FUSE_FUSE_H
 #define TC_GRAPH_FUSE_FUSE_H
 

@@ -1,7 +1,7 @@
-/* A graph's nodes on their way into groups: what the sweeps of fusion share.
+/* A graph's nodes on their way into groups: declarations that the sweeps of fusion share.
  *
- * A node is known by its position in the graph's order, so a list of members is a list of positions. Views (transposes, reshapes)
- * are seen through: a node reads the computed value behind them, its source. */
+ * A node is known by its position in the graph's order, so a list of members is a list of positions. Fusion looks through views
+ * (transposes, reshapes): the source of a node's operand is the computed value behind the views. */
 #ifndef TC_GRAPH_FUSE_FUSE_INT_H
 #define TC_GRAPH_FUSE_FUSE_INT_H
 

@@ -1,7 +1,7 @@
 /* Producers of contractions: groups of elementwise nodes (a dequantisation, a scale, a normalisation with its sums, a cast) whose
- * value only contractions read, as an operand. Each of these may compute it for itself: its kernel then has the producer's nodes
- * too, and the schedule decides where the operand is computed. Whether that is faster only measuring tells, so the groups stay as
- * they are and such a merge stands beside them.
+ * value only contractions read, as an operand. Each of these contractions may compute the value itself. Its kernel then contains
+ * the producer's nodes too, and the schedule decides where to compute the operand. Only a measurement tells whether the merged
+ * kernel is faster. So the groups stay as they are, and the possible merge is noted beside them.
  *
  *     ReduceMean, Sub, ..., Mul, Add | MatMul, Add                ->  two kernels, or one
  *     Mul, Add, Relu | Conv, Relu | Conv                          ->  three, or two: both begin with Mul, Add, Relu */

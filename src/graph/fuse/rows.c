@@ -1,4 +1,4 @@
-/* Reductions within a group: those over trailing dimensions share their rows with what surrounds them.
+/* Reductions within a group: a reduction over trailing dimensions shares its rows with the nodes around it.
  *
  *     ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add    ->  one kernel */
 #include "graph/fuse/fuse_int.h"

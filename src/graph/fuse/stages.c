@@ -1,5 +1,5 @@
-/* Which nodes of a group get a compute of their own. All others are written out in the expressions of their readers, so what is
- * read several times, or by several stages, would be computed again for each. */
+/* Decides which nodes of a group get a compute of their own. All other nodes are written out in the expressions of their readers.
+ * So a node with several reads, or with readers in several stages, would be computed again for each of them. */
 #include "graph/fuse/fuse_int.h"
 
 #include <stdlib.h>

@@ -1,14 +1,14 @@
-/* Convolutional networks with the channels last, so that channels are vectors and rows of them are matrices.
+/* Moves the channels of convolutional networks to the last dimension. Channels then are vectors, and rows of channels are matrices.
  *
- *   y = Conv(x, w)       =>   y' = Conv(x', w') {channels_last}     x' = Transpose(x), w' = [kernel..., C/group, O], both made
- * once z = Relu(y)          =>   z' = Relu(y')                         and so on through all that does not care where channels
- * are r = Reshape(z)       =>   z = Transpose(z'), r = Reshape(z)     only where somebody does
+ *   y = Conv(x, w)       =>   y' = Conv(x', w') {channels_last}     x' = Transpose(x), w' = [kernel..., C/group, O], both made once
+ *   z = Relu(y)          =>   z' = Relu(y')                         and so on through all nodes that accept any layout
+ *   r = Reshape(z)       =>   z = Transpose(z'), r = Reshape(z)     only for readers that need the first layout
  *
- * One walk in order. A value has two forms: v, as the model has it, and `last`, with the channels behind the spatial dimensions.
- * A converted node makes only the second, and the first is made when a node asks for it; so transpositions stand at the edges of
- * the network alone, and cancel where the model itself transposes. Convolutions begin it, those with weights that are computed at
- * run time only beside others; whatever follows them elementwise, in windows, or along axes keeps it. What the walk made and
- * nobody reads is dead and goes. */
+ * One walk visits the nodes in order. A value has two forms: v, as in the model, and `last`, with the channels behind the spatial
+ * dimensions. A converted node makes only the second form. The first form is made when a node asks for it. So transpositions stand
+ * at the edges of the network alone, and cancel where the model itself transposes. Convolutions begin the conversion; a convolution
+ * whose weights are computed at run time begins it only beside other convolutions. Nodes behind them that work elementwise, in
+ * windows, or along axes keep the second form. Nodes that the walk made and nobody reads are dead, and are removed. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,18 +1,18 @@
-/* Matmuls of one value with several constant matrices become one with the matrices side by side: attention's queries, keys and
- * values read their input once, in one kernel with more parallel work.
+/* Combines the matmuls of one value with several constant matrices into one matmul; the matrices stand side by side. The queries,
+ * keys and values of attention then read their input once, in one kernel with more parallel work.
  *
  *   q = Add(MatMul(x, wq), bq)             y = Add(MatMul(x, [wq wk wv]), [bq bk bv])
  *   k = Add(MatMul(x, wk), bk)      =>     q = y[.., 0:n]    k = y[.., n:2n]    v = y[.., 2n:3n]
  *   v = Add(MatMul(x, wv), bv)
  *
- * The slices are views: whoever reads q reads y. Biases come along when every member has one, added last dimension by last
- * dimension. Sums of integers come along to where they have become floats, by the same steps in every member: offsets and scales
- * by column, which may be known at run time only.
+ * The slices are views: a reader of q reads y. Biases are combined too when every member has a bias that is added along the last
+ * dimension. Integer sums are combined up to the step that turns them into floats, if every member takes the same steps. These
+ * steps add offsets and multiply scales by column, which may be known at run time only.
  *
  *   q = float(MatMul(x, wq) - z * cq) * (s * sq)   =>   y = float(MatMul(x, [wq wk]) - z * [cq ck]) * (s * [sq sk])
  *   k = float(MatMul(x, wk) - z * ck) * (s * sk)        q = y[.., 0:n]    k = y[.., n:2n]
  *
- * Results that the model puts out are left alone, since they would have to be copied. */
+ * Matmuls whose results are outputs of the model are left alone, since these results would have to be copied. */
 #include <stdlib.h>
 #include <string.h>
 

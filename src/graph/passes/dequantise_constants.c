@@ -1,4 +1,4 @@
-/* Dequantised constants that are left become constants: weights of kernels that take floats.
+/* Computes the dequantised constants that other passes have left: they are the weights of kernels that take floats.
  *
  *   DQ(w: constant, s, z)   =>   a constant of floats */
 #include "graph/ir/build.h"

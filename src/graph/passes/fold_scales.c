@@ -1,11 +1,12 @@
-/* Factors and offsets of output channels become part of the convolution that makes the channels.
+/* Folds factors and offsets of output channels into the convolution that makes the channels.
  *
  *   y = BatchNormalization(Conv(x, w, b))       =>   y = Conv(x, w * s, b * s + t)     s = scale / sqrt(variance + epsilon),
  *   y = Mul(Conv(x, w, b), s: [C, 1, 1])        =>   y = Conv(x, w * s, b * s)         t = bias - mean * s
  *   y = Add(Conv(x, w, b), t: [C, 1, 1])        =>   y = Conv(x, w, b + t)
  *   y = BatchNormalization(x)                   =>   y = x * s + t
  *
- * Done in double and rounded once. 16-bit weights are left alone: they would lose bits that the network was trained with. */
+ * The pass computes in double and rounds once. It leaves 16-bit weights alone: they would lose bits that the network was trained
+ * with. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
-/* Caches that grow in place. A model that decodes takes what it kept of earlier tokens and returns that with what it keeps of new
- * ones:
+/* Caches that grow in place. A model that decodes takes a cache of earlier tokens as an input. It returns that cache with the rows
+ * of the new tokens:
  *
  *     present = Joined(past, new, P, S)            past: an input, present: an output
- *     present = Appended(past, new, starts, P, S)  the same, of sequences of different lengths
+ *     present = Appended(past, new, starts, P, S)  the same for sequences of different lengths
  *
- * Both can be one buffer of the caller's, with room for all that there can be: new rows are written behind those that are there.
- * For the graph the input then has as many rows as the output. No pass, as it changes what callers give. */
+ * Both can be one buffer of the caller, with room for the largest cache: new rows are written behind the old rows. In the graph the
+ * input then has as many rows as the output. This is no pass of passes.def, since it changes what callers give. */
 #include "graph/passes/pass.h"
 
 #include <stdlib.h>

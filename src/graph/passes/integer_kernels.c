@@ -1,12 +1,12 @@
-/* Contractions of quantised operands become contractions of bytes with sums of 32 bits, which are exact.
+/* Turns contractions of quantised operands into contractions of bytes with 32-bit sums, which are exact.
  *
  *   y = Conv(DQ(x, sx, zx), DQ(w, sw, zw), DQ(b, sx * sw))   =>   y = float(Conv(x, w') {pad_value: zx} + c) * (sx * sw)
  *   y = MatMul(Cast(x) - zx, Cast(w) - zw) : i32             =>   y = MatMul(x, w') + c
  *
- * w' = w - zw, which are bytes again, and c = b - zx * (sum of w' along the reduction), are made here, once; where zx is known
- * at run time only, c is. The sums are what the definition says, and what is done to them in floats is done once: they are
- * scaled by one factor for each output channel, and where a QuantizeLinear follows, by one that contains its scale too
- * (requantise.c). The padding of x stands for 0 and so is zx. */
+ * w' = w - zw are bytes again, and c = b - zx * (sum of w' along the reduction). The pass computes both once; if zx is known at run
+ * time only, c is computed at run time. The integer sums equal those of the definition. The float arithmetic on the sums is done
+ * once: one factor for each output channel scales them. If a QuantizeLinear follows, this factor contains its scale too
+ * (requantise.c). The padding of x stands for 0, so it is zx. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
-/* Padding that a window adds itself.
+/* Merges a Pad into the window that reads it, since a window can add padding itself.
  *
  *   y = Conv(Pad(x) {pads: spatial, zeros})   =>   y = Conv(x) {pads: both}
  *
- * AveragePool takes zeros when they count (then all of its padding must), MaxPool takes -inf. The Pad stays while others read it.
- */
+ * AveragePool accepts zeros when it counts padding (then it must count all of its padding). MaxPool accepts -inf. The Pad stays
+ * while other nodes read it. */
 #include <math.h>
 #include <string.h>
 

@@ -1,9 +1,10 @@
-/* What only moves quantised values, or picks among them, works on them as they are; what is quantised back as it was stays so.
+/* Lets nodes that only move or select values work on the quantised values. It also removes a quantisation that restores the
+ * integers before a dequantisation.
  *
  *   y = MaxPool(DQ(q))              =>   y = DQ(MaxPool(q))     also Reshape, Transpose, Slice, Concat of one scale, Pad with 0
  *   y = Q(DQ(q, s, z), s, z)        =>   y = q
  *
- * Exact: a dequantisation by one positive scale does not change the order of values, and one's zero point stands for 0. */
+ * Both rules are exact. A dequantisation by one positive scale keeps the order of values, and its zero point stands for 0. */
 #include <string.h>
 
 #include "graph/ir/build.h"

@@ -1,11 +1,12 @@
-/* What origins_int.h describes, for passes that say nothing of it themselves. A copy of a node has its names already
- * (tc_graph_copy_node). The names of a node that is gone, and that no other node has, go to its heir: the node that makes its
- * result now, else the one that read this result, or that one's heir.
+/* Implements origins_int.h for passes that do not track origins themselves. A copy of a node already has its names
+ * (tc_graph_copy_node). When a node is gone and no other node has its names, its heir gets them. The heir is the node that makes
+ * the old node's result now. If there is none, it is the node that read this result, or the heir of that reader.
  *
  *   y = BatchNorm(Conv(x))     =>  y = Conv(x):   the new Conv makes y, and gets the BatchNorm's names beside its own
- *   y = Conv(Pad(x))           =>  y = Conv(x):   the Conv read what the Pad made
+ *   y = Conv(Pad(x))           =>  y = Conv(x):   the Conv read the result of the Pad
  *
- * What a pass adds besides has the names of the node that reads it. Views are left out: no kernel is made of them. */
+ * Any other node that a pass adds gets the names of the node that reads it. Views are left out, since no kernel is made from
+ * them. */
 #include "graph/passes/origins_int.h"
 
 #include <stdlib.h>

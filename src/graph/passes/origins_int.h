@@ -1,4 +1,4 @@
-/* Which nodes of the model those of a graph are made from, through a pass. */
+/* Tracks through a pass which nodes of the model each node of a graph is made from. */
 #ifndef TC_GRAPH_PASSES_ORIGINS_INT_H
 #define TC_GRAPH_PASSES_ORIGINS_INT_H
 

@@ -1,11 +1,11 @@
-/* Weights of bytes that floats are multiplied with stay bytes, and those that fit in 4 bits become two to a byte: as floats they
- * would be four or eight times as large, in the artefact and in memory, from where a product of few rows waits for them.
+/* Keeps byte weights as bytes when they are multiplied with floats, and packs weights that fit in 4 bits two to a byte. As floats
+ * they would be four or eight times as large, in the artefact and in memory. A product of few rows waits for memory.
  *
  *   y = MatMul(x, DQ(w: constant, s, z))   =>   y = MatMulNBits(x, packed w, s by block, z by block)
  *   y = Gemm(x, DQ(w), b)                  =>   y = Add(MatMulNBits(x, ..), b)                     also with w transposed
  *
- * A block is as many rows of w, a power of two, as have the same scale and zero point in each column. Of few rows sums are scaled
- * by blocks, and not each weight: results differ by rounding. */
+ * A block is the largest power of two of rows of w in which each column has one scale and one zero point. In products of few rows
+ * the sums of blocks are scaled instead of each weight, so results differ by rounding. */
 #include "graph/ir/build.h"
 #include "graph/ops/eval.h"
 #include "graph/passes/quantised.h"

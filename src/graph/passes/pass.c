@@ -1,4 +1,4 @@
-/* Runs the passes of passes.def, and holds what they share for rewriting. */
+/* Runs the passes of passes.def, and has the functions for rewriting that they share. */
 #include "graph/passes/pass.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* src/graph/passes owns the passes over a graph between import and fusion, a file each, and their list (passes.def).
- * Not here: the division into kernels (src/graph/fuse).
+/* src/graph/passes owns the passes over a graph between import and fusion, a file each, and their list (passes.def). Not here: the
+ * division into kernels (src/graph/fuse).
  *
  *   tc_graph_import -> tc_graph_passes -> tc_graph_program_new
  *
- * pass.c runs the passes in the order of passes.def. A new pass is a line there and a file NAME.c. */
+ * pass.c runs the passes in the order of passes.def. A new pass needs a line there and a file NAME.c. */
 #ifndef TC_GRAPH_PASSES_PASS_H
 #define TC_GRAPH_PASSES_PASS_H
 

@@ -1,4 +1,4 @@
-/* Reading the nodes between floats and quantised values: quantised.h. */
+/* Implements quantised.h: reads the nodes between floats and quantised values. */
 #include "graph/passes/quantised.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What the passes over quantised values share: reading QuantizeLinear and DequantizeLinear. */
+/* Shared by the passes over quantised values: reads QuantizeLinear and DequantizeLinear. */
 #ifndef TC_GRAPH_PASSES_QUANTISED_H
 #define TC_GRAPH_PASSES_QUANTISED_H
 

@@ -1,12 +1,12 @@
-/* What is quantised again is not divided by its scale: the scale becomes part of a factor that is there already.
+/* Removes the division by the scale from a quantisation: the scale becomes part of a factor that is already there.
  *
  *   Q(Relu(float(sums) * m), s, z)             =>   Q(Relu(float(sums) * (m / s)), 1, z)
  *   Q(Relu(DQ(q, a, y)), s, z)                 =>   Q(Relu(DQ(q, a / s, y)), 1, z)
  *   Q(DQ(p, a, x) + DQ(q, b, y), s, z)         =>   Q(DQ(p, a / s, x) + DQ(q, b / s, y), 1, z)
  *
- * also through Max and Min with constants, which are divided. Sums of products are scaled once, as runtimes do: the result is
- * within a rounding of the factor. The other two have 256 or 65,536 cases: they are rewritten only with factors with which every
- * case gives what the definition gives. */
+ * Max and Min with constants may stand between; their constants are divided too. Sums of products (the first rule) are scaled once,
+ * as other runtimes do: the result differs by at most a rounding of the factor. The other two rules have 256 or 65,536 possible
+ * inputs. They apply only with factors that give the defined result for every input. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,8 +1,9 @@
-/* Every reader of bytes widens them itself: that costs less than to write and read what takes four times the memory.
+/* Gives every reader of bytes its own dequantisation. To widen the bytes in each reader costs less than to write and read a value
+ * of four times the memory.
  *
  *   d = DQ(q); a = Add(d, x); r = Relu(d)    =>   d = DQ(q); e = DQ(q); a = Add(d, x); r = Relu(e)
  *
- * Also Casts of bytes to wider types. Runs last: equal nodes would be merged again. */
+ * The pass also splits Casts of bytes to wider types. It runs last, since clean-up would merge the equal nodes again. */
 #include <stdlib.h>
 
 #include "graph/ir/build.h"

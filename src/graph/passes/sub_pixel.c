@@ -1,17 +1,18 @@
-/* Transposed convolutions without products with zero.
+/* Computes transposed convolutions without products with zero.
  *
- * With stride s, output s * q + r sees only the taps r' + s * t, where r' = (r + pad) % s: every r is a convolution of its own
- * with a small kernel, and together they are one, whose result [N, q, r, ..., O] lies in memory exactly as [N, s * q + r, ..., O]
- * does:
+ * With stride s, output s * q + r sees only the taps r' + s * t, where r' = (r + pad) % s. So every r is a convolution of its own
+ * with a small kernel. All of them together are one convolution. Its result [N, q, r, ..., O] lies in memory exactly as [N, s * q +
+ * r, ..., O]:
  *
  *   y = ConvTranspose(x, w) {channels_last, stride 2} : [1,8,8,256]
  *   =>   y' = ConvTranspose(x, w') {phases} : [1,4,2,4,2,256]     w' = [r..., t..., C/group, O], made once
  *        y = Reshape(y')
  *
- * What follows pointwise is computed in the longer shape too, so that it stays the convolution's epilogue, and so is a
- * transposition. Sizes that are no multiples of the strides are rounded up, and the first form is a Slice. As in
- * passes/channels_last.c, one walk gives values a second form and makes the first on demand. Needs: channels last, dilation 1,
- * constant weights; others keep the general form (Shi et al., 2016, call it sub-pixel). */
+ * Pointwise nodes that follow are computed in the longer shape too, so that they stay in the convolution's epilogue. A
+ * transposition that follows is computed in the longer shape as well. A size that is no multiple of its stride is rounded up, and
+ * the first form is a Slice. As in passes/channels_last.c, one walk gives values a second form and makes the first form on demand.
+ * The pass needs channels last, dilation 1 and constant weights; other convolutions keep the general form (Shi et al., 2016, call
+ * the method sub-pixel). */
 #include <string.h>
 
 #include "graph/ir/build.h"

@@ -1,11 +1,10 @@
-/* Quantised values that stay inside of the graph are unsigned: the instructions that multiply bytes take unsigned ones on one
- * side.
+/* Makes quantised values inside the graph unsigned: the instructions that multiply bytes take an unsigned operand on one side.
  *
  *   q = Q(x, s, z) : i8,  DQ(q, s, z)     =>   q' = Q(x, s, z + 128) : u8,  DQ(q', s, z + 128)
  *   Cast(q) : i32                         =>   Cast(q') - 128
  *
- * The same values, shifted: every result stays what it was, to the bit. What moves such values without looking at them, or picks
- * the largest, takes part; a value that anybody else reads, or that is an input or output of the model, stays signed. */
+ * The integers are shifted and stand for the same reals: every result keeps each of its bits. Nodes that only move values, or
+ * select the largest, take part. A value stays signed if any other node reads it, or if it is an input or output of the model. */
 #include <stdlib.h>
 
 #include "graph/ir/build.h"

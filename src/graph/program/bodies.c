@@ -1,18 +1,19 @@
-/* Bodies of If and Loop where sizes vary: which part of its values each computes.
+/* Bodies of If and Loop where sizes vary: decides which part of its values each body computes.
  *
- * A body is asked when the node is, from its results backwards; what it asks of the values around it the node asks there. Sizes
- * are the same symbols inside and outside, as far as both know them: one that a branch computes, and returns, is another one in
- * each branch, and another one around them.
+ * A body is asked when its node is asked, from its results backwards. Its requests for values around it become requests of the node
+ * there. Sizes are the same symbols inside and outside, if both sides know them. A size that a branch computes and returns is
+ * different: it has one symbol in each branch and another around them.
  *
  *     y, n = If(c, x): NonZero(x), count | x, m      y ends at n around it, at count in one branch, at m in the other
  *
- * A branch that has a result lie otherwise than the memory that the node has for it copies it there in the end.
+ * The node has memory for each result. A branch whose result lies differently copies it there at its end.
  *
- * The state of a Loop is in one memory before, in and after all trips. It ends where sizes say that are known before the loop, so
- * that they are the same in all trips; in a dimension whose size changes from trip to trip it lies whole, since what is dense in
- * one size is not in the next. Rows of trips end at plain sizes and at products of these, as who puts them behind each other
- * reads sizes from memory. Who reads the state in the body may need more of it than who reads it afterwards, and then the trip
- * before has to make that: a body is asked again until the state ends where all of these agree. */
+ * The state of a Loop is in one memory before, in and after all trips. It ends at sizes that are known before the loop, so these
+ * sizes are the same in all trips. If a dimension's size changes from trip to trip, the state lies whole in that dimension, since a
+ * layout that is dense in one size is not dense in the next. Rows of trips end at plain sizes and at products of plain sizes, since
+ * the kernel that puts the rows behind each other reads sizes from memory. A reader of the state in the body may need more of the
+ * state than the readers after the loop. Then the trip before has to compute that much. So a body is asked again until all of them
+ * agree on the sizes where the state ends. */
 #include "graph/program/maker_int.h"
 
 #include <string.h>

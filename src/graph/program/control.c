@@ -1,5 +1,6 @@
-/* If and Loop as launches: those of their bodies, copies between them, and steps that decide where to go on. Bodies share the
- * program's slots, so memory is planned, constants are placed and equal kernels are one as in any program.
+/* If and Loop as launches: the launches of their bodies, copies between them, and steps that decide where to go on. Bodies share
+ * the slots of the program. So their memory is planned, their constants are placed, and their equal kernels are merged as in any
+ * program.
  *
  *     Loop                                          If
  *         i = 0, state = its first value, go = cond       unless cond: no

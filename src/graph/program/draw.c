@@ -1,9 +1,9 @@
-/* What the inputs of a model get where nobody gives values: a range for each, found when its program is made and kept in its
- * libraries, so that both draw the same.
+/* Draws values for the inputs of a model when nobody gives values. Each input has a range, which is found when the program is made.
+ * Libraries keep the ranges, so a library draws the same values as its model.
  *
- * Integers that index something stay within it. That an input is a mask stands in its name alone: a mask of noise hides what the
- * network was built to look at, and what a softmax makes of it is not what it makes of data. Ones let everything through, as a
- * factor, as a condition, and added before a softmax. */
+ * Integers that index a dimension stay within its bounds. Only the name of an input tells that it is a mask. A mask of noise hides
+ * the computation that the network was built for, and softmax of a noise mask gives other values than softmax of real data. A mask
+ * of ones lets everything through: as a factor, as a condition, and added before a softmax. */
 #include <stdlib.h>
 #include <strings.h>
 

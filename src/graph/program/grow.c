@@ -1,5 +1,6 @@
-/* Caches that grow in place (graph/passes/grow.c): the buffer of the caller's that is an input and an output, and what writes its
- * new rows. It has room for all that there can be in every dimension, whatever a run's sizes are; kernels read it where it lies. */
+/* Caches that grow in place (graph/passes/grow.c): the caller's buffer that is both an input and an output, and the launch that
+ * writes its new rows. The buffer has room for the largest size in every dimension, whatever the sizes of a run are. Kernels read
+ * the buffer where it lies. */
 #include <string.h>
 
 #include "graph/program/maker_int.h"

@@ -1,4 +1,4 @@
-/* The inside of a program: what is launched on which memory. */
+/* The inside of a program: its launches and the memory that they use. */
 #ifndef TC_GRAPH_PROGRAM_LAUNCHES_H
 #define TC_GRAPH_PROGRAM_LAUNCHES_H
 

@@ -1,4 +1,4 @@
-/* A program in the making: what program.c and control.c share. */
+/* A program in the making: declarations that the files of this folder share. */
 #ifndef TC_GRAPH_PROGRAM_MAKER_INT_H
 #define TC_GRAPH_PROGRAM_MAKER_INT_H
 

@@ -1,7 +1,8 @@
-/* Memory plan: every intermediate gets a place in one arena for as long as it lives. Largest first, each at the lowest place
- * where it meets nobody alive at the same time; for the chains that networks are this is within a few percent of the best
- * (Pisarchyk and Lee, 2020). A result that is written over an operand shares its place, and both count as one. A concatenation
- * and the pieces that are written to their places in it live together, from the first that is made to the last that is read. */
+/* Memory plan: every intermediate gets a place in one arena for its lifetime. The largest intermediate is placed first. Each gets
+ * the lowest place where it overlaps no other intermediate that is alive at the same time. Networks are mostly chains; for these
+ * the plan is within a few percent of the best (Pisarchyk and Lee, 2020). A result that is written over an operand shares its
+ * place, and both count as one. A concatenation and the pieces that are written into it live together, from the first write of a
+ * piece to the last read. */
 #include "graph/program/plan.h"
 
 typedef struct life {

@@ -1,4 +1,4 @@
-/* Where a program's intermediates lie. */
+/* The places of a program's intermediates in memory. */
 #ifndef TC_GRAPH_PROGRAM_PLAN_H
 #define TC_GRAPH_PROGRAM_PLAN_H
 

@@ -1,5 +1,5 @@
-/* src/graph/program owns what a network launches, in order: kernels with their tasks, copies, decisions, and the memory
- * between them with its plan; also the program of one kernel. Not here: schedules and code (src/graph/model).
+/* src/graph/program owns the launches of a network, in order: kernels with their tasks, copies, decisions, and the memory between
+ * them with its plan; also the program of a single kernel. Not here: schedules and code (src/graph/model).
  *
  *   tc_graph_program_new -> tc_graph_program_tasks -> tuning ... -> a model (graph/model)
  *   a workload alone -> tc_graph_program_of_workload -> the same

@@ -1,5 +1,5 @@
-/* Sizes that vary: which part of its values a program computes, how a run's sizes are checked, and what copies an input or an
- * output between how it lies in the caller's memory, dense in the sizes of a run, and how kernels want it. */
+/* Sizes that vary: which part of its values a program computes, and how the sizes of a run are checked. It also copies inputs and
+ * outputs between two layouts: the caller's, dense in the sizes of a run, and the layout that kernels want. */
 #include "graph/program/maker_int.h"
 
 #include <stdlib.h>

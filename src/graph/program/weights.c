@@ -1,4 +1,4 @@
-/* From how much a network's sizes count to how much those of its kernels do. */
+/* Computes the weights of a kernel's sizes from the weights of the network's sizes. A weight says how much a size counts. */
 #include "graph/program/launches.h"
 
 /* The network's sizes by line i of the file, and those that follow from them. */

@@ -1,4 +1,4 @@
-/* One workload as a program. */
+/* Makes a program from a single workload. */
 #include "graph/program/maker_int.h"
 
 #include <string.h>
