@@ -1,3 +1,4 @@
+/* Implements work.h. */
 #include "cli/work.h"
 
 #include <float.h>

@@ -1,3 +1,4 @@
+/* Implements course.h. */
 #include "cli/face/course.h"
 
 #include <math.h>

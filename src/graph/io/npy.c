@@ -1,7 +1,7 @@
-/* NumPy's .npy format, versions 1 to 3 (numpy.lib.format). Written as version 1: "\x93NUMPY", 1, 0, header length (2 bytes), a
- * Python dict padded so that the data starts at a multiple of 64, then the elements. Read in either byte order and in either
- * array order; the result is native and row-major. What NumPy lacks is written as what holds it: bf16 and floats of a byte as
- * f32, i4 as i8 and u4 as u8. */
+/* NumPy's .npy format, versions 1 to 3 (numpy.lib.format). Files are written as version 1: "\x93NUMPY", 1, 0, header length (2
+ * bytes), a Python dict padded so that the data starts at a multiple of 64, then the elements. Files are read in either byte order
+ * and in either array order; the result is native and row-major. A type that NumPy lacks is written as a wider type: bf16 and 8-bit
+ * floats as f32, i4 as i8 and u4 as u8. */
 #include "graph/io/numpy.h"
 #include "graph/ir/tensor.h"
 

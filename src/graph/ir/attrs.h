@@ -1,9 +1,9 @@
-/* Attributes of nodes: attrs.def lists them, and each has an accessor and a setter of its own kind here, so that neither a misspelt
- * name nor a wrong kind compiles:
+/* Attributes of nodes. attrs.def lists them. Each attribute has an accessor and a setter of its own kind here, so a misspelt name
+ * or a wrong kind does not compile:
  *
- *     int64_t axis = tc_graph_attr_axis(n);                      0, as attrs.def has it, where n has no such attribute
- *     int64_t axis = tc_graph_attr_axis_or(n, -1);               -1 there
- *     const int64_t *pads = tc_graph_attr_pads(n, &len);         NULL and 0 there
+ *     int64_t axis = tc_graph_attr_axis(n);                      0, from attrs.def, if n lacks the attribute
+ *     int64_t axis = tc_graph_attr_axis_or(n, -1);               -1 in that case
+ *     const int64_t *pads = tc_graph_attr_pads(n, &len);         NULL and 0 in that case
  *     tc_graph_set_axis(g, n, 1);
  *     tc_graph_set_pads(g, n, pads, len);                        copied */
 #ifndef TC_GRAPH_IR_ATTRS_H

@@ -1,4 +1,4 @@
-/* For whoever adds nodes to a graph: ONNX's element types, names, storage of constants. */
+/* Functions for code that adds nodes to a graph: ONNX's element types, names, storage of constants. */
 #ifndef TC_GRAPH_IR_BUILD_H
 #define TC_GRAPH_IR_BUILD_H
 

@@ -1,4 +1,4 @@
-/* ONNX element type codes (TensorProto.DataType), including those newer than the schema we are built with. */
+/* ONNX element type codes (TensorProto.DataType). The table includes types that are newer than the schema of our build. */
 #include "graph/ir/build.h"
 
 static const struct {

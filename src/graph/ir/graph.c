@@ -1,4 +1,4 @@
-/* The graph's containers: values, nodes, replacement, verification. */
+/* The containers of a graph: values, nodes, replacement, verification. */
 #include "graph/ir/build.h"
 #include "graph/ir/sizes.h"
 

@@ -1,13 +1,17 @@
-/* src/graph/ir owns the graph of a network: values, nodes, attributes, host tensors, the operator table (ops.def),
- * printing, clean-up, and sizes that vary, with what the model says of their relations (sizes.h). Not here: files
- * (src/graph/onnx), what an operator computes (src/graph/ops) and kernels (src/graph/fuse).
+/* src/graph/ir owns the graph of a network: values, nodes, attributes, host tensors, the operator table (ops.def), printing,
+ * clean-up, and sizes that vary, with their relations in the model (sizes.h). Not here: files (src/graph/onnx), the computations of
+ * operators (src/graph/ops) and kernels (src/graph/fuse).
  *
- * Graph IR: a network after import. Every value has a static type; nodes stand in topological order; one arena owns all.
+ * The graph IR is a network after import. Every value has a static type. Nodes stand in topological order. One arena owns
+ * everything.
  *
- * Life of a graph: tc_graph_import (ONNX -> nodes, each checked, typed, brought into the canonical form that ops.def
- * describes, and folded when its inputs are constants) -> tc_graph_simplify (identities, common and dead nodes) -> passes.
- * After import no node depends on an opset version, no attribute is missing, no axis is negative, and no operand that a
- * compiler needs as a constant (axes, shapes, pads, ...) is a tensor: they are attributes. */
+ * The life of a graph:
+ *   tc_graph_import    turns ONNX nodes into nodes: each is checked, typed, brought into the canonical form that ops.def describes,
+ *                      and folded when its inputs are constants
+ *   tc_graph_simplify  removes identities, common nodes and dead nodes
+ *   passes             (graph/passes)
+ * After import no node depends on an opset version, no attribute is missing, and no axis is negative. Operands that a compiler
+ * needs as constants (axes, shapes, pads, ...) are attributes, not tensors. */
 #ifndef TC_GRAPH_IR_GRAPH_H
 #define TC_GRAPH_IR_GRAPH_H
 

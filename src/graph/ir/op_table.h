@@ -1,4 +1,4 @@
-/* The operator table (ops.def) as data; its functions are in ops/functions.h. */
+/* The operator table (ops.def) as data. The functions of operators are in ops/functions.h. */
 #ifndef TC_GRAPH_IR_OP_TABLE_H
 #define TC_GRAPH_IR_OP_TABLE_H
 

@@ -1,4 +1,4 @@
-/* Which nodes of the model something in the graph was made from. */
+/* Tracks the nodes of the model that each part of the graph was made from. */
 #include <string.h>
 
 #include "graph/ir/build.h"

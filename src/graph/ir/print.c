@@ -1,4 +1,4 @@
-/* Text dump of a graph, for people and golden tests. */
+/* Prints a graph as text, for people and golden tests. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
-/* Clean-up after rewriting: identities, repeated reshapes, equal nodes, dead nodes. One forward walk renames operands, one
- * backward walk drops what nobody needs.
+/* Cleans up after rewriting: removes identities, repeated reshapes, equal nodes and dead nodes. One forward walk renames operands.
+ * One backward walk removes nodes that no output needs.
  *
  *   y = Identity(x)                =>  uses of y become uses of x
- *   y = Reshape(Reshape(x))        =>  y = Reshape(x), and nothing at all where the shape is x's own
+ *   y = Reshape(Reshape(x))        =>  y = Reshape(x), or x itself if the shape is x's own
  *   y = op(a); z = op(a)           =>  uses of z become uses of y */
 #include <stdlib.h>
 #include <string.h>

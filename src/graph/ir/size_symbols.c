@@ -1,8 +1,8 @@
-/* Symbols: sizes of inputs that vary, and how the model relates them.
+/* Symbols: sizes of inputs that vary, and their relations in the model.
  *
- * Where two sizes meet, as they do in a sum, they must be equal. A symbol that meets something made of others, as the length of
- * an attention mask meets past + sequence, is that from then on; a size that meets the smaller of itself and a number, as the
- * length of a text meets what there is of a table of positions, is at most that number. */
+ * Two sizes that meet in an operator, as in a sum, must be equal. A symbol that meets an expression of other symbols is replaced by
+ * that expression from then on. For example, the length of an attention mask meets past + sequence. A size that meets the minimum
+ * of itself and a number is at most that number. For example, the length of a text meets the rows of a table of positions. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Implements sizes.h. */
 #include "graph/ir/sizes.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Sizes that vary from run to run, as expressions: integers that the graph computes are i64 expressions (te/expr.h) over variables
- * that stand for numbers of which no more is known than a range. Equal sizes are the same expression, once simplified, and what
- * bounds an expression bounds the size. */
+/* Sizes that vary from run to run, as expressions. Integers that the graph computes are i64 expressions (te/expr.h). Their
+ * variables stand for numbers that are known only by a range. Equal sizes are the same expression once simplified, and the bounds
+ * of an expression are the bounds of the size. */
 #ifndef TC_GRAPH_IR_SIZES_H
 #define TC_GRAPH_IR_SIZES_H
 

@@ -1,4 +1,4 @@
-/* The sizes that a run's inputs have, against what is known of symbols. */
+/* Checks the sizes of a run's inputs against the known facts about symbols. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Host tensors: the values of constants, inputs and outputs. Dense, row-major, little-endian; bool is one byte (0 or 1);
- * a rank-0 tensor is a scalar with one element. */
+/* Host tensors: the values of constants, inputs and outputs. They are dense, row-major and little-endian. A bool is one byte (0 or
+ * 1). A rank-0 tensor is a scalar with one element. */
 #ifndef TC_GRAPH_IR_TENSOR_H
 #define TC_GRAPH_IR_TENSOR_H
 

@@ -1,4 +1,4 @@
-/* The table of library kernels, and their code: as an object and as source. */
+/* The table of library kernels, and their code as an object and as source. */
 #include "graph/library/library.h"
 
 #include <string.h>

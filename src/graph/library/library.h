@@ -1,7 +1,7 @@
-/* src/graph/library owns kernels that are no tensor expressions (sorting, selecting): their C code, which becomes part
- * of built models, and the list of the operators that have one. Not here: generated kernels (src/codegen).
+/* src/graph/library owns kernels that are not tensor expressions (sorting, selecting): their C code, which becomes part of built
+ * models, and the list of their operators. Not here: generated kernels (src/codegen).
  *
- * This header is the build's side: which operators have a library kernel, and what it is given. */
+ * This header is for the build: which operators have a library kernel, and which arguments the kernel gets. */
 #ifndef TC_GRAPH_LIBRARY_LIBRARY_H
 #define TC_GRAPH_LIBRARY_LIBRARY_H
 

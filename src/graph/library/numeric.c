@@ -1,5 +1,5 @@
-/* Library kernels of numbers that tensor expressions would compute at too great a cost: a scatter costs elements times updates
- * there, a determinant has no closed form of bounded size, and regions of interest have windows of any size. */
+/* Library kernels of numeric operators that would cost too much as tensor expressions. A scatter would cost elements times updates.
+ * A determinant has no closed form of bounded size. Regions of interest have windows of any size. */
 #include <stdbool.h>
 #include <string.h>
 

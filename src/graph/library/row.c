@@ -1,4 +1,4 @@
-/* Rows that the trips of a loop give. */
+/* Library kernels that collect rows: each trip of a loop gives a row. */
 #include <string.h>
 
 #include "graph/library/runtime.h"

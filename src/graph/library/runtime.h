@@ -1,11 +1,13 @@
-/* Library kernels: what cannot be a tensor expression, in C with the calling convention of generated kernels (tctune/runtime.h).
+/* Library kernels: operators that cannot be tensor expressions, in C with the calling convention of generated kernels
+ * (tctune/runtime.h).
  *
- * args[0] is an array of i64 parameters, the rest are the node's inputs and then all its outputs. These files are compiled into
- * tctune, for models that run in its process, and joined to one source: an object that every library with such a kernel is linked
- * with, and a part of models that are written as C. They therefore depend on nothing but libc, define no name twice, and keep no
- * state.
+ * args[0] is an array of i64 parameters. The other arguments are the node's inputs and then all its outputs. These files are
+ * compiled into tctune for models that run in its process. They are also joined to one source file. That source becomes an object
+ * that every library with such a kernel is linked with, and a part of models that are written as C. Therefore the files depend on
+ * libc alone, define no name twice, and keep no state.
  *
- * An element type is two parameters, its kind and its bytes. Order is total everywhere: NaN is the largest, -0 equals 0. */
+ * An element type is two parameters: its kind and its size in bytes. The order of elements is total everywhere: NaN is the largest,
+ * -0 equals 0. */
 #ifndef TC_GRAPH_LIBRARY_RUNTIME_H
 #define TC_GRAPH_LIBRARY_RUNTIME_H
 

@@ -1,5 +1,5 @@
-/* Library kernels whose number of results depends on data. They write a buffer of the largest size, filled up with zeros, and the
- * number. */
+/* Library kernels whose number of results depends on data. They write a buffer of the largest possible size, padded with zeros, and
+ * the number of results. */
 #include <string.h>
 
 #include "graph/library/runtime.h"

@@ -1,5 +1,5 @@
-/* Library kernels that order elements. Every element becomes a 64-bit key of the same order, so one comparison serves all types;
- * equal keys are told apart by position, which makes every result unique. */
+/* Library kernels that order elements. Every element becomes a 64-bit key with the same order, so one comparison serves all types.
+ * Equal keys are ordered by position, so every result is unique. */
 #include <string.h>
 
 #include "graph/library/runtime.h"

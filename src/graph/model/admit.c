@@ -1,6 +1,7 @@
-/* Which records may run in this process, where nobody looks at their results and nothing holds them: those that the database
- * knows to have been right on this machine with this build (measure/records/admission.h). Each of the others first runs in a
- * worker process, on the workload of the kernel's form as this program has it, and must agree with the reference. */
+/* Decides which records may run in this process, where nobody checks their results and nothing isolates them. A record may run if
+ * the database knows that its results were right on this machine with this build (measure/records/admission.h). Every other record
+ * first runs in a worker process, on the workload of the kernel's form in this program. Its result must agree with the
+ * reference. */
 #include "graph/model/admit.h"
 #include "graph/model/parts.h"
 #include "measure/measure.h"

@@ -1,4 +1,4 @@
-/* Which records may run in this process: those that run in an isolated process first, and whose results are right. */
+/* Decides which records may run in this process. A record runs in an isolated process first, and its result must be right. */
 #ifndef TC_GRAPH_MODEL_ADMIT_H
 #define TC_GRAPH_MODEL_ADMIT_H
 

@@ -1,4 +1,4 @@
-/* Building a model: a schedule for every task, code for all of them at once, memory planned, constants packed. */
+/* Builds a model: chooses a schedule for every task, compiles all of them together, plans memory, and packs constants. */
 #include "codegen/artefacts/cache.h"
 #include "codegen/artefacts/runtime.h"
 #include "graph/model/admit.h"

@@ -1,5 +1,6 @@
-/* Constants of a model: each stored once for every layout in which some kernel reads it, packed when the model is built. What a
- * prologue makes of a constant is stored in its place: unless somebody else reads it, the constant itself is not kept. */
+/* The constants of a model. Each constant is stored once for every layout in which some kernel reads it. It is packed when the
+ * model is built. When a prologue computes a value from a constant, the model stores the result instead. The constant itself is
+ * kept only if another reader needs it. */
 #include "graph/model/parts.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* Running a model: in this process, or a library that was loaded. */
+/* Runs a model: in this process, or in a loaded library. */
 #include "graph/model/parts.h"
 #include "support/log.h"
 

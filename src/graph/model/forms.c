@@ -1,7 +1,7 @@
-/* The forms of a kernel: the workload that its task was written as, and those alternatives of it that the asked accuracy admits
- * (search_space/alternatives/alternatives.h). Inputs and outputs stand at the same places in all of them; where an alternative
- * reads a constant in another form, its prologue makes that from the model's constant while the model is built, and only the
- * result is kept. */
+/* The forms of a kernel: the task's own workload, and the alternatives that the requested accuracy admits
+ * (search_space/alternatives/alternatives.h). Inputs and outputs are at the same positions in all forms. An alternative may read a
+ * constant in another layout or type. Then its prologue computes that from the model's constant while the model is built, and only
+ * the result is kept. */
 #include <string.h>
 
 #include "graph/model/parts.h"

@@ -1,4 +1,4 @@
-/* The lowered programs of a model as one text: what debuggers show for its code. A comment before each says what it is of. */
+/* The lowered programs of a model as one text, which debuggers show for its code. A comment before each program names its task. */
 #include "graph/model/parts.h"
 #include "support/system/fs.h"
 #include "tir_lower/text/text.h"

@@ -1,4 +1,4 @@
-/* What is asked of a model, and its end. */
+/* Answers questions about a model, and frees it. */
 #include "graph/model/parts.h"
 
 #include <dlfcn.h>

@@ -1,9 +1,8 @@
-/* src/graph/model owns the step from a program to something that runs: which records may be used (admit.c), which
- * schedule and form each kernel gets, constants as kernels want them, code, contexts and runs. Not here: files
- * (src/graph/saved).
+/* src/graph/model owns the step from a program to something that runs: which records may be used (admit.c), the schedule and form
+ * of each kernel, constants packed for kernels, code, contexts and runs. Not here: files (src/graph/saved).
  *
- * Every kernel is compiled with the best schedule that the records know. A model runs in this process, or becomes a
- * library (graph/saved), which is a model again when it is loaded.
+ * Every kernel is compiled with the best schedule among the records. A model runs in this process, or is saved as a library
+ * (graph/saved). A loaded library is a model again.
  *
  *   tc_graph_program_new -> ... -> tc_graph_model_build -> tc_graph_model_run
  *

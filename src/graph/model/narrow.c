@@ -1,10 +1,11 @@
-/* Values that kernels keep in bf16 between them. Where bf16 was asked for, and every kernel that reads an intermediate rounds all
- * of it first, its producer rounds instead: what is computed is the same bit for bit, and the value takes half the memory and
- * half the traffic. A kernel's code is that of all its launches, so all of them have to agree.
+/* Keeps values between kernels in bf16. If bf16 was requested and every kernel that reads an intermediate rounds all of it first,
+ * its producer rounds it instead. The results are the same bit for bit, and the value takes half the memory and half the traffic.
+ * All launches of a kernel share its code, so all of them have to agree.
  *
- * A value that some readers need as it is stays f32 for all. Stored twice it would be written in 6 bytes in place of 4, and each
- * of r readers that round would read 2 less: 2 (r - 1) bytes an element are saved, nothing where one rounds. All 50 such values
- * of BERT-base, ResNet-50, MobileNet-v2 and a small BERT have just one. */
+ * A value that some readers need unrounded stays f32 for all readers. To store it in both types would write 6 bytes an element in
+ * place of 4. Each of the r readers that round would read 2 bytes less. So 2 (r - 1) bytes an element are saved: nothing when one
+ * reader rounds. BERT-base, ResNet-50, MobileNet-v2 and a small BERT have 50 such values. Each of these has exactly one reader that
+ * rounds. */
 #include "graph/model/parts.h"
 #include "tir_lower/program/program.h"
 

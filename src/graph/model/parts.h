@@ -1,4 +1,4 @@
-/* The inside of a model: what building, saving and timing share. */
+/* The inside of a model: declarations that building, saving and timing share. */
 #ifndef TC_GRAPH_MODEL_PARTS_H
 #define TC_GRAPH_MODEL_PARTS_H
 

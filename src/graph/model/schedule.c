@@ -1,5 +1,5 @@
-/* Which form and schedule a task gets: the best verified record of any of its forms, else the default schedule of its own
- * workload, or of a form that the target has a unit for; and its lowering. */
+/* Chooses the form and schedule of a task, and lowers it. The first choice is the best verified record of any of its forms. Else it
+ * is the default schedule of its own workload, or of a form that a unit of the target can compute. */
 #include "graph/model/parts.h"
 #include "measure/machine/caches.h"
 #include "search_space/space.h"

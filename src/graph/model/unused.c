@@ -1,4 +1,4 @@
-/* Records that a database has of a model's kernels, and that a build does not use: which other option would. */
+/* Finds records in the database for a model's kernels that a build does not use. For each it names the option that would use it. */
 #include <string.h>
 
 #include "graph/model/parts.h"

@@ -1,4 +1,5 @@
-/* Kernels whose sizes vary: several programs, each for a span of sizes, chosen by the contests of tuning and built as one. */
+/* Kernels whose sizes vary. Several programs serve a span of sizes each. The contests of tuning choose them, and they are built as
+ * one function. */
 #include <string.h>
 
 #include "graph/model/parts.h"

@@ -1,4 +1,4 @@
-/* Which nodes are quantised: layers, and what lies between them. */
+/* Decides which nodes are quantised: layers, and nodes between layers. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* The order of things: what is quantised, which ranges, what each layer loses, which layers the budget leaves, the file. */
+/* Runs the steps of quantisation in order. It plans the nodes, finds the ranges, measures the loss of each layer, and chooses the
+ * layers that stay in f32 within the budget. Then it writes the file. */
 #include "graph/quantize/quantize.h"
 
 #include <inttypes.h>

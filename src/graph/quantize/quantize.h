@@ -1,22 +1,22 @@
-/* src/graph/quantize owns the step from f32 models to quantised ONNX files: ranges from calibration data, what each layer loses,
- * which layers stay in f32. Not here: how a quantised model is compiled (src/graph/passes).
+/* src/graph/quantize owns the step from f32 models to quantised ONNX files: ranges from calibration data, the loss of each layer,
+ * and the choice of layers that stay in f32. Not here: how a quantised model is compiled (src/graph/passes).
  *
- * ONNX file in, ONNX file out, in forms that other programs read too:
+ * The input is an ONNX file, and so is the output. The output has forms that other programs read too:
  *
- *   STATIC   QuantizeLinear/DequantizeLinear pairs around convolutions, matmuls and what lies between them, with ranges of the
- *            activations seen on calibration data; weights s8, biases s32
+ *   STATIC   QuantizeLinear/DequantizeLinear pairs around convolutions, matmuls and the nodes between them; the ranges of the
+ *            activations come from calibration data; weights s8, biases s32
  *   DYNAMIC  DynamicQuantizeLinear -> MatMulInteger or ConvInteger -> Cast -> Mul: ranges are found in each run
  *   WEIGHTS  only the weights: 8 bits under a DequantizeLinear, or 4 bits in blocks (com.microsoft MatMulNBits,
  *            GatherBlockQuantized)
  *
- * A table of 8 bits stays a table of bytes in every form: rows of it are picked, and the picked rows are dequantised.
+ * An 8-bit table stays a table of bytes in every form: a Gather selects rows of it, and the selected rows are dequantised.
  *
- * The integers follow from the reals by ONNX's rule (round half to even, saturate). Ranges by percentile follow Wu et al., "Integer
- * quantization for deep learning inference" (2020). Ranges by entropy follow Migacz, "8-bit inference with TensorRT" (2017).
+ * Reals become integers by ONNX's rule (round half to even, saturate). Ranges by percentile follow Wu et al., "Integer quantization
+ * for deep learning inference" (2020). Ranges by entropy follow Migacz, "8-bit inference with TensorRT" (2017).
  *
- * A layer is a Conv, ConvTranspose, MatMul or Gemm whose weights are an f32 constant, or a Gather from such a table. One run of a
- * network that computes each layer twice, from the same exact inputs, measures what each layer's arithmetic loses by itself.
- * Running the quantised model measures what the model loses. */
+ * A layer is a Conv, ConvTranspose, MatMul or Gemm whose weights are an f32 constant, or a Gather from an f32 constant table. One
+ * run of a network that computes each layer twice, from the same exact inputs, measures the loss of each layer's arithmetic by
+ * itself. A run of the quantised model measures the loss of the whole model. */
 #ifndef TC_GRAPH_QUANTIZE_QUANTIZE_H
 #define TC_GRAPH_QUANTIZE_QUANTIZE_H
 

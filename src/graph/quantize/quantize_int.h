@@ -1,4 +1,4 @@
-/* What the files of this folder share. */
+/* Declarations that the files of this folder share. */
 #ifndef TC_GRAPH_QUANTIZE_QUANTIZE_INT_H
 #define TC_GRAPH_QUANTIZE_QUANTIZE_INT_H
 

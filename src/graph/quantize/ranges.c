@@ -1,4 +1,4 @@
-/* The range of an activation: what was seen of it, and which part of that the integers are to cover. */
+/* Finds the range of an activation: collects the values that occur, and chooses the part of them that the integers cover. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Nodes in quantised form. */
+/* Writes nodes in quantised form. */
 #include <stdlib.h>
 #include <string.h>
 

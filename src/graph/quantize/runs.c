@@ -1,4 +1,4 @@
-/* Models run on the calibration data, with default schedules. */
+/* Runs models on the calibration data, with default schedules. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

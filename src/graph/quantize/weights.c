@@ -1,4 +1,4 @@
-/* Weights and biases as integers. */
+/* Turns weights and biases into integers. */
 #include <float.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The header of a saved model, M.h: its text is the same for libraries, objects and C source but for how runs are declared. */
+/* Writes the header of a saved model, M.h. Libraries, objects and C source have the same header except for the declarations of
+ * runs. */
 #include "graph/saved/save_int.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Loading a library that tctune built: its metadata say what it takes and gives. */
+/* Loads a library that tctune built. The library's metadata list its inputs and outputs. */
 #include "codegen/artefacts/library.h"
 #include "graph/saved/save_int.h"
 #include "measure/records/json_text.h"

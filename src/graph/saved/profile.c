@@ -1,4 +1,4 @@
-/* What a library's profile calls its steps: kernels by name and schedule, then what else there is. */
+/* Names the steps in a library's profile: kernels by name and schedule, then the other steps. */
 #include "graph/saved/save_int.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A model as a shared library, or a relocatable object, and a header: kernels, driver, thread runtime, constants and entry point,
- * linked so that only the symbols with the model's name stay visible. */
+/* Saves a model as a shared library or a relocatable object, with a header. The parts are kernels, driver, thread runtime,
+ * constants and entry point. They are linked so that only the symbols with the model's name stay visible. */
 #include "codegen/artefacts/library.h"
 #include "codegen/artefacts/link.h"
 #include "codegen/artefacts/runtime.h"

@@ -1,6 +1,6 @@
-/* A model as C source: the kernels, one function that runs them in memory of its own or the caller's, and the weights. Small
- * weights are an array; larger ones, which compilers take minutes and gigabytes over, a file beside the source that the assembler
- * includes. The one limit is then the 2 GiB that code reaches its data within. */
+/* Saves a model as C source: the kernels, the weights, and one function that runs the kernels in its own memory or the caller's.
+ * Small weights are an array. Compilers need minutes and gigabytes for a large array. So large weights are a file beside the
+ * source, which the assembler includes. The only limit then is the 2 GiB within which code reaches its data. */
 #include "codegen/artefacts/library.h"
 #include "codegen/c_source/c_source.h"
 #include "graph/saved/save_int.h"

@@ -1,4 +1,5 @@
-/* What the forms of a saved model share: libraries and objects (save.c), C source (save_c.c), and the header of each (header.c). */
+/* Declarations that the forms of a saved model share: libraries and objects (save.c), C source (save_c.c), and the header of each
+ * form (header.c). */
 #ifndef TC_GRAPH_SAVED_SAVE_INT_H
 #define TC_GRAPH_SAVED_SAVE_INT_H
 

@@ -1,5 +1,5 @@
-/* src/graph/saved owns models as files: libraries, objects and C source, their headers and what they say of themselves;
- * and libraries loaded again. Not here: the parts of a library (src/codegen/artefacts). */
+/* src/graph/saved owns models as files: libraries, objects and C source, their headers and their metadata; and libraries loaded
+ * again. Not here: the parts of a library (src/codegen/artefacts). */
 #ifndef TC_GRAPH_SAVED_SAVED_H
 #define TC_GRAPH_SAVED_SAVED_H
 

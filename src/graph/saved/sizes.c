@@ -1,4 +1,4 @@
-/* The sizes that vary of a saved model: what its metadata say of them, and what its code checks. */
+/* The sizes that vary in a saved model: their description in the metadata, and the checks in its code. */
 #include "graph/saved/save_int.h"
 
 /* ---- as code checks them ---- */

@@ -1,5 +1,6 @@
-/* What against.h describes: kernels paired by the hash of their workload; the base's schedules checked in worker processes where
- * they differ, and built into a second model; both run in turns, by kernel and as a whole; verdicts as those of `compare`. */
+/* Implements against.h. Kernels are paired by the hash of their workload. If the base's schedule differs, it is checked in worker
+ * processes and built into a second model. Both models run in turns, and are timed by kernel and as a whole. The verdicts follow
+ * the rules of `compare`. */
 #include "graph/trials/against.h"
 
 #include <string.h>

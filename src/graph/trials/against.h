@@ -1,5 +1,5 @@
-/* A network against what it was some time before (base.h): the base's schedules are built on this machine now, and the two run in
- * turns, so that neither the machine nor the moment decides. What the base says of times is not looked at.
+/* Compares a network with its base, an earlier state of it (base.h). The base's schedules are built on this machine now. Both
+ * models run in turns, so that neither the machine nor the moment decides. The times in the base are ignored.
  *
  *   tc_graph_base_read -> tc_graph_against_run */
 #ifndef TC_GRAPH_TRIALS_AGAINST_H

@@ -1,4 +1,4 @@
-/* Reading a base: base.h. Each field is checked for its type and its range, and the first that is not right is named. */
+/* Reads a base (base.h). It checks the type and range of each field, and names the first wrong field. */
 #include "graph/trials/base.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* What a network or kernel was some time before, as `tctune bench --json` printed it (docs/json.md): which schedules its kernels
- * had. Anybody may have written it: its times are only repeated, and its schedules run where they were checked
+/* A base is an earlier state of a network or kernel, as `tctune bench --json` printed it (docs/json.md): the schedules of its
+ * kernels. Anybody may have written the file. So its times are only repeated in reports, and its schedules run only after a check
  * (tc_graph_admit_given). */
 #ifndef TC_GRAPH_TRIALS_BASE_H
 #define TC_GRAPH_TRIALS_BASE_H

@@ -1,4 +1,4 @@
-/* How the latency of a model is measured: of whole runs, and of its kernels in them. */
+/* Measures the latency of a model: of whole runs, and of each kernel in them. */
 #include "graph/trials/bench.h"
 #include "graph/model/parts.h"
 #include "measure/machine/unit_peak.h"

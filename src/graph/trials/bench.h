@@ -1,8 +1,8 @@
-/* src/graph/trials owns models tried: inputs from files, outputs compared with what is expected, test cases, times, the
- * contest in the network (contest.h), the network against what it was (base.h, against.h), and which kernels may round
- * to bf16. Not here: searches (src/graph/work).
+/* src/graph/trials owns experiments with models: inputs from files, outputs compared with expected outputs, test cases, times, the
+ * contest in the network (contest.h), the network against its base (base.h, against.h), and the choice of kernels that may round to
+ * bf16. Not here: searches (src/graph/work).
  *
- * This header: how long a model takes, as whole runs and by kernel, beside what the machine can do. */
+ * This header: times of a model, as whole runs and by kernel, beside the measured limits of the machine. */
 #ifndef TC_GRAPH_TRIALS_BENCH_H
 #define TC_GRAPH_TRIALS_BENCH_H
 

@@ -1,4 +1,4 @@
-/* What bundle.h describes. */
+/* Implements bundle.h. */
 #include "graph/trials/bundle.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Named tensors from files: what a model is given, and what is expected compared with what came out. */
+/* Named tensors from files: inputs for a model, and expected outputs to compare with its outputs. */
 #ifndef TC_GRAPH_TRIALS_BUNDLE_H
 #define TC_GRAPH_TRIALS_BUNDLE_H
 

@@ -1,4 +1,4 @@
-/* What cases.h describes. */
+/* Implements cases.h. */
 #include "graph/trials/cases.h"
 
 #include <dirent.h>

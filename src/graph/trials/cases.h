@@ -1,7 +1,8 @@
-/* The ONNX project's test cases: folders, each with a model.onnx and test_data_set_N folders of inputs and outputs.
+/* The test cases of the ONNX project. Each case is a folder with a model.onnx and folders test_data_set_N, which hold inputs and
+ * outputs.
  *
  * Inputs and outputs of a case may be sequences and optionals. The model of a case is imported with an input or output for each of
- * their elements: the data set says how many there are. */
+ * their elements. The data set says how many elements there are. */
 #ifndef TC_GRAPH_TRIALS_CASES_H
 #define TC_GRAPH_TRIALS_CASES_H
 

@@ -1,6 +1,7 @@
-/* Which of a kernel's best records is fastest in the network. Alone, in the tuner, a kernel finds its caches as the run before
- * left them; here it finds what the kernels before it left. Model r of k uses every kernel's r-th best record that was admitted
- * (admit.c). They run in turns, and each kernel is compared with itself: the sum of its own launches in one round's runs. */
+/* Finds which of a kernel's best records is fastest in the network. In the tuner a kernel runs alone and finds the caches as its
+ * last run left them. In the network it finds the caches as the kernels before it left them. With k records, model r uses the r-th
+ * best admitted record of every kernel (admit.c). The models run in turns. Each kernel is compared only with itself, by the sum of
+ * its own launches in the runs of one round. */
 #include "graph/trials/contest.h"
 #include "graph/model/parts.h"
 #include "graph/trials/bench.h"

@@ -1,5 +1,5 @@
-/* Records of a network's kernels compared in the network itself: first each is run in an isolated process and its result checked
- * (admit.c), then those that passed run in this process, in turns (contest.c).
+/* Compares records of a network's kernels in the network itself. First each record runs in an isolated process, and its result is
+ * checked (admit.c). Then the records that passed run in this process, in turns (contest.c).
  *
  *   tc_graph_admit -> tc_graph_contest_run -> tc_graph_model_build with its choices, tc_graph_contest_store */
 #ifndef TC_GRAPH_TRIALS_CONTEST_H

@@ -1,3 +1,4 @@
+/* Implements curve.h. */
 #include "graph/trials/curve.h"
 
 #include <math.h>

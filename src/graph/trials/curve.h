@@ -1,4 +1,5 @@
-/* The latency of a model whose sizes vary, over the range of each: one after the other, the rest at their least. */
+/* The latency of a model whose sizes vary. Each size in turn goes over its range while the other sizes have their smallest
+ * values. */
 #ifndef TC_GRAPH_TRIALS_CURVE_H
 #define TC_GRAPH_TRIALS_CURVE_H
 

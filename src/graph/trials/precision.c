@@ -1,4 +1,4 @@
-/* What precision.h describes. */
+/* Implements precision.h. */
 #include "graph/trials/precision.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
-/* Which kernels of a network may take operands rounded to bf16, so that its outputs stay within a bound of error.
+/* Chooses the kernels of a network that may take operands rounded to bf16, so that the outputs stay within an error budget.
  *
- * Each kernel whose fastest record is of a form in bf16 is tried alone: what that moves the outputs by, on given inputs, is its
- * error; what it saves is the difference of the records' times. Those that save most for their error are taken first, as many as
- * keep the outputs of the network, run with all of them, within the budget. */
+ * Each kernel whose fastest record is of a bf16 form is tried alone. Its error is the change of the outputs on given inputs. Its
+ * saving is the difference of the records' times. Kernels are taken by saving for their error, the largest first. As many are taken
+ * as keep the network's outputs within the budget when it runs with all of them. */
 #ifndef TC_GRAPH_TRIALS_PRECISION_H
 #define TC_GRAPH_TRIALS_PRECISION_H
 

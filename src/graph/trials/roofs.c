@@ -1,4 +1,4 @@
-/* What bounds each kernel of a model, measured: see trace.h. */
+/* Measures the roof of each kernel of a model (trace.h). */
 #include "graph/model/parts.h"
 #include "graph/trials/bench.h"
 #include "graph/trials/trace.h"

@@ -1,5 +1,5 @@
-/* The recorder of a run: it takes the place of what runs parallel loops. A first run says how much there is to write down; then
- * nothing is allocated between the steps, and each thread writes to memory of its own. */
+/* Records a run: the recorder replaces the function that runs parallel loops. A first run finds how much memory the recording
+ * needs. In later runs nothing is allocated between the steps, and each thread writes to memory of its own. */
 #include "graph/trials/trace.h"
 
 #include <string.h>

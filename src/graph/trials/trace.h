@@ -1,5 +1,5 @@
-/* The course of one run: when each step began and ended, and in it when each thread came to its part of a parallel loop, was done
- * with it, and all were. Nothing is written down in a run that nobody asked this of. */
+/* The timeline of one run. It has the begin and end of each step. For each parallel loop in a step it has the times when each
+ * thread began its part and ended it, and when all threads were done. Only runs for which a caller asks are recorded. */
 #ifndef TC_GRAPH_TRIALS_TRACE_H
 #define TC_GRAPH_TRIALS_TRACE_H
 

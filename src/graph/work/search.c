@@ -1,4 +1,4 @@
-/* What search.h describes. */
+/* Implements search.h. */
 #include "graph/work/search.h"
 #include "support/system/stop.h"
 

@@ -1,5 +1,5 @@
-/* A search over what is worked on: the kernels of a network, or one. Those whose sizes vary are searched at a few of them, and
- * what was found is compared over all (tune/range.h).
+/* A search over the kernels of a network, or over a single kernel. Kernels whose sizes vary are searched at a few sizes. Then the
+ * results are compared over all sizes (tune/range.h).
  *
  *   tc_graph_search_new -> tc_graph_search_run, as often as wanted */
 #ifndef TC_GRAPH_WORK_SEARCH_H

@@ -1,4 +1,4 @@
-/* What work.h describes. */
+/* Implements work.h. */
 #include "graph/work/work.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* src/graph/work owns what a command or a caller works on: a network of an ONNX file or one kernel of a .te file,
- * opened, searched (search.h) and built. Not here: what is printed of it (src/report).
+/* src/graph/work owns the work of a command or a caller: a network from an ONNX file or a kernel from a .te file, opened, searched
+ * (search.h) and built. Not here: reports about it (src/report).
  *
- * Either is a list of kernels, which can be tuned, and a program, which can be built.
+ * Work is a list of kernels, which can be tuned, and a program, which can be built.
  *
  *   tc_graph_work_open -> tc_graph_work_tasks -> tuning ... -> tc_graph_work_build -> run, save */
 #ifndef TC_GRAPH_WORK_WORK_H

@@ -1,5 +1,5 @@
-/* BERT encoders in the operator decomposition that PyTorch's exporter gives: layer norm as ReduceMean, Sub, Pow, Add, Sqrt, Div;
- * GELU through Erf; attention as Reshape, Transpose, MatMul, Div, Add, Softmax; the mask built from attention_mask. */
+/* BERT encoders, decomposed into operators as by PyTorch's exporter. Layer norm is ReduceMean, Sub, Pow, Add, Sqrt, Div. GELU uses
+ * Erf. Attention is Reshape, Transpose, MatMul, Div, Add, Softmax. The mask is built from attention_mask. */
 #include <math.h>
 
 #include "graph/zoo/zoo_int.h"

@@ -1,6 +1,6 @@
-/* Convolutional networks as an exporter gives them for inference: batch norms are folded into the weights and biases of the
- * convolutions. He initialisation keeps activations at scale through the depth; the last convolution of a residual branch is
- * damped. */
+/* Convolutional networks as an exporter writes them for inference: batch norms are folded into the weights and biases of the
+ * convolutions. He initialisation keeps the scale of activations through all layers. The last convolution of each residual branch
+ * is damped. */
 #include <math.h>
 
 #include "graph/zoo/zoo_int.h"

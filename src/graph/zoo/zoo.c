@@ -1,4 +1,4 @@
-/* Ready-made networks with seeded random weights: something to tune without a download. The same name gives the same file on
+/* Ready-made networks with seeded random weights, so that a user can tune without a download. The same name gives the same file on
  * every machine. */
 #include "graph/zoo/zoo_int.h"
 

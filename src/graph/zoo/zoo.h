@@ -1,5 +1,5 @@
-/* src/graph/zoo owns ready-made networks with seeded random weights, as ONNX files. Not here: real weights: tctune
- * ships none. */
+/* src/graph/zoo owns ready-made networks with seeded random weights, as ONNX files. Not here: trained weights; tctune ships
+ * none. */
 #ifndef TC_GRAPH_ZOO_ZOO_H
 #define TC_GRAPH_ZOO_ZOO_H
 

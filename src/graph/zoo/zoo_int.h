@@ -1,4 +1,4 @@
-/* The builders of the ready-made networks, one per family; seen by this folder alone. */
+/* The builders of the ready-made networks, one for each family; private to this folder. */
 #ifndef TC_GRAPH_ZOO_ZOO_INT_H
 #define TC_GRAPH_ZOO_ZOO_INT_H
 
