@@ -336,7 +336,7 @@ static int bench_task(const bench_args *a, tctune_work *w, tc_error *err) {
     return status;
 }
 
-/* Once the table is printed: of the first that failed, which it is and why. */
+/* Called after the table is printed: names the first kernel that failed, and says why. */
 static int status_apart(const json_t *j, tc_error *err) {
     const json_t *kernels = json_object_get(j, "kernels"), *k = NULL;
     long long failed = tc_cli_number(j, "failed");
@@ -355,7 +355,7 @@ static int status_apart(const json_t *j, tc_error *err) {
     return TC_CLI_FAILED;
 }
 
-/* The kernels of a network, by workers of a fleet: one that fails there leaves the others as they are. */
+/* Times the kernels of a network on workers of a fleet. If a kernel fails there, the others keep their results. */
 static int bench_tasks(const bench_args *a, tctune_work *w, tc_error *err) {
     tctune_fleet fleet;
     tctune_bench_kernel_options o = kernel_options(a, &fleet);

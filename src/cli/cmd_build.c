@@ -129,7 +129,7 @@ static const char *listing_of(const char *path, tc_arena *a) {
     return tc_arena_printf(a, "%.*s.tir", (int)n, path);
 }
 
-/* With --error-budget or --top-k-in-graph, what the network itself says of the records comes first. */
+/* With --error-budget or --top-k-in-graph, the records are first measured in the network itself. */
 static int build(const build_args *a, tctune_work *w, tc_error *err) {
     tc_arena *arena = tc_arena_new();
     tctune_model *m;

@@ -37,7 +37,7 @@ static const tc_cli_option options[] = {
 typedef struct result {
     tctune_record r;
     const char *name, *db;
-    double flops, best; /* best: of the records there were before; INFINITY: none */
+    double flops, best; /* best: the best time of the earlier records; INFINITY: there are none */
 } result;
 
 static void print(const measure_args *a, const result *x) {

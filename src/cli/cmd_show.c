@@ -38,7 +38,7 @@ static const tc_cli_option options[] = {
     TC_CLI_FORMAT_OPTIONS(show_args, format),
 };
 
-/* Stages in the order of the way, and what they are called in a heading. */
+/* The stages in their order, and their names in headings. */
 static const struct stage {
     const char *name, *heading;
 } stages[] = {{"workload", "workload"},
@@ -156,7 +156,7 @@ static void print_stages(const json_t *j, bool usual) {
              "raw-ir, asm.");
 }
 
-/* A kernel with symbols that has several variants: which serves what. */
+/* A kernel with symbols and several variants: which variant serves which sizes. */
 static int show_variants(const show_args *a, const json_t *j, tc_error *err) {
     void *range = json_object_iter(json_object_get(j, "range"));
     if (a->print || a->dump)

@@ -188,7 +188,7 @@ static int stopped(const tune_args *a, tc_error *err) {
     return TC_CLI_FAILED;
 }
 
-/* What was searched is drawn, also of a search that ended early, whose status stays. */
+/* Draws the search, also if it ended early. The exit status stays as it is. */
 static int plot(const tune_args *a, const listener *l, const tctune_session *s, int status, tc_error *err) {
     json_t *j = told_by(s);
     tc_error later;
@@ -242,7 +242,7 @@ static int check_budget(const tune_args *a, tc_error *err) {
     return TC_CLI_DONE;
 }
 
-/* Everything that can be wrong is found before the first trial. */
+/* Every error that can be found before the first trial is found here. */
 static int prepare(const tune_args *a, tctune_work **w, tc_error *err) {
     tctune_tune_options o = session_options(a);
     tc_cli_source_args source = a->model.source;

@@ -42,7 +42,7 @@
 #define TC_CLI_DECLARE(name) extern const tc_cli_command tc_cli_##name;
 TC_CLI_COMMANDS(TC_CLI_DECLARE)
 #undef TC_CLI_DECLARE
-/* An element of an array of all of them: TC_CLI_COMMANDS(TC_CLI_LISTED). */
+/* Makes an array with all commands: TC_CLI_COMMANDS(TC_CLI_LISTED). */
 #define TC_CLI_LISTED(name) &tc_cli_##name,
 
 /* Finds the command that the arguments of main() name, runs it and prints its error (dispatch.c). An exit status: TC_CLI_DONE,

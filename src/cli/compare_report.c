@@ -68,7 +68,7 @@ static void print_assembly(const json_t *const side[2]) {
 
 /* ---- time ---- */
 
-/* What a worker did not tell of its machine is not known. */
+/* Facts that a worker did not tell about its machine are unknown. */
 static const char *rate(char out[24], double v, const char *unit) {
     if (isfinite(v))
         snprintf(out, 24, "%.1f %s", v, unit);

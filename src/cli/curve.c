@@ -18,7 +18,7 @@ static const char *bar(tc_arena *a, double share) {
     return tc_arena_strndup(a, text, (size_t)n);
 }
 
-/* A column for each size, as a point has them, and those of the times. */
+/* A column for each size of a point, then the columns of the times. */
 static tc_cli_table new_table(tc_arena *a, json_t *sizes, tc_cli_format format) {
     static const char *const rest[] = {">median|ms", ">least|ms", ">most|ms", ""};
     const char **head = TC_NEW_N(a, const char *, (int)(json_object_size(sizes) + TC_LEN(rest))), *name;

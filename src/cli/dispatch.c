@@ -16,7 +16,7 @@
 
 static const tc_cli_command *const commands[] = {TC_CLI_COMMANDS(TC_CLI_LISTED)};
 
-/* Whether a command is of a family ("db stats" of "db"), whose name has so many letters. */
+/* Whether a command belongs to a family ("db stats" to "db"). len: the letters of the family's name. */
 static bool is_of(const tc_cli_command *c, const char *family, size_t len) {
     return strncmp(c->name, family, len) == 0 && c->name[len] == ' ';
 }
@@ -85,7 +85,7 @@ static int no_such_word(const words *w, const char *family, const char *typed, t
                         tc_guess_say(&g, "", "`tctune --help` lists the commands", text));
 }
 
-/* The word that is meant: the one that is typed, or the only one that begins so. TC_CLI_DONE, or TC_CLI_USAGE. */
+/* Finds the word that the user means: the typed word itself, or the only word that begins with it. TC_CLI_DONE, or TC_CLI_USAGE. */
 static int find_word(const words *w, const char *family, const char *typed, const char **out, tc_error *err) {
     const char *fits[TC_CLI_SHOWN];
     size_t n = 0;
@@ -144,14 +144,14 @@ static int find_command(int argc, char **argv, found *out, tc_error *err) {
 
 /* ---- output ---- */
 
-/* Whoever read standard output has left: it is a pipe whose other end is closed. */
+/* The reader of standard output is gone: the output is a pipe whose other end is closed. */
 static bool reader_left(void) {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
 }
 
-/* What was printed must have arrived: a report on a full disk is not a report. A reader that left has what it wanted (`| head`):
- * nothing is said then, and the status is as if SIGPIPE had ended the command. */
+/* Checks that all output was written: a report on a full disk is not a report. If the reader of a pipe has closed it (`| head`),
+ * the reader has what it wanted. Then no message is printed, and the status is as if SIGPIPE had ended the command. */
 static int finish_output(int status) {
     bool lost = fflush(stdout) != 0 || ferror(stdout);
     if (!lost || status != TC_CLI_DONE)
@@ -191,7 +191,7 @@ static int parse_and_run(const tc_cli_command *c, int argc, char **argv, tc_erro
     } else if (status == TC_CLI_DONE) {
         decide_on_cache(args->no_cache);
         if (args->writes_stdout)
-            stdout = stderr; /* what is printed beside a file that goes to standard output */
+            stdout = stderr; /* receives the command's own output when a file goes to standard output */
         status = c->run(args, err);
         if (args->writes_stdout && status == TC_CLI_FAILED && reader_left()) {
             err->msg[0] = 0;
@@ -247,14 +247,14 @@ static int help(int argc, char **argv) {
     return finish_output(TC_CLI_DONE);
 }
 
-/* A family alone is not understood, and shows what there is; with --help it was asked to. */
+/* A family without a second word is an error that lists the family's commands. With --help the list is the answer. */
 static int family(const char *name, const char *second) {
     bool asked = second && (strcmp(second, "--help") == 0 || strcmp(second, "-h") == 0);
     print_family(asked ? stdout : stderr, name);
     return finish_output(asked ? TC_CLI_DONE : TC_CLI_USAGE);
 }
 
-/* Options alone, or a model or kernel that is no command: `tctune tune`. */
+/* The first argument is an option, a model or a kernel, not a command: runs `tctune tune`. */
 static bool is_for_tune(const char *first) {
     return first[0] == '-' || (!command_of(first) && tc_cli_source_option(first));
 }
@@ -264,7 +264,7 @@ int tc_cli_main(int argc, char **argv) {
     tc_error err;
     json_set_alloc_funcs(tc_xmalloc, free); /* what is printed is whole, or the command fails */
     tc_cli_ignore_write_signals();
-    if (!getenv("TCTUNE_LOG")) /* what a user should know is said; the library alone is silent */
+    if (!getenv("TCTUNE_LOG")) /* the command prints warnings for the user; the library alone is silent */
         tc_log_set_level(TC_LOG_WARN);
     if (argc < 2) {
         print_overview(stderr);

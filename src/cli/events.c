@@ -34,7 +34,7 @@ int tc_cli_check_progress(const tc_cli_progress_args *a, tc_error *err) {
     return TC_CLI_DONE;
 }
 
-/* A reader that has gone away is no reason to end what it looked at. */
+/* If the reader of the events goes away, the search still goes on. */
 void tc_cli_tell_event(const tc_cli_progress_args *a, json_t *event) {
     char *text = json_dumps(event, JSON_COMPACT);
     tc_strbuf line = {0};

@@ -1,7 +1,7 @@
 /* Prints the metadata of a built library. They are read from the library's file; the library is not loaded. */
 #include "cli/commands.h"
 
-/* The size that dimension d of input i is; NULL: it does not vary. */
+/* The name of the size that dimension d of input i has; NULL: it does not vary. */
 static const json_t *size_of(const json_t *varying, size_t i, size_t d) {
     const json_t *k = json_array_get(json_array_get(json_object_get(varying, "inputs"), i), d);
     return json_is_integer(k) && json_integer_value(k) >= 0
@@ -9,7 +9,8 @@ static const json_t *size_of(const json_t *varying, size_t i, size_t d) {
                : NULL;
 }
 
-/* hidden: those at the end that are sizes, which callers do not see; varying: the sizes of inputs, NULL where none varies. */
+/* hidden: ports at the end of the list that are sizes, which callers do not see; varying: the sizes of inputs, NULL: none
+ * varies. */
 static void print_ports(const char *what, const json_t *ports, size_t hidden, const json_t *varying) {
     for (size_t i = 0; i + hidden < json_array_size(ports); i++) {
         const json_t *p = json_array_get(ports, i), *shape = json_object_get(p, "shape");

@@ -264,7 +264,7 @@ static const char *long_form(const char *arg) {
     return arg;
 }
 
-/* Whether the option names a model or a kernel, which may also stand without it. */
+/* Whether the option names a model or a kernel. Such a file may also stand on the command line without the option. */
 static bool is_source(const tc_cli_command *c, const tc_cli_option *o) {
     return c->source && (strcmp(o->name, "model") == 0 || strcmp(o->name, "te") == 0);
 }
@@ -354,7 +354,8 @@ const char *tc_cli_source_option(const char *path) {
     return ends(path, ".te") ? "te" : option_by_content(path);
 }
 
-/* A model or a kernel, where the command works on them, as if --model or --te stood before it; else an operand. */
+/* Takes an argument that is no option. If the command accepts a model or a kernel, it counts as the value of --model or --te. Else
+ * it is an operand. */
 static int take_operand(command_line *l, const char *arg, tc_error *err) {
     const char *option = l->command->source ? tc_cli_source_option(arg) : NULL;
     if (is_dash(arg) && l->command->reads_stdin) {

@@ -28,7 +28,7 @@
 
 /* ---- groups ---- */
 
-/* X(id, heading): under which heading --help, the manual pages and the reference list an option. */
+/* X(id, heading): the groups of options, with the heading of each in --help, the manual pages and the reference. */
 #define TC_CLI_GROUPS(X)                                                                                                         \
     X(WHAT, "model and kernel")                                                                                                  \
     X(BUDGET, "budget")                                                                                                          \
@@ -94,7 +94,7 @@ tc_cli_take tc_cli_take_format, tc_cli_take_json, tc_cli_take_flag, tc_cli_take_
 /* A file to write; `-` is standard output, and what the command prints then goes to standard error. */
 #define TC_CLI_OUTPUT(S, field, group, name, argument, help)                                                                     \
     TC_CLI_ROW(S, field, group, const char *, tc_cli_take_output, name, argument, help)
-/* It may be given more than once; what stands behind the last one is NULL. */
+/* The option may be given more than once. A NULL follows the last value. */
 #define TC_CLI_LIST(S, field, group, name, argument, help)                                                                       \
     TC_CLI_ROW(S, field, group, tc_cli_texts, tc_cli_take_list, name, argument, help)
 
@@ -122,7 +122,7 @@ typedef struct tc_cli_source_args {
     bool in_place_cache;
     const char *weights; /* --shape-weights */
     tc_cli_pass_args passes;
-    bool varying; /* no option: the command takes kernels whose sizes are not given */
+    bool varying; /* no option: the command accepts kernels with symbols that have no value */
 } tc_cli_source_args;
 
 typedef struct tc_cli_target_args {
@@ -148,7 +148,7 @@ typedef struct tc_cli_accuracy_args {
     const char *accuracy, *precision;
 } tc_cli_accuracy_args;
 
-/* How far floats may be from what is expected; negative: not given. */
+/* The tolerance for floats against expected values; negative: not given. */
 typedef struct tc_cli_tolerance {
     double rtol, atol;
 } tc_cli_tolerance;
@@ -172,7 +172,7 @@ typedef struct tc_cli_model_args {
     const char *listing; /* no option: the file that saving writes the lowered programs to, for debuggers; NULL: none */
 } tc_cli_model_args;
 
-/* Fields that are not zero where an option is not given. */
+/* Fields whose value is not zero when the option is not given. */
 #define TC_CLI_PASS_DEFAULTS                                                                                                     \
     { .level = -1 }
 #define TC_CLI_SOURCE_DEFAULTS                                                                                                   \
@@ -310,7 +310,7 @@ typedef struct tc_cli_model_args {
 
 /* ---- commands ---- */
 
-/* A command line that works where the files that it names are there, and what it is for. */
+/* An example: a command line that works if its files exist, and its purpose. */
 typedef struct tc_cli_example {
     const char *purpose, *line;
 } tc_cli_example;
@@ -318,8 +318,9 @@ typedef struct tc_cli_example {
 typedef struct tc_cli_command {
     const char *name, *summary;
     const char
-        *source; /* "MODEL.onnx|KERNEL.te": a file that may stand without --model or --te, which it has; NULL: it has not */
-    const char *operands; /* "DIR...": at least one is needed; "[FILE]": none is needed; NULL: none are taken */
+        *source; /* "MODEL.onnx|KERNEL.te": a file that may stand without --model or --te, for commands with these options; NULL:
+                  * none */
+    const char *operands; /* "DIR...": at least one operand is required; "[FILE]": none is required; NULL: none is accepted */
     const char *synopsis; /* the options that the usage line shows, behind the operands; NULL: none */
     const char *details;  /* a paragraph for --help, or NULL */
     size_t size;          /* of the command's struct */
@@ -330,15 +331,16 @@ typedef struct tc_cli_command {
     bool hidden;          /* not in the list of commands */
     bool reads_stdin;     /* an operand `-` is standard input */
     tc_cli_example examples[2];
-    /* Gets the command's struct. The exit status; err is printed unless empty, with a hint at --help for TC_CLI_USAGE. */
+    /* Runs the command with its struct, and returns the exit status. A message in err is printed, with a hint at --help for
+     * TC_CLI_USAGE. */
     int (*run)(const void *args, tc_error *err);
 } tc_cli_command;
 
-/* How many options a command takes: those of its table, and behind them --help and --version. */
+/* The number of options of a command: the rows of its table, then --help and --version. */
 size_t tc_cli_num_options(const tc_cli_command *c);
 /* Option i of them. */
 const tc_cli_option *tc_cli_option_at(const tc_cli_command *c, size_t i);
-/* The next option of a group, from number *i on, which it moves behind that one; NULL: there is none. */
+/* The next option of a group, from number *i on. *i then is the number behind it. NULL: there is none. */
 const tc_cli_option *tc_cli_next_of(const tc_cli_command *c, tc_cli_group g, size_t *i);
 /* Whether it may be given more than once. */
 bool tc_cli_is_list(const tc_cli_option *o);
@@ -347,7 +349,7 @@ char tc_cli_letter(const tc_cli_option *o);
 /* "MODEL.onnx -o FILE [options]": what follows the command's name in a usage line. */
 void tc_cli_synopsis(tc_strbuf *b, const tc_cli_command *c);
 
-/* Of a command's description: its struct, which begins with tc_cli_common, and its table. */
+/* Parts of a command's description: its struct, which begins with tc_cli_common, and its table. */
 #define TC_CLI_ARGS(S, table)                                                                                                    \
     .size = sizeof(S) + 0 * sizeof(char[offsetof(S, common) == 0 ? 1 : -1]), .options = table, .noption = TC_LEN(table)
 
@@ -357,7 +359,7 @@ int tc_cli_parse(const tc_cli_command *c, int argc, char **argv, tc_cli_common *
 void tc_cli_args_free(const tc_cli_command *c, tc_cli_common *args);
 /* How many columns a line has: $COLUMNS, else the terminal's, else 80; 120 at most. */
 int tc_cli_width(FILE *f);
-/* A row of a list: a name, and beside it what is said of it. */
+/* Prints a row of a list: a name, and its description beside it. */
 void tc_cli_list(FILE *f, const char *name, const char *text);
 /* What --help prints (help.c). */
 void tc_cli_help(FILE *f, const tc_cli_command *c);

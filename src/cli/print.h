@@ -7,7 +7,7 @@
 
 /* Peaks of the units that were measured, a line each. */
 void tc_cli_print_units(FILE *f, const json_t *units);
-/* What walks found of this machine's caches: a line, or nothing of null. */
+/* Prints the caches of this machine as walks over memory found them: a line, or nothing if the value is null. */
 void tc_cli_print_caches(FILE *f, const json_t *caches);
 
 /* Variants of a kernel whose sizes vary with their spans, and what each point of the contest loses by them (kernel.c). */
@@ -57,7 +57,7 @@ int tc_cli_show_library(const char *path, tc_cli_format format, tc_error *err);
 /* What `tctune compare` tells (compare_report.c). */
 void tc_cli_print_comparison(const json_t *j, tc_cli_format format);
 
-/* What `tctune bench --against` tells, and the same in one sentence (against.c). */
+/* Prints the result of `tctune bench --against`, and the same result in one sentence (against.c). */
 void tc_cli_print_against(const json_t *j, tc_cli_format format);
 const char *tc_cli_say_slower(const json_t *j, tc_strbuf *out);
 

@@ -13,7 +13,7 @@ static const double redraw_seconds = 0.1;
 enum {
     BAR = 24,
     NARROW = 96, /* columns: in fewer, a line has only what matters most */
-    TALL = 8,    /* rows: in fewer there is no room for the course and the doing */
+    TALL = 8,    /* rows: a smaller window has no room for the course and the search's current work */
     COURSE = 60  /* characters of the course at most */
 };
 
@@ -27,7 +27,7 @@ struct tc_cli_progress {
     double drawn_at;
 };
 
-/* What the environment says of the terminal's characters, by the rules of setlocale. */
+/* The character set of the terminal, from the environment by the rules of setlocale. */
 static bool speaks_utf8(void) {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     for (size_t i = 0; i < TC_LEN(names); i++) {
@@ -144,8 +144,8 @@ static window window_now(void) {
 
 static const char plain[] = "\033[0m", bold[] = "\033[1m", green[] = "\033[32m", faint[] = "\033[2m";
 
-/* One line, cut to fewer characters than the window has columns: a line that wraps would spoil the count of lines to go back. A
- * name may have characters of several bytes, which are not cut apart, or such that move the cursor, which are not let through. */
+/* One line, cut to fewer characters than the window has columns: a wrapped line would spoil the count of lines to go back. A name
+ * may have characters of several bytes, which are not cut apart. It may have characters that move the cursor, which are removed. */
 static void draw_line(tc_cli_progress *p, tc_strbuf *screen, const char *text, const char *colour, int columns) {
     int width = 0;
     bool coloured = p->colours && *colour;
@@ -176,7 +176,7 @@ static void draw_bar(tc_strbuf *b, const tctune_report *r, int length) {
     tc_sb_add(b, "]  ");
 }
 
-/* Where not everything has room: "1.23 ms   97 %  12 trials", what matters most first. */
+/* A shorter form for narrow windows: "1.23 ms   97 %  12 trials", the most important facts first. */
 static void put_task_shortly(tc_strbuf *b, const tctune_task_state *s) {
     char time[24];
     tc_sb_printf(b, "%8s ", tc_text_time(time, s->best));
@@ -305,8 +305,8 @@ static void draw_doing(tc_cli_progress *p, tc_strbuf *screen, int columns) {
     tc_strbuf_free(&line);
 }
 
-/* Back to the first line of the last drawing. Where the window has become narrower than that, its lines may be wrapped or not, as
- * the terminal does it: how many they are now is not known, and the next drawing stands below. */
+/* Goes back to the first line of the last drawing. If the window has become narrower than that drawing, some terminals wrap its
+ * lines. The number of its lines is then unknown, so the next drawing stands below it. */
 static void go_back(tc_cli_progress *p, tc_strbuf *screen, int columns) {
     if (p->drawn && p->widest < columns)
         tc_sb_printf(screen, "\033[%dA", p->drawn);
@@ -318,7 +318,8 @@ static void draw(tc_cli_progress *p, const tctune_event *e) {
     window w = window_now();
     tc_strbuf screen = {0};
     bool tall = w.rows >= TALL;
-    /* Below the tasks are the total and the line of the cursor, and where there is room the course and what the search does. */
+    /* Below the tasks are the total and the line of the cursor. If there is room, the course and the search's current work
+     * follow. */
     int shown = TC_MAX(0, TC_MIN(w.rows - (tall ? 4 : 2), r->tasks)),
         first = TC_MAX(0, TC_MIN(e->task - shown / 2, r->tasks - shown));
     go_back(p, &screen, w.columns);

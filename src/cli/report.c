@@ -14,7 +14,7 @@ void tc_cli_print_units(FILE *f, const json_t *units) {
         fprintf(f, "peak of %s: %.1f GOP/s, of which kernels that can use it are shares\n", name, json_number_value(gops));
 }
 
-/* The time of a line at the largest footprint of at most so many bytes. */
+/* The time of a cache line at the largest footprint of at most this many bytes. */
 static double line_ns(const json_t *walk, double bytes) {
     double ns = 0;
     for (size_t i = 0; i < json_array_size(walk); i++)
@@ -49,7 +49,7 @@ static const char *form_of(const json_t *task) {
     return form ? form : "-";
 }
 
-/* Some kernel is computed by another form, with fewer operations than the ones that its speed is told in. */
+/* Some kernel has another form in use, with fewer operations than the operations that its speed is printed in. */
 static bool other_forms(const json_t *tasks) {
     for (size_t i = 0; i < json_array_size(tasks); i++) {
         const json_t *t = json_array_get(tasks, i), *own = json_array_get(json_object_get(t, "forms"), 0);
@@ -170,7 +170,7 @@ static void print_end(FILE *f, const json_t *j) {
             fprintf(f, "ended before the budget was spent: %s\n", tc_cli_text(j, "end_meaning"));
 }
 
-/* Where candidates came from, and what the model's word was worth. */
+/* Prints the sources of candidates, and the accuracy of the cost model. */
 static void print_model(FILE *f, const json_t *j) {
     const char *sep = "candidates (that became the best):", *phase;
     json_t *p;
@@ -227,7 +227,7 @@ void tc_cli_print_tuning(const json_t *j, tc_cli_format format) {
     if (json_is_true(json_object_get(j, "busy")))
         fprintf(f, "the machine is busy: a fixed loop takes %.2f times as long as at best, repeats spread over %.0f %%\n",
                 tc_cli_real(j, "slowdown"), 100 * tc_cli_real(j, "spread"));
-    if (tc_cli_real(j, "peak_gflops") > 0) /* else others measured, and what this machine can do says nothing of them */
+    if (tc_cli_real(j, "peak_gflops") > 0) /* else other machines measured, and the limits of this machine do not apply to them */
         print_machine(f, j);
     if (json_is_number(json_object_get(j, "latency_ms")))
         fprintf(f, "sum of the best kernels: %s, %.1f GFLOP/s\n", tc_text_time(time, seconds_of(j, "latency_ms")),
@@ -309,7 +309,7 @@ void tc_cli_print_kernels(const json_t *kernels, tc_cli_format format) {
 
 /* ---- records compared in the network ---- */
 
-/* The records of kernel i, the best first; true: another is used. */
+/* Prints the records of kernel i, the best first. Returns true if another record than the first is used. */
 static bool put_trials(tc_cli_table *t, size_t i, const json_t *kernel, const json_t *trials) {
     bool changed = false;
     for (size_t r = 0; r < json_array_size(trials); r++) {

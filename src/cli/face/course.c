@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Of a task. One that could run in place of others is no term of the sum: `offset` below accounts for those. */
+/* The term of a task. A task that could run in place of others is no term of the sum: `offset` below accounts for it. */
 typedef struct term {
     double weight, first, best; /* first, best: INFINITY: none yet; weight 0: it does not count */
 } term;
@@ -19,7 +19,7 @@ struct tc_cli_course {
     term *terms;
     TC_VEC(change) changes;
     tc_cli_moment begin, now; /* without latencies */
-    double offset;            /* from the terms' sum to the session's own, as it was last told */
+    double offset;            /* the difference between the terms' sum and the sum that the session last reported */
 };
 
 tc_cli_course *tc_cli_course_new(void) {
@@ -77,7 +77,7 @@ static double sum_now(const tc_cli_course *c) {
     return sum;
 }
 
-/* While a round is measured the report has the sum of before. */
+/* While a round is measured, the report has the sum from before the round. */
 void tc_cli_course_add(tc_cli_course *c, const tctune_event *e) {
     bool within = e->kind == TCTUNE_EVENT_MEASURED;
     if (!c->n)

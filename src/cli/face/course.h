@@ -17,7 +17,7 @@ tc_cli_course *tc_cli_course_new(void);
 void tc_cli_course_free(tc_cli_course *c); /* NULL is fine */
 /* Takes note of an event of the session. */
 void tc_cli_course_add(tc_cli_course *c, const tctune_event *e);
-/* The course as it is known now, in order; none while no task has a time. The last moment is that of the last event. */
+/* The moments of the course so far, in order; none while no task has a time. The last moment belongs to the last event. */
 int tc_cli_course_moments(const tc_cli_course *c, tc_arena *a, tc_cli_moment **out);
 /* How many tasks of the sum have no time. */
 int tc_cli_course_missing(const tc_cli_course *c);

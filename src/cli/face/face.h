@@ -19,10 +19,10 @@
 #include "support/units.h"
 #include "support/vec.h"
 
-/* How a command ends. SLOWER: a comparison with what was before was made, and something is slower beyond doubt. */
+/* How a command ends. SLOWER: the command compared with an earlier state, and something is slower beyond doubt. */
 enum { TC_CLI_DONE = 0, TC_CLI_FAILED = 1, TC_CLI_USAGE = 2, TC_CLI_SLOWER = 3 };
 
-/* Behind the last one stands NULL, as options of the API have lists of texts; an empty list has no data. */
+/* A NULL follows the last text, as in the API's lists of texts. An empty list has no data. */
 typedef TC_VEC(const char *) tc_cli_texts;
 void tc_cli_add_text(tc_cli_texts *list, const char *text);
 
@@ -33,7 +33,7 @@ void tc_cli_add_text(tc_cli_texts *list, const char *text);
 /* TC_CLI_DONE or TC_CLI_FAILED. */
 int tc_cli_status(tctune_status s);
 
-/* How a command tells what it found: --format. Markdown and CSV are tables alone, with an empty line between two of them. */
+/* The format of results: --format. Markdown and CSV are tables alone, with an empty line between two tables. */
 typedef enum tc_cli_format { TC_CLI_TABLE, TC_CLI_MARKDOWN, TC_CLI_CSV, TC_CLI_JSON } tc_cli_format;
 /* Sentences and drawings are printed beside the tables. */
 static inline bool tc_cli_is_prose(tc_cli_format f) {
@@ -46,11 +46,11 @@ static inline bool tc_cli_is_prose(tc_cli_format f) {
 json_t *tc_cli_document(char *text);
 /* Prints a document in a format that is not JSON. */
 typedef void tc_cli_printer(const json_t *document, tc_cli_format format);
-/* Prints a document, which stays the caller's: as it is, or by `print`. */
+/* Prints a document unchanged, or through `print`. The document stays the caller's. */
 void tc_cli_tell_of(json_t *j, tc_cli_format format, tc_cli_printer *print);
-/* Prints a text of the API's and gives it back: as it is, or by `print`. */
+/* Prints a text of the API unchanged, or through `print`, and frees it. */
 void tc_cli_tell(char *text, tc_cli_format format, tc_cli_printer *print);
-/* Of an object that has these fields. What a document does not say is "?", 0 or NAN. */
+/* Fields of an object. A missing field is "?", 0 or NAN. */
 const char *tc_cli_text(const json_t *j, const char *key);
 long long tc_cli_number(const json_t *j, const char *key);
 double tc_cli_real(const json_t *j, const char *key);
@@ -82,8 +82,8 @@ void tc_cli_pager_end(tc_cli_pager *p);
 
 /* ---- tables (table.c) ---- */
 
-/* The first row is the heading. A column whose heading begins with '>' is right-aligned. Behind '|' the heading names the unit
- * of the column's numbers (">each|ms"). CSV prints the unit in the heading, and bare numbers in the cells. */
+/* The first row is the heading. A column whose heading begins with '>' is right-aligned. Behind '|' a heading names the unit of a column's
+ * numbers (">each|ms"), which CSV prints: its cells are bare numbers. */
 typedef struct tc_cli_table {
     tc_arena *arena;
     tc_cli_format format;
@@ -101,8 +101,8 @@ void tc_cli_cell_none(tc_cli_table *t);
 void tc_cli_table_print(const tc_cli_table *t, FILE *f);
 void tc_cli_table_free(tc_cli_table *t);
 
-/* Prints two texts as two columns, with lines that both have beside each other (side.c). Between the columns stands "|" where the
- * lines differ, and "<" or ">" where only one text has a line. `width` is that of both columns together; longer lines are cut. */
+/* Prints two texts as columns; equal lines stand beside each other (side.c). The mark between them is "|" if the lines differ, "<"
+ * or ">" if only one side has a line. `width`: of both columns together; lines are cut to fit. */
 void tc_cli_side_by_side(FILE *f, const char *left, const char *right, int width);
 
 #endif

@@ -20,7 +20,7 @@ static bool is_command(const char *name) {
     return found;
 }
 
-/* $PAGER, where it is set: "" and "cat" are none. Else less, where it is installed. NULL: none. */
+/* $PAGER if it is set; "" and "cat" mean no pager. Else less, if it is installed. NULL: no pager. */
 static const char *command(void) {
     const char *own = getenv("PAGER");
     if (own)
@@ -28,8 +28,8 @@ static const char *command(void) {
     return is_command("less") ? "less" : NULL;
 }
 
-/* $LESS, where it is not set: less ends by itself where the text fits the screen (F), passes colours (R), and leaves the text
- * there (X). A pager that cannot be started must not swallow the text. */
+/* The value of $LESS if it is not set. F: less ends by itself if the text fits the screen. R: less passes colours. X: less leaves
+ * the text there. If the pager cannot be started, the text must still be printed. */
 static FILE *start(const char *pager) {
     tc_strbuf line = {0};
     tc_sb_printf(&line, "export LESS=\"${LESS-FRX}\"; %s; [ $? -lt 126 ] || cat", pager);

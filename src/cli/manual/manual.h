@@ -12,7 +12,7 @@
 
 /* Those that are listed, in their order, and how many. */
 const tc_cli_command *const *manual_commands(size_t *n);
-/* The first word of a name of two ("db" of "db stats"), in `family`; false: it has one. */
+/* Copies the first word of a two-word name ("db" of "db stats") to `family`. False: the name has one word. */
 bool manual_family(const char *name, char family[32]);
 /* Whether no command before number i is of the same family. */
 bool manual_first_of_family(size_t i);
@@ -21,11 +21,10 @@ void manual_page_name(tc_strbuf *b, const tc_cli_command *c);
 
 /* ---- values ---- */
 
-/* What a value can be, by how it is written (options.h), as words with spaces between: FILE and DIR, suffixes with their point, and
- * words that are meant as they stand. "": nothing is known of it. */
+/* The possible values of an option, from its argument text (options.h), as words separated by spaces: FILE and DIR, suffixes with
+ * their point, and literal words. "": unknown. */
 void manual_values(tc_strbuf *b, const char *argument);
-/* The same of what stands behind a command's name: models and kernels, operands. "": nothing is known, or nothing may stand
- * there. */
+/* The same for the arguments after a command's name: models and kernels, operands. "": unknown, or no arguments are accepted. */
 void manual_operands(tc_strbuf *b, const tc_cli_command *c);
 /* The first sentence or clause of a help text, for a line of a list. */
 void manual_short(tc_strbuf *b, const char *help);
@@ -34,13 +33,13 @@ void manual_quote(tc_strbuf *b, const char *text);
 
 /* ---- writers ---- */
 
-/* The page of a command. `prose`: sections in roff that come behind what the table says; "" for none. */
+/* The page of a command. `prose`: sections in roff that follow the text from the table; "" for none. */
 void manual_page(tc_strbuf *b, const tc_cli_command *c, const char *prose);
 /* The page of all: `prose` is its source, in which the line `.COMMANDS` stands for the list and `.PAGES` for references. */
 void manual_overview(tc_strbuf *b, const char *prose);
 /* All options of all commands, in Markdown (reference.c). */
 void manual_reference(tc_strbuf *b);
-/* What shells are asked for, without the code that asks (shell.bash, shell.zsh, shell.fish), which comes behind it. */
+/* The data of the completions, without the code that reads them (shell.bash, shell.zsh, shell.fish). The code follows the data. */
 void manual_bash(tc_strbuf *b);
 void manual_zsh(tc_strbuf *b);
 void manual_fish(tc_strbuf *b);

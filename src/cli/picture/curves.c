@@ -5,7 +5,8 @@ static double seconds_of(const json_t *point, const char *key) {
     return tc_cli_real(point, key) / 1e3;
 }
 
-/* "tiny.so over past, sequence = 2": what stays as it is where nothing else depends on the size. */
+/* "tiny.so over past, sequence = 2". After "over past" the title lists the other sizes of the first point; they are fixed unless
+ * they depend on this size. */
 static const char *title(tc_arena *a, const json_t *j, const json_t *curve) {
     const json_t *curves = json_object_get(j, "curves"), *first = json_array_get(json_object_get(curve, "points"), 0);
     const char *text = tc_arena_printf(a, "%s over %s", tc_cli_text(j, "name"), tc_cli_text(curve, "over"));

@@ -23,7 +23,7 @@ int tc_cli_plot_database(const json_t *j, const char *file, tc_error *err);
 
 /* ---- a search (search.c) ---- */
 
-/* Over trials and over seconds, and what each task takes of it now, by a document of tctune_session_describe. */
+/* The course over trials and over seconds, and the share of each task now, from a document of tctune_session_describe. */
 int tc_cli_plot_search(const tc_cli_course *c, const json_t *j, const char *file, tc_error *err);
 
 /* ---- files (write.c) ---- */
