@@ -18,11 +18,11 @@
 
 /* ---- calls ---- */
 
-/* What an internal outcome is outside; a failure's message goes to the caller's buffer. */
+/* The public outcome of an internal outcome. The message of a failure goes to the caller's buffer. */
 tctune_status api_answer(tc_status s, const tc_error *e, char *error, size_t size);
 
-/* Returns the outcome of `work`, an expression of tc_status that is made within a call of the library. What it made is released
- * by `undo` where it failed, or where memory ran out. */
+/* Returns the outcome of `work`, an expression of tc_status that runs within a call of the library. If `work` fails or memory runs
+ * out, `undo` releases its results. */
 #define API_CALL(err, error, size, work, undo)                                                                                   \
     do {                                                                                                                         \
         tc_error err = {0};                                                                                                      \
@@ -36,7 +36,7 @@ tctune_status api_answer(tc_status s, const tc_error *e, char *error, size_t siz
         return api_answer(api_s_, &err, error, size);                                                                            \
     } while (0)
 
-/* The same of work that makes a document, the caller's *json. */
+/* The same for work that makes a document, the caller's *json. */
 #define API_DOCUMENT(err, error, size, json, work)                                                                               \
     do {                                                                                                                         \
         *(json) = NULL;                                                                                                          \
@@ -50,36 +50,37 @@ tctune_status api_answer(tc_status s, const tc_error *e, char *error, size_t siz
  * zero. */
 TC_NODISCARD tc_status api_options(void *own, size_t size, const void *given, const char *name, tc_error *err);
 #define API_OPTIONS(own, given, err) api_options(&(own), sizeof(own), given, #own, err)
-/* Fills in as much of the caller's struct as it has room for; struct_size stays as it was. */
+/* Fills the part of the caller's struct that the caller has room for; struct_size stays unchanged. */
 TC_NODISCARD tc_status api_fill(void *given, const void *own, size_t size, const char *name, tc_error *err);
 #define API_FILL(given, own, err) api_fill(given, &(own), sizeof(own), #given, err)
 
 /* ---- what options have in common ---- */
 
-/* target NULL: this machine. threads 0: every core, or what the target has. More than could be started there are refused. */
+/* target NULL: this machine. threads 0: every core, or the number in the target. A number that could not be started now is
+ * refused. */
 TC_NODISCARD tc_status api_target(const char *target, int threads, tc_target **out, tc_error *err);
-/* Refuses so many threads where they cannot be started now, and warns where there are fewer cores. */
+/* Refuses a number of threads that cannot be started now. Warns if there are fewer cores than threads. */
 TC_NODISCARD tc_status api_threads_here(int threads, tc_error *err);
-/* The same of a target that must run here, and whose threads must be started here. */
+/* The same for a target that must run here: its threads must be started here. */
 TC_NODISCARD tc_status api_target_here(const char *target, int threads, tc_target **out, tc_error *err);
 /* NULL: "fast", "f32". */
 TC_NODISCARD tc_status api_accuracy(const char *accuracy, const char *precision, tc_accuracy *out, tc_error *err);
-/* Which graph passes run; dump: as in tctune_work_options. */
+/* The graph passes that run; dump: as in tctune_work_options. */
 TC_NODISCARD tc_status api_passes(tctune_level level, const char *const *without, const char *dump, int times,
                                   tc_graph_pass_options *out, tc_error *err);
-/* Of callers 0 means by type, and less than that nothing; inside it is the other way round. */
+/* Converts a tolerance of a caller: 0 selects the tolerance of the type, a negative value tolerates no difference. Inside the
+ * library the meanings of 0 and negative values are exchanged. */
 double api_tolerance(double given);
 size_t api_length(const char *const *texts); /* of a NULL-terminated array; NULL: 0 */
 
-/* The sizes that `at` ("N=17" ..., NULL-terminated) gives, one for each symbol of w, in `a`; *out NULL: it gives none. */
+/* Reads the sizes in `at` ("N=17" ..., NULL-terminated), one for each symbol of w, into `a`. *out NULL: `at` gives none. */
 TC_NODISCARD tc_status api_task_sizes(const char *const *at, const tc_workload *w, tc_arena *a, const int64_t **out,
                                       tc_error *err);
-/* The same of a network, whose other sizes are as tc_graph_size_rules_complete has them. */
+/* The same for a network. tc_graph_size_rules_complete chooses the other sizes. */
 TC_NODISCARD tc_status api_model_sizes(const char *const *at, const tc_graph_size_rules *r, tc_arena *a, const int64_t **out,
                                        tc_error *err);
 
-/* A call that may be stopped by a flag of the caller's (may be NULL): where it has not succeeded for that reason,
- * TCTUNE_STOPPED. */
+/* Runs a call that a flag of the caller (may be NULL) may stop. If the call fails for that reason, it returns TCTUNE_STOPPED. */
 tctune_status api_unless_stopped(tctune_status s, const volatile int *stop);
 
 /* Finds tctune-worker beside the library, once. */

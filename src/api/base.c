@@ -95,7 +95,7 @@ static tc_status set_folder(const char *folder, tc_error *err) {
     return setenv("TCTUNE_CACHE", folder, 1) == 0 ? TC_OK : tc_fail(err, TC_ENV, "the environment has no room for TCTUNE_CACHE");
 }
 
-/* Workers inherit what is decided. The secret is no kept object, and is found before the way to it is gone. */
+/* Workers inherit these decisions. The secret is no kept object. It is read before the setting that leads to it is lost. */
 static tc_status use_folder(const char *folder, tc_error *err) {
     tc_secret secret;
     if (folder && strcmp(folder, "off") == 0) {
@@ -118,7 +118,7 @@ tctune_status tctune_cache_use(const char *folder, char *error, size_t error_siz
 
 /* ---- structs ---- */
 
-/* struct_size of a struct of the caller's; 0: there is none. */
+/* struct_size of the caller's struct; 0: there is no struct. */
 static size_t size_of(const void *given) {
     size_t n;
     memcpy(&n, given, sizeof n);
@@ -168,7 +168,7 @@ size_t api_length(const char *const *texts) {
     return n;
 }
 
-/* More would be a slip of the pen: no other machine is known to have as many. */
+/* A larger number is a typing error: no known machine has as many. */
 static tc_status check_threads_elsewhere(int n, tc_error *err) {
     enum { MOST_CPUS = 8192 /* of Linux on any architecture (CONFIG_NR_CPUS) */ };
     return n <= MOST_CPUS ? TC_OK : tc_fail(err, TC_BAD_INPUT, "no machine has %d CPUs: give %d threads at most", n, MOST_CPUS);

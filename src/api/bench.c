@@ -27,7 +27,7 @@ static tc_status read_options(const tctune_bench_options *options, tctune_bench_
     return TC_OK;
 }
 
-/* Where it was built here, as its kernels then have schedules. */
+/* Only for a model that was built here, since its kernels then have schedules. */
 static void tell_conditions(const tc_graph_model *m, tc_report_timed *r) {
     if (!m->program)
         return;
@@ -270,7 +270,7 @@ static tc_status find_schedule(const kernel_bench *b, tc_meas_db *db, timed_kern
     return TC_OK;
 }
 
-/* The database is closed again: while somebody reads it, what is noted stays in its log. */
+/* The database is closed again: while a reader has it open, new notes stay in its log. */
 static tc_status find_all(const kernel_bench *b, tc_error *err) {
     tc_meas_db *db = NULL;
     tc_status st = TC_OK;
@@ -285,7 +285,7 @@ static tc_status find_all(const kernel_bench *b, tc_error *err) {
     return st;
 }
 
-/* Rates are those that the kernel's worker told of its machine. */
+/* The rates come from the kernel's worker, which measured its machine. */
 static void take_rates(const kernel_bench *b, tc_tune_kernel_bench *x) {
     tc_meas_rates told;
     if (!b->fleet || !tc_record_ok(&x->record))
@@ -310,7 +310,7 @@ static tc_status measure_all(const kernel_bench *b, tc_error *err) {
     return TC_OK;
 }
 
-/* A record that fails here is not used any more. What became of it, or "". */
+/* Marks a record that fails here, so that it is not used any more. Returns the result of that as text, or "". */
 static const char *note_failure(const kernel_bench *b, const timed_kernel *k) {
     const tc_tune_schedule *s = &k->schedule;
     return s->record ? tc_tune_note_failure(s->db, s->record, &k->bench.record, b->arena) : "";
@@ -382,7 +382,7 @@ static tc_status tell_kernel(const kernel_bench *b, char **json, tc_error *err) 
     return tc_report_text(tc_report_latency(&t), json, err);
 }
 
-/* What of a call makes a document of it; *failed: kernels that could not be measured. */
+/* The parts of a call that make a document of it; *failed: the number of kernels that could not be measured. */
 typedef tc_status bench_kernels(kernel_bench *b, const tctune_work *w, int task, int *failed, char **json, tc_error *err);
 
 static tc_status bench_one(kernel_bench *b, const tctune_work *w, int task, int *failed, char **json, tc_error *err) {

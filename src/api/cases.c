@@ -4,7 +4,7 @@
 #include "api/api_int.h"
 #include "support/system/stop.h"
 
-/* What is asked for, as it is wanted inside, and what came of it. */
+/* The request in the form of the internal functions, and its result. */
 typedef struct cases {
     tctune_cases_options o;
     tc_target *target;

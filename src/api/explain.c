@@ -11,7 +11,7 @@ static const double least_seconds = 5;
 
 typedef struct explaining {
     tctune_explain_options o;
-    api_sides of; /* the schedule, and where it is not that one, the best record of the database */
+    api_sides of; /* the schedule, and the best record of the database if that is another schedule */
     tc_tune_schedule best;
     tc_tune_explanation made;
 } explaining;
@@ -50,7 +50,7 @@ tctune_status tctune_explain_check(const tctune_explain_options *options, int *o
     API_CALL(err, error, error_size, check(options, of_record, &err), (void)0);
 }
 
-/* The best record of the kernel, as something to be tried beside the schedule; that there is none, or no database, is no matter. */
+/* The best record of the kernel, to be tried beside the schedule. If there is no record or no database, nothing is added. */
 static void find_best(explaining *x, const char **why) {
     tc_error none = {0};
     tc_tune_query q = {.workload = x->of.w, .target = x->of.target, .accuracy = TC_ACCURACY_STRICT};
@@ -68,7 +68,7 @@ static void find_best(explaining *x, const char **why) {
         x->best = (tc_tune_schedule){0};
 }
 
-/* A record of another machine is shown as what it becomes there. */
+/* A record of another machine is compiled for this machine, and shown so. */
 static tc_status choose_target(explaining *x, const char **unmeasured, tc_error *err) {
     const api_side *s = &x->of.side[0];
     tc_target *own = NULL;
@@ -84,7 +84,7 @@ static tc_status choose_target(explaining *x, const char **unmeasured, tc_error 
     return *unmeasured ? TC_OK : api_threads_here(x->of.target->machine.cores, err);
 }
 
-/* The workload that the schedule's trace applies to: another form than the kernel's, maybe. */
+/* The workload that the schedule's trace applies to. It may be another form than the kernel's own. */
 static tc_status explain_it(explaining *x, const char *unmeasured, tc_error *err) {
     const tc_tune_schedule *k = &x->of.side[0].k;
     const tc_workload *w;

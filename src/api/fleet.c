@@ -58,7 +58,7 @@ tc_status api_fleet_join(const tctune_fleet *given, const char *work, const char
     return TC_OK;
 }
 
-/* Theirs, where none was asked for, and their threads likewise. */
+/* The target of the workers if the caller gave none; the same for the number of threads. */
 static tc_status take_target(const api_measured_by *by, const tc_fleet *f, tc_target **target, tc_error *err) {
     double gflops;
     int64_t last;
@@ -118,7 +118,7 @@ static void measure_machine(const tc_target *t, tc_meas_rates *rates, tc_fleet_s
     o->last_cache = caches.last;
 }
 
-/* Nothing is measured here, so nothing of this machine needs to be known. */
+/* Nothing is measured here, so the facts about this machine are not needed. */
 static tc_status serve_boards(const tctune_worker_options *o, const tctune_fleet *fleet, tc_error *err) {
     char *own = NULL;
     volatile int never = 0;
@@ -185,10 +185,10 @@ tctune_status tctune_fleet_key(const char *target, int threads, char **key, char
 
 /* ---- what there is, and what workers are told ---- */
 
-/* What is asked of a fleet's server without a tuner or a worker. */
+/* Requests to a fleet's server that need neither a tuner nor a worker. */
 typedef tc_status visit(tc_fleet_bus *b, const void *what, json_t **out, tc_error *err);
 
-/* Connects, has the work done, and makes a text of its document. */
+/* Connects, does the work, and turns its document into text. */
 static tc_status visiting(const tctune_fleet *given, visit *work, const void *what, char **json, tc_error *err) {
     tctune_fleet o;
     tc_fleet_bus *b;

@@ -74,7 +74,7 @@ static tc_status prune(tctune_database *d, int keep, bool failures, tctune_prune
     if (keep < 0 || (!keep && !failures))
         return tc_fail(err, TC_BAD_INPUT, "nothing to prune: say how many records to keep, drop those that failed, or both");
     tctune_pruned pruned = {0};
-    if (out) /* a struct that does not fit is refused before anything goes */
+    if (out) /* a struct of the wrong size is refused before anything is removed */
         TC_TRY(API_FILL(out, pruned, err));
     TC_TRY(tc_meas_db_prune(d->db, &p, &gone, err));
     pruned = (tctune_pruned){.records = gone.records,

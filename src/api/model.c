@@ -35,7 +35,7 @@ static tc_status check(const tctune_build_options *o, const tc_target *t, tc_err
     return TC_OK;
 }
 
-/* Which kernels round, so that the outputs keep within the budget. */
+/* Chooses the kernels that round, so that the outputs stay within the budget. */
 static tc_status choose_precision(tctune_model *m, const tctune_build_options *o, tc_graph_build_options *bo, tc_error *err) {
     tc_graph_program *p;
     tc_graph_bundle data = {0};

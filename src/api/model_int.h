@@ -38,14 +38,14 @@ void api_free_arrays(tctune_context *c);
 
 /* How DLPack names a type. */
 DLDataType api_dl_type(tc_dtype t);
-/* in[] (one per input) are views of what is given. outputs: in whose buffers inputs may lie; NULL: there are none. TC_BAD_INPUT
- * names the first that is not as the model wants it, with what it is. */
+/* Makes in[] (one per input), views of the caller's tensors. outputs: the tensors in whose buffers inputs may lie; NULL: there are
+ * none. TC_BAD_INPUT names the first tensor that does not match the model, and describes it. */
 TC_NODISCARD tc_status api_take_inputs(const tc_graph_model *m, const DLTensor *given, const tc_graph_tensor *outputs,
                                        tc_graph_tensor *in, tc_error *err);
 /* The same of outputs, each of its largest shape. */
 TC_NODISCARD tc_status api_take_outputs(const tc_graph_model *m, const DLTensor *given, tc_graph_tensor *out, tc_error *err);
-/* TC_BAD_INPUT where an output overlaps an input, but for one that grows in place, or another output. spans[]: room for one per
- * input and output. */
+/* TC_BAD_INPUT if an output overlaps an input or another output. An input that grows in place may be in its output's buffer.
+ * spans[]: room for one per input and output. */
 TC_NODISCARD tc_status api_check_apart(const tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *out,
                                        api_span *spans, tc_error *err);
 

@@ -40,7 +40,7 @@ void tctune_context_free(tctune_context *c) {
     free(c);
 }
 
-/* That of runs without another: the model's, which what else is done with the model uses too. */
+/* The context of runs that name none: the model's own, which other functions of the model use too. */
 static tc_status own_context(tctune_model *m, tctune_context **c, tc_error *err) {
     *c = &m->own;
     if (!m->own.of)

@@ -16,12 +16,12 @@ struct tctune_schedule {
     int task;
     tc_target *target;
     tc_arena *arena;   /* of all that follows */
-    const char *asked; /* the target that was asked for; NULL: this machine's, or that of workers who measure it */
+    const char *asked; /* the target that the caller gave; NULL: this machine's, or the target of the workers who measure */
     int asked_threads; /* 0: it is the same of these */
     tc_ctx *ctx;
-    const tc_workload *form;  /* the workload that its steps are of: the task's own, or another form's */
+    const tc_workload *form;  /* the workload that the steps apply to: the task's own, or another form */
     const tc_workload *timed; /* that at the sizes of a run */
-    const int64_t *sizes;     /* of each symbol of the task's workload; NULL: they do not vary */
+    const int64_t *sizes;     /* the size of each symbol of the task's workload; NULL: no size varies */
     tc_tune_schedule k;
 };
 
@@ -69,7 +69,7 @@ static tc_status take_steps(tctune_schedule *s, const char *steps, tc_error *err
     return st;
 }
 
-/* Steps that are added to it are of the form that the record is of. */
+/* New steps apply to the form of the record. */
 static tc_status take_best(tctune_schedule *s, const char *file, tc_error *err) {
     tc_meas_db *db;
     TC_TRY(tc_meas_db_open(file, TC_MEAS_DB_READ, &db, err));
@@ -126,7 +126,7 @@ tctune_status tctune_schedule_new(tctune_work *work, int task, const tctune_sche
              (tctune_schedule_free(*schedule), *schedule = NULL));
 }
 
-/* Its steps are taken again, for a target that becomes the copy's: for its own they were legal. */
+/* Replays the steps for the target of the copy: they were legal for the old target only. */
 static tc_status copy_for(const tctune_schedule *s, tc_target *target, tctune_schedule **out, tc_error *err) {
     tctune_schedule *c = *out = new_schedule(s->work, s->task);
     int n = own_workload(s)->nsymbol;
@@ -223,7 +223,7 @@ static tc_status canonical(const tctune_schedule *s, tc_arena *a, tc_tune_schedu
     return tc_tune_schedule_canonical(s->form, s->target, a, out, err);
 }
 
-/* Who measures it, and what that is: of a fleet, the schedule for its workers' target. */
+/* Who measures the schedule, and the schedule to measure: for a fleet, compiled for the target of its workers. */
 typedef struct measured {
     tc_tune_kernel_options options;
     const tctune_schedule *of;

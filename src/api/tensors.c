@@ -38,7 +38,7 @@ static bool is_type(DLDataType a, DLDataType b) {
 typedef struct port {
     const char *kind; /* "input" */
     const tc_graph_port *port;
-    bool varies; /* sizes that vary are those of the run, else the largest */
+    bool varies; /* sizes that vary have their value in the run, else the largest value */
 } port;
 
 /* ---- what was given, in words ---- */
@@ -139,8 +139,8 @@ static bool is_empty(const DLTensor *t) {
     return empty;
 }
 
-/* Its elements are the first of each dimension of a dense array of that shape. Sizes that are out of range are refused later, so
- * what is multiplied here may be anything. */
+/* The tensor has the first elements of each dimension of a dense array of that shape. Sizes out of range are refused later, so any
+ * number may be multiplied here. */
 static bool lies_in(const DLTensor *t, const int64_t *shape) {
     uint64_t stride = 1, dense = 1;
     bool fits = true;
@@ -157,8 +157,8 @@ static bool is_of_type(const tc_graph_port *p, const DLTensor *t) {
            t->device.device_type == kDLCPU;
 }
 
-/* The port's view of t; TC_BAD_INPUT when it is anything else. Where sizes vary they are whatever t says, which the run looks at.
- * room: the output in whose buffer it lies; NULL: it is dense. */
+/* Makes the port's view of t; TC_BAD_INPUT if t does not match. Sizes that vary come from t; the run checks them. room: the output
+ * in whose buffer t lies; NULL: t is dense. */
 static tc_status take(const port *p, const DLTensor *t, const tc_graph_port *room, tc_graph_tensor *out, tc_error *err) {
     bool same = is_of_type(p->port, t);
     tc_graph_shape shape = p->port->shape;
@@ -206,7 +206,7 @@ tc_status api_take_outputs(const tc_graph_model *m, const DLTensor *given, tc_gr
     return TC_OK;
 }
 
-/* Sizes that are out of range are refused later: as much as can be right is looked at. */
+/* Sizes out of range are refused later, so the check is limited to the possible sizes. */
 static api_span span_of(const tc_graph_tensor *t, const tc_graph_port *p) {
     int64_t bytes = tc_dtype_bytes(p->dtype);
     for (int d = 0; d < p->shape.ndim; d++)

@@ -17,13 +17,13 @@ struct tctune_session {
     tc_fleet *fleet; /* NULL: this machine measures */
     tc_meas_db *db;
     volatile sig_atomic_t own;
-    volatile sig_atomic_t *stop; /* not 0: the caller asked for it; the caller's, or `own` */
+    volatile sig_atomic_t *stop; /* not 0: the caller asked to stop; the caller's flag, or `own` */
     tctune_on_event *progress;
     void *user;
     const tc_tune_report *now; /* what is known: of the search under way, or `last` */
     tc_tune_report last;
     tc_arena *arena; /* of `last` */
-    json_t *told;    /* of the last search, with what was compared; NULL: there was none */
+    json_t *told;    /* of the last search, with its comparisons; NULL: there was no search */
 };
 
 /* ---- opening ---- */
@@ -102,7 +102,7 @@ static tc_status open_target(const tctune_tune_options *o, tctune_session *s, tc
     return api_fleet_target(&by, &s->target, &s->fleet, err);
 }
 
-/* The machine that is tuned for is not this one: its peak is that of the workers. */
+/* The search is for another machine than this one, so the peak is that of the workers. */
 static void take_peak(tctune_session *s) {
     double gflops;
     int64_t last;
@@ -289,7 +289,7 @@ static void on_compared(void *user, const tc_tune_range *r, const tc_tune_range_
          (tctune_event){.kind = TCTUNE_EVENT_COMPARED, .task = -1, .name = r->name, .programs = c->entrants, .variants = v->n});
 }
 
-/* Where it fails before a search has ended, nothing of it may be looked at any more. */
+/* If the call fails before a search has ended, no result of the search may be read. */
 static tc_status run(tctune_session *s, tc_error *err) {
     tc_graph_search_listener told = {s, on_searched, on_contest, on_compared};
     tc_status st = tc_graph_search_run(s->search, &s->o, s->db, &told, err);

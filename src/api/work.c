@@ -43,7 +43,7 @@ tctune_status tctune_work_check(const tctune_work_options *options, char *error,
     API_CALL(err, error, error_size, check_options(options, &err), (void)0);
 }
 
-/* A network's bytes in memory; NULL: they are in the file. */
+/* The bytes of a network in memory; NULL: the network is in the file. */
 typedef struct contents {
     const void *bytes;
     size_t size;

@@ -7,7 +7,7 @@ static json_t *ms(double seconds) {
     return tc_report_real(seconds * 1e3);
 }
 
-/* Of times a (the base) and b (now); where it was not timed they are null. */
+/* The fields of the times a (the base) and b (now); a kernel that was not timed has null. */
 static void put_verdict(json_t *j, const tc_tune_verdict *v) {
     bool timed = v->rounds > 0;
     json_object_set_new(j, "base_ms", ms(timed ? v->a : NAN));

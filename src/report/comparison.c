@@ -18,8 +18,8 @@ static double seconds_of(const tc_report_comparison *c, int i) {
     return i ? c->duel->verdict.b : c->duel->verdict.a;
 }
 
-/* Speed of the faster one relative to the other: how often it runs in the same time, with the interval, and the same in per
- * cent. */
+/* The speed of the faster side relative to the other: its runs in the time of one run of the other, with the interval, and the same
+ * in per cent. */
 static void put_speedup(json_t *j, const tc_tune_verdict *v) {
     bool a = v->faster < 0;
     double mid = a ? v->ratio : 1 / v->ratio, low = a ? v->low : 1 / v->high, high = a ? v->high : 1 / v->low;

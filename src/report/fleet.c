@@ -9,7 +9,7 @@
 #include "report/report.h"
 #include "support/log.h"
 
-/* What its times are over those of the workers of its key: of most of them, by the reference kernel. */
+/* The ratio of a worker's times to those of most workers of its key, by the reference kernel. */
 static double ratio_of(const tc_fleet_crowd *c, const tc_fleet_worker *w) {
     double *all = tc_xcalloc(c->workers.len, sizeof *all);
     size_t n = 0;
@@ -50,7 +50,7 @@ typedef struct tuners {
     json_t *all, *rankings;
 } tuners;
 
-/* What another tuner of the key has told of the same two workers; NULL: nothing. */
+/* The report of another tuner of the key about the same two workers; NULL: there is none. */
 static json_t *ranking_there(json_t *all, const char *key, const tc_fleet_ranking *k) {
     size_t i;
     json_t *o;
@@ -125,7 +125,7 @@ json_t *tc_report_told(const tc_fleet_crowd *told, const char *what, const tc_fl
 
 /* ---- what became of jobs ---- */
 
-/* So many records a result says that it has; those of one that is damaged do not matter. */
+/* The number of records that a result declares; damage to a record does not matter here. */
 static size_t count_records(const char *text) {
     json_t *j = tc_meas_json_read(text, JSON_REJECT_DUPLICATES, &(json_error_t){0});
     size_t n = json_array_size(json_object_get(j, "records"));
@@ -133,7 +133,7 @@ static size_t count_records(const char *text) {
     return n;
 }
 
-/* Of several records the first that failed says how it ended, and the fastest of the others how fast it was. */
+/* For several records: the first that failed says how the job ended, the fastest of the others how fast it was. */
 static void put_outcome(json_t *o, const tc_fleet_result *x) {
     const tc_record *failed = NULL;
     double best = INFINITY;

@@ -54,7 +54,7 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Of a single kernel: what memory gives at its footprint, where its schedule is from, and how it was timed. */
+/* Facts about a single kernel: the bandwidth of memory at its footprint, the source of its schedule, and how it was timed. */
 static void tell_kernel(const tc_report_timed *r, json_t *j) {
     if (r->stream.bytes) {
         json_object_set_new(j, "footprint_bytes", json_integer(r->stream.bytes));

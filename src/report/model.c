@@ -88,7 +88,7 @@ json_t *tc_report_precision(const tc_graph_precision *p) {
 
 /* ---- records that are not used ---- */
 
-/* By obstacle: what keeps records out, and which option would let them in. */
+/* By obstacle: the reason that excludes records, and the option that would admit them. */
 static const struct obstacle {
     const char *name, *option;
 } obstacles[] = {[TC_GRAPH_OTHER_THREADS] = {"threads", "--threads"},
@@ -97,7 +97,7 @@ static const struct obstacle {
                  [TC_GRAPH_OTHER_PRECISION] = {"precision", "--precision"},
                  [TC_GRAPH_OTHER_SHAPE] = {"shape", "--shape"}};
 
-/* The target by its short name, where it is this machine. */
+/* The short name of the target, if the target is this machine. */
 static const char *target_name(const char *text) {
     tc_target *here = NULL;
     bool same = tc_target_parse("native", &here, NULL) == TC_OK && strcmp(here->text, text) == 0;
@@ -105,7 +105,7 @@ static const char *target_name(const char *text) {
     return same ? "native" : text;
 }
 
-/* "--threads 1", "--target native", "--target 'llvm -mtriple=...'"; which sizes, nobody knows. */
+/* "--threads 1", "--target native", "--target 'llvm -mtriple=...'". For sizes the option is not known. */
 static const char *option_of(const tc_graph_unused *u, tc_arena *a) {
     const char *option = obstacles[u->obstacle].option;
     const char *value = u->obstacle == TC_GRAPH_OTHER_TARGET ? target_name(u->recorded) : u->recorded;

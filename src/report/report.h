@@ -28,7 +28,7 @@
 
 /* ---- documents ---- */
 
-/* Before a document is made: Jansson then has memory as all of the library has, so that none lacks a part. */
+/* Call it before a document is made. Jansson then allocates as the rest of the library does, so that no document lacks a part. */
 void tc_report_begin(void);
 /* The text of a document, which is released; malloc'ed. */
 TC_NODISCARD tc_status tc_report_text(json_t *j, char **out, tc_error *err);
@@ -39,20 +39,20 @@ json_t *tc_report_real(double v);
 
 json_t *tc_report_units(const tc_meas_peak *p);   /* the peaks of the units that were measured, by name */
 json_t *tc_report_unit(const tc_intrinsic *unit); /* its name; null of NULL */
-json_t *tc_report_string(const char *text);       /* of a file, which may be anything: what is no UTF-8 becomes "?" */
+json_t *tc_report_string(const char *text);       /* text of a file, with any bytes: invalid UTF-8 becomes "?" */
 json_t *tc_report_names(int n, const char *const *name);
-json_t *tc_report_caches(int threads); /* what walks of so many threads found of this machine's; null: none are kept */
+json_t *tc_report_caches(int threads); /* caches as walks with that many threads found them; null: no result is stored */
 json_t *tc_report_peak(const tc_meas_peak *p);
 /* A target; p->threads 0: its peak was not measured. */
 json_t *tc_report_machine(const tc_target *t, const tc_meas_peak *p);
 
 /* ---- who measures for others (fleet.c) ---- */
 
-/* The workers of c, their keys, and how long the queues of these are. */
+/* The workers of c, their keys, and the lengths of the keys' queues. */
 TC_NODISCARD tc_status tc_report_fleet(const tc_fleet_crowd *c, tc_fleet_bus *b, json_t **out, tc_error *err);
 /* Who was told to do what. */
 json_t *tc_report_told(const tc_fleet_crowd *told, const char *what, const tc_fleet_bus *b);
-/* What became of the last `most` jobs, or candidates of jobs; worker: of this one only; NULL: of all. */
+/* How the last `most` jobs, or candidates of jobs, ended. worker: only jobs of this worker; NULL: of all. */
 TC_NODISCARD tc_status tc_report_fleet_log(tc_fleet_bus *b, const char *worker, size_t most, json_t **out, tc_error *err);
 
 /* ---- databases (database.c) ---- */
@@ -71,7 +71,7 @@ typedef struct tc_report_timeline {
     const tc_graph_kernel *kernels;
     const tc_graph_other *others;
     const tc_graph_roofs *roofs;
-    bool smaller; /* sizes of the run are not the largest, at which operations and bytes are counted */
+    bool smaller; /* the sizes of the run are not the largest sizes, at which operations and bytes are counted */
 } tc_report_timeline;
 /* {"traceEvents": [...], ...}, as timeline viewers show it. */
 json_t *tc_report_traced(const tc_report_timeline *l);
@@ -83,7 +83,7 @@ json_t *tc_report_doctor(const tc_doctor *d, const tc_doctor_measured *m);
 
 /* ---- schedules (schedule.c) ---- */
 
-/* For a default schedule: what it was chosen by, if that was the cost of a unit with tiles, as " by the cost of ..."; else "". */
+/* For a default schedule: the rule that chose it, if that was the cost of a unit with tiles, as " by the cost of ..."; else "". */
 const char *tc_report_by_cost(const char *trace, tc_arena *a);
 /* Where a schedule comes from, for people, in `a`: "record 12 of tctune.db: 1.23 ms with 2 threads on HOST", "default schedule
  * (there is no database)", "FILE". */
@@ -108,7 +108,7 @@ typedef struct tc_report_built {
 } tc_report_built;
 json_t *tc_report_model(const tc_report_built *b);
 
-/* What a run gave; compared NULL: it was compared with nothing. */
+/* The outputs of a run; compared NULL: they were compared with nothing. */
 json_t *tc_report_outputs(const tc_graph_bundle *out, const tc_graph_comparison *compared);
 
 /* ---- sizes that vary (variants.c) ---- */
@@ -118,7 +118,7 @@ json_t *tc_report_places(const tc_workload *w, const tc_tune_places *p);
 /* " batch=1 sequence=17", and as an object. */
 const char *tc_report_sizes_text(tc_arena *a, const tc_graph_size_rules *r, const int64_t *sizes);
 json_t *tc_report_sizes(const tc_graph_size_rules *r, const int64_t *sizes);
-/* Some are less than the largest, of which alone operations are counted. */
+/* Some sizes are smaller than the largest, and operations are counted for the largest only. */
 bool tc_report_sizes_smaller(const tc_graph_size_rules *r, const int64_t *sizes);
 
 /* ---- searches (tuning.c) ---- */
@@ -141,7 +141,7 @@ typedef struct tc_report_timed {
     int nkernel;
     const tc_graph_other *others;
     int nother;
-    /* The conditions, which a base is compared under; NULL: a loaded library does not tell. */
+    /* The conditions, which must match when a base is compared; NULL: a loaded library does not tell them. */
     const char *target, *accuracy, *precision;
     const char *worker; /* of a fleet, that ran it; NULL: this machine did */
     /* Of a model: */
@@ -196,7 +196,7 @@ typedef struct tc_report_explained {
     const char *kernel, *hash, *spec, *origin, *form, *trace;
     int threads;
     tc_meas_mode mode;
-    const char *no_best; /* why the database was not looked at for a better record; NULL: it was, or there is none */
+    const char *no_best; /* why the database was not searched for a better record; NULL: it was, or there is none */
     const tc_tune_explanation *made;
 } tc_report_explained;
 

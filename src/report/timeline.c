@@ -5,7 +5,7 @@
 #include "measure/machine/unit_peak.h"
 #include "report/report.h"
 
-/* Microseconds, to the nanosecond: a slice ends no later than the one around it. */
+/* Microseconds, rounded to the nanosecond: a slice ends no later than the slice around it. */
 static json_t *microseconds(double seconds) {
     return json_real(round(seconds * 1e9) / 1e3);
 }
@@ -100,7 +100,7 @@ static void describe_threads(const tc_report_timeline *l, json_t *events) {
     }
 }
 
-/* What becomes of the time of all threads together: shares of it. */
+/* The shares of the time of all threads together, by activity. */
 static void add_shares(json_t *j, const tc_graph_trace *t) {
     double work = 0, fork = 0, wait = 0, all = t->seconds * t->threads;
     for (int i = 0; i < t->threads; i++)

@@ -20,7 +20,7 @@ static double flops_of(const tc_tune_report *r) {
     return sum;
 }
 
-/* GB of constants that the best candidate reads in a second; NAN: none does, or there is none. */
+/* GB of constants that the best candidate reads in a second; NAN: it reads none, or there is no candidate. */
 static double constants_rate(const tc_tune_state *s) {
     return s->winner >= 0 && s->form[s->winner].constants > 0 ? s->form[s->winner].constants / s->best / 1e9 : NAN;
 }

@@ -97,7 +97,7 @@ static tc_status find_kernel(const tctune_work *w, int task, api_sides *c, tc_er
     return TC_OK;
 }
 
-/* Those that are asked for; where none are, those of a record. */
+/* The sizes that the caller gave; if none were given, the sizes of a record. */
 static tc_status find_sizes(api_sides *c, tc_error *err) {
     const api_side *record = api_sides_record(c);
     int64_t *own = TC_NEW_N(c->arena, int64_t, c->w->nsymbol);
@@ -114,7 +114,7 @@ static tc_status find_sizes(api_sides *c, tc_error *err) {
     return tc_te_at(c->ctx, c->w, c->sizes, &c->timed, err);
 }
 
-/* A record may be of another form of the kernel, or of what it is at the sizes. */
+/* A record may be of another form of the kernel, or of the kernel specialised to the sizes. */
 static tc_status from_record(const api_sides *c, api_side *s, tc_error *err) {
     const char *form = tc_tune_form_of(c->w, s->record.workload_hash.hex, c->arena),
                *fixed = form ? NULL : tc_tune_form_of(c->timed, s->record.workload_hash.hex, c->arena);
@@ -129,7 +129,8 @@ static tc_status from_record(const api_sides *c, api_side *s, tc_error *err) {
     return TC_OK;
 }
 
-/* As it is asked for; where that is left open, cold when a record was timed so, or tuning would do so. A library is timed hot. */
+/* The mode that the caller gave. If none was given: cold if a record was timed cold or tuning would time it cold. A library is
+ * timed hot. */
 static void set_mode(api_sides *c) {
     bool peer = false, cold = false;
     tc_target *t = c->target;

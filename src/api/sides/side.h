@@ -15,8 +15,8 @@ typedef struct api_side {
     const char *db; /* RECORD: its file */
     tc_record record;
     tc_tune_schedule k; /* not of a peer; workload and trace are canonical */
-    /* The same for people: a file's schedule as it was written; after api_side_make any other in the kernel's own names, where
-     * that goes. `made` has these names too. */
+    /* The same for people: a file's schedule as it was written. After api_side_make other schedules use the kernel's own names if
+     * possible. `made` has these names too. */
     tc_tune_schedule own;
     const char *origin; /* of the schedule or the library, for people */
     tc_tune_side made;
@@ -43,17 +43,18 @@ typedef struct api_sides {
     tc_meas_mode mode;
 } api_sides;
 
-/* What `spec` names; `what` is what messages call those that may be named. Opens nothing but looks whether a file is there. */
+/* Finds the side that `spec` names; `what` is the text in messages for the possible sides. Opens nothing, but checks whether a file
+ * exists. */
 TC_NODISCARD tc_status api_side_read(const api_sides *c, const char *spec, const char *what, api_side *out, tc_error *err);
 /* The first that is a record; NULL: none is. */
 const api_side *api_sides_record(const api_sides *c);
 /* Loads those that are records. Needs arena. */
 TC_NODISCARD tc_status api_sides_load(api_sides *c, tc_error *err);
-/* Threads: those that are asked for, else those that the first record was measured with; 0: one per core. */
+/* The number of threads: the number that the caller gave, else the number of the first record; 0: one per core. */
 int api_sides_threads(const api_sides *c);
-/* Finds the kernel (of the task, else of a record), its sizes and mode. Needs records, arena, ctx and target. */
+/* Finds the kernel (of the task, else of a record), its sizes and its mode. Needs records, arena, ctx and target. */
 TC_NODISCARD tc_status api_sides_find(const tctune_work *w, int task, api_sides *c, tc_error *err);
-/* What a side becomes: its schedule and program, or the library, which is opened. */
+/* Makes a side: its schedule and program, or the library, which is opened. */
 TC_NODISCARD tc_status api_side_make(const api_sides *c, api_side *s, tc_error *err);
 /* The same without its program. */
 TC_NODISCARD tc_status api_side_schedule(const api_sides *c, api_side *s, tc_error *err);

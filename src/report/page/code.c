@@ -10,7 +10,7 @@
 enum { MOST_LINES = 400, MOST_NEST = 24 << 10 };
 
 /* Lines of a text. */
-typedef TC_VEC(const char *) lines; /* where each begins, and behind the last one where the text ends */
+typedef TC_VEC(const char *) lines; /* where each line begins; after the last line, where the text ends */
 
 static lines lines_of(const char *text) {
     lines l = {0};
@@ -22,7 +22,7 @@ static lines lines_of(const char *text) {
     return l;
 }
 
-/* The lines [first, last] that fit: from the hot loop outwards, as many before it as behind. */
+/* The lines [first, last] that fit: from the hot loop outwards, as many before it as after it. */
 static void choose(const lines *l, const tc_cg_asm_facts *f, size_t bytes, int *first, int *last) {
     int n = (int)l->len - 1, from = f->hot >= 0 ? f->loops[f->hot].first : 0;
     int to = f->hot >= 0 ? f->loops[f->hot].last : n - 1;

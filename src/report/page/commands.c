@@ -41,7 +41,7 @@ static void add_accuracy(const page *p, tc_strbuf *b) {
         tc_sb_add(b, " --precision bf16");
 }
 
-/* A command about the network or, with its number, about one kernel; null: the page is of a database alone. */
+/* A command about the network or, with its number, about one kernel; null: the page shows a database alone. */
 static json_t *of_source(const page *p, const char *word, int kernel) {
     if (!p->o->source)
         return json_null();
@@ -73,7 +73,7 @@ json_t *page_tell_commands(const page *p) {
                      of_source(p, "show", -1), "bench", timed(p, -1));
 }
 
-/* A record says which kernel it is of, its target and its threads. 0: null. */
+/* A record names its kernel, its target and its threads. 0: null. */
 static json_t *of_record(const page *p, const char *word, const char *before, int64_t record, const char *after) {
     if (!record)
         return json_null();

@@ -18,7 +18,7 @@ static bool may_be(const page *p, const tc_meas_summary *s, const char *wanted) 
     return (!wanted || strcmp(s->target, wanted) == 0) && (!p->o->threads || s->threads == p->o->threads);
 }
 
-/* The target and number of threads with most records, of those that may be. */
+/* The target and number of threads with the most records, among those that are allowed. */
 static owner most(const page *p, const tc_meas_summaries *all, const char *wanted) {
     owner best = {0};
     for (size_t i = 0; i < all->len; i++) {
@@ -66,7 +66,7 @@ static tc_status find_owner(page *p, tc_error *err) {
     return TC_OK;
 }
 
-/* A target that this build does not know is shown without what follows from it. */
+/* A target that this build does not know is shown without the facts that depend on it. */
 static void read_target(page *p) {
     tc_error why = {0};
     if (!*p->target_text)
@@ -79,7 +79,7 @@ static void read_target(page *p) {
 
 /* ---- documents ---- */
 
-/* What bench printed: of a network, of a kernel, or over a range. */
+/* A document that bench printed: of a network, of a kernel, or over a range. */
 static bool is_run(const json_t *j) {
     return json_is_array(json_object_get(j, "curves")) ||
            (json_is_number(json_object_get(j, "median_ms")) && json_is_array(json_object_get(j, "kernels")));

@@ -8,7 +8,7 @@
 #include "te/unit_gain.h"
 #include "tune/kernel/variants.h"
 
-enum { CODE_BYTES = 320 << 10, LEAST_CODE = 3 << 10 }; /* of all assembly, and of a kernel's however many there are */
+enum { CODE_BYTES = 320 << 10, LEAST_CODE = 3 << 10 }; /* bytes: of all assembly; least for each kernel, however many there are */
 
 /* ---- which there are ---- */
 
@@ -45,7 +45,7 @@ static void take_tasks(page *p) {
     }
 }
 
-/* The workload of a summary, unless it is there already: a kernel by itself. */
+/* Adds the workload of a summary as a kernel by itself, unless it is already there. */
 static void take_summary(page *p, const tc_meas_summary *s) {
     tc_error err = {0};
     tc_strbuf operands = {0};
@@ -116,7 +116,7 @@ static json_t *tell_record(page *p, const page_kernel *k, const tc_tune_schedule
     return j;
 }
 
-/* Of a search whose times were computed, of which no record is ever used. */
+/* The best record of a search whose times were computed; no build uses such a record. */
 static json_t *tell_computed(page *p, const page_kernel *k) {
     const page_best *b = &k->best[TC_MEAS_SIMULATED];
     tc_record r = tc_meas_record_empty();

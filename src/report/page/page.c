@@ -11,8 +11,8 @@ tc_status tc_page_text(json_t *data, char **text, tc_error *err) {
     return *text ? TC_OK : tc_fail(err, TC_ENV, "there is no memory for the report");
 }
 
-/* "<" begins markup, also within a script's data: "</script>", "<!--". In JSON it stands in texts alone, where it may be an
- * escape. */
+/* "<" begins markup, also within the data of a script: "</script>", "<!--". JSON has "<" only in texts, where it may be written as
+ * an escape. */
 static void add_data(tc_strbuf *b, const char *json) {
     for (const char *p = json; *p; p++)
         if (*p == '<')

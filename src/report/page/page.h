@@ -18,25 +18,25 @@
 
 typedef struct tc_page_options {
     const char *database, *baseline; /* files; baseline NULL: none */
-    const char *const *documents;    /* files with documents that figures are of, NULL-terminated; NULL: none */
-    const char *model;               /* the file that the tasks are of; NULL: none, and every workload of the database is shown */
+    const char *const *documents;    /* files with documents for the figures, NULL-terminated; NULL: none */
+    const char *model;               /* the file with the tasks; NULL: none, and every workload of the database is shown */
     const tc_tune_task *tasks;
     int ntask;
-    const char *target;   /* whose records; NULL: this machine's, or else those that are most */
+    const char *target;   /* the target of the records; NULL: this machine's, else the target with the most records */
     int threads;          /* 0: as many as most records of that target have */
     tc_accuracy accuracy; /* which forms of a task there are */
     const char *source;   /* the options that name the tasks' file, as words of a command line; NULL: no file */
-    const char *command;  /* what the page is made by, for those who want to make it again; NULL: it is not said */
+    const char *command;  /* the command that makes the page again; NULL: the page does not show it */
     bool quick;           /* measure nothing */
 } tc_page_options;
 
-/* The data of the page. What cannot be shown of a kernel (its workload cannot be read, its best record does not build any more) is
- * said in its place and fails nothing. */
+/* The data of the page. If a part of a kernel cannot be shown (its workload cannot be read, its best record no longer builds), the
+ * page says so in that place; nothing fails. */
 TC_NODISCARD tc_status tc_page_data(const tc_page_options *o, json_t **out, tc_error *err);
 
-/* The page that shows `data`, which is released; malloc'ed. */
+/* The page that shows `data`; malloc'ed. The data are released. */
 TC_NODISCARD tc_status tc_page_write(json_t *data, char **html, tc_error *err);
-/* The text of data, which are released, as the page has it: numbers with six digits; malloc'ed. */
+/* The text of the data as the page contains it, with six-digit numbers; malloc'ed. The data are released. */
 TC_NODISCARD tc_status tc_page_text(json_t *data, char **text, tc_error *err);
 
 #endif

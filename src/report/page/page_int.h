@@ -18,14 +18,14 @@ typedef struct page_level {
 
 enum { PAGE_LEVELS = 4 };
 typedef struct page_roofs {
-    const char *from; /* "measured", or the document that they are of; NULL: not known, and `why` */
+    const char *from; /* "measured", or the document with the numbers; NULL: not known, see `why` */
     const char *why;
     tc_meas_peak peak;
     page_level level[PAGE_LEVELS]; /* from the processor outwards */
     int nlevel;
 } page_roofs;
 
-/* The best of the records of one mode, as they are taken in. */
+/* The best record of one mode, while the records are collected. */
 typedef struct page_best {
     int64_t id; /* 0: there is none */
     double median, low, high;
@@ -39,7 +39,7 @@ typedef struct page_kernel {
     const char *why; /* the workload cannot be read; else NULL */
     double weight;
     bool instead;
-    int nnode; /* nodes of the network that it is made from; 0: not known */
+    int nnode; /* nodes of the network that the kernel is made from; 0: not known */
     const char *const *nodes;
     const tc_tune_weights *sizes;
     int nform;
@@ -48,7 +48,7 @@ typedef struct page_kernel {
     /* Of its records: */
     page_best best[TC_MEAS_NMODES];
     int64_t records, valid;
-    const char *trace, *traced; /* of the fastest computed one: its schedule and its workload; used where nothing was timed */
+    const char *trace, *traced; /* schedule and workload of the fastest computed time; used if no record was timed */
     tc_digest traced_hash;
 } page_kernel;
 
@@ -60,7 +60,7 @@ typedef struct page {
     const char *target_text; /* "": there are no records */
     tc_digest target_hash;
     int threads;
-    tc_target *target; /* NULL: its text cannot be read; its cores are `threads` */
+    tc_target *target; /* NULL: the target's text cannot be read; its cores are `threads` */
     const char *target_why;
     page_roofs roofs;
     page_kernel *kernels;
@@ -72,9 +72,9 @@ typedef struct page {
 
 /* Those of the tasks, or of the database. */
 TC_NODISCARD tc_status page_find_kernels(page *p, tc_error *err);
-/* Kernel and form of a workload; false: it is of none of them. */
+/* Finds the kernel and form of a workload; false: no kernel of the page has it. */
 bool page_form_of(const page *p, const tc_digest *hash, int *kernel, int *form);
-/* All that is known of each; after the records were taken in. */
+/* Collects all facts about each kernel; call it after the records were collected. */
 json_t *page_tell_kernels(page *p);
 
 /* ---- records.c ---- */
@@ -84,34 +84,34 @@ TC_NODISCARD tc_status page_tell_records(page *p, json_t **out, tc_error *err);
 
 /* ---- decisions.c ---- */
 
-/* Schedules without their decisions, each once, and for each decision the values that it ever had. */
+/* Schedules without their decisions, each once; and for each decision all its values in the records. */
 typedef struct page_decisions page_decisions;
 page_decisions *page_decisions_new(void);
-/* The schedule's number, and behind it for each of its decisions the number of its value. */
+/* The number of the schedule, followed for each of its decisions by the number of the decision's value. */
 json_t *page_decisions_of(page_decisions *d, const char *trace);
 /* The schedules; frees d. */
 json_t *page_decisions_tell(page_decisions *d);
 
 /* ---- code.c ---- */
 
-/* What the schedule k becomes: its steps, its loop nest, and of its assembly what is around the hot loop, of at most `bytes`. */
+/* The result of schedule k: its steps, its loop nest, and the assembly around the hot loop, of at most `bytes`. */
 json_t *page_code(const tc_target *t, const tc_tune_schedule *k, size_t bytes);
 
 /* ---- roofs.c ---- */
 
 void page_find_roofs(page *p);
 json_t *page_tell_roofs(const page_roofs *r);
-/* Seconds of a call at the roof: the longer of its arithmetic and of what it moves. NAN: not known. *bound: what holds it up, a
- * level's name or "arithmetic". */
+/* Seconds of a call at the roof: the longer of its arithmetic and its memory traffic. NAN: not known. *bound: the limiting part,
+ * the name of a memory level or "arithmetic". */
 double page_roof(const page *p, const tc_workload *w, tc_meas_mode mode, const char **bound);
-/* Bytes that a call must move: timed cold its constants, which come from memory. */
+/* Bytes that a call must move. A kernel that is timed cold moves its constants, which come from memory. */
 double page_traffic(const tc_workload *w, tc_meas_mode mode);
 
 /* ---- commands.c ---- */
 
-/* Commands about all that the page shows, by what they do; null where there is none. */
+/* Commands about the whole page, by purpose; null if there is none. */
 json_t *page_tell_commands(const page *p);
-/* Those about one kernel, or about a record of it (0: none). */
+/* Commands about one kernel, or about a record of it (0: none). */
 json_t *page_tell_kernel_commands(const page *p, int kernel, int64_t record);
 
 /* ---- embed.c ---- */

@@ -19,8 +19,8 @@ static void add_level(page_roofs *r, const char *name, int64_t bytes, int64_t fo
     r->level[r->nlevel++] = (page_level){name, bytes, TC_MAX(s.read_gbs, s.triad_gbs)};
 }
 
-/* A level that holds no more than the one before it tells nothing of its own. What the last cache really holds, and how fast the
- * memory behind it is, walks have found before. */
+/* A level that is no larger than the level before it gives no new information. Earlier walks have found the real size of the last
+ * cache, and the bandwidth of the memory behind it. */
 static void measure(page *p) {
     const tc_machine *m = &p->target->machine;
     tc_meas_caches c = tc_meas_known_caches(m);
@@ -96,7 +96,7 @@ double page_traffic(const tc_workload *w, tc_meas_mode mode) {
     return is_cold(w, mode) ? tc_te_constant_bytes_read(w) : tc_te_bytes_moved(w);
 }
 
-/* The level that the kernel lives at; NULL: its bandwidth is not known. */
+/* The level of memory that holds the kernel's data; NULL: its bandwidth is not known. */
 static const page_level *level_of(const page *p, double bytes, bool cold) {
     const page_roofs *r = &p->roofs;
     const tc_machine *m = &p->target->machine;
