@@ -4,14 +4,14 @@
  *     MatMul, Div, Add(mask), Softmax, MatMul    ->  one kernel */
 #include "graph/fuse/fuse_int.h"
 
-/* Nobody but one node reads the only output of the node at `at`, and no group has it. */
+/* The only output of the node at `at` has a single reader, and the node is in no group. */
 static bool private(const tc_fuser *f, int at) {
     const tc_graph_node *n = tc_fuse_node(f, at);
     return !f->taken[at] && n->nout == 1 && f->uses[n->out[0]->id].len == 1 && !f->is_output[n->out[0]->id];
 }
 
-/* Collects the nodes that make v from an anchor's result: elementwise ones of one shape and a single softmax. False if v is made
- * otherwise. */
+/* Collects the nodes that compute v from an anchor's result: elementwise nodes of one shape and a single softmax. False if v is
+ * computed otherwise. */
 static bool follow_rows(const tc_fuser *f, const tc_graph_value *v, bool softmax, tc_fuse_nodes *members) {
     const tc_graph_value *from = tc_fuse_plain_source(f, v);
     if (!from || !from->producer || members->len >= TC_FUSE_MAX_GROUP / 2)

@@ -2,15 +2,15 @@
  * elementwise nodes and of nodes that move data, and the reductions that rows.c allows. */
 #include "graph/fuse/fuse_int.h"
 
-/* Each part of a concatenation is a condition for every element. */
+/* Each part of a concatenation adds a condition to every element. */
 enum { MAX_PARTS = 16 };
 
 bool tc_fuse_reads_once(const tc_graph_node *n) {
     return tc_graph_op_is(n->op, TC_GRAPH_READS_ONCE);
 }
 
-/* p's result is bytes of what takes more, and c moves it through a view of another order: p reads in order what c would read in
- * another one, at four times the size and without vectors. */
+/* p narrows a wider value to bytes, and c moves these bytes through a view of another order. Alone, p reads in order. Inside c it
+ * would read in another order, at four times the size and without vectors. */
 static bool narrows_before_move(const tc_graph_node *p, const tc_graph_node *c) {
     const tc_graph_value *y = p->out[0];
     bool reordered = c->in[0] != y && c->in[0]->producer && c->in[0]->producer->op == TC_GRAPH_OP_TRANSPOSE;
@@ -18,8 +18,8 @@ static bool narrows_before_move(const tc_graph_node *p, const tc_graph_node *c) 
            tc_dtype_bytes(y->dtype) == 1 && p->nin > 0 && p->in[0] && tc_dtype_bytes(p->in[0]->dtype) > 1;
 }
 
-/* Computing p inside of its reader c repeats no work to speak of: c asks for no more elements than p has, or for each only once,
- * or p's are rows of c. */
+/* To compute p inside its reader c repeats no work worth counting: c reads no more elements than p has, or each element only once,
+ * or p's elements are rows of c. */
 static bool cheap_inside(const tc_graph_node *p, const tc_graph_node *c) {
     if ((p->op == TC_GRAPH_OP_CONCAT && c->op == TC_GRAPH_OP_CONCAT && p->nin + c->nin > MAX_PARTS) || narrows_before_move(p, c))
         return false;

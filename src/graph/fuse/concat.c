@@ -3,15 +3,14 @@
 
 #include "tctune/runtime.h"
 
-/* The memory of an operand of a concatenation that may become a piece of it: the result of a kernel, which nobody else places. */
+/* The memory of an operand that may become a piece of the concatenation: the result of a kernel that has no other fixed place. */
 static tc_graph_value *movable(const tc_fuser *f, const tc_graph_value *operand) {
     tc_graph_value *v = (tc_graph_value *)(uintptr_t)tc_graph_memory_of(operand);
     bool made = v->producer && !v->constant && !tc_fuse_looks_through(f, v) && !v->producer->body[0];
     return made && !f->is_output[v->id] && !f->is_piece[v->id] ? v : NULL;
 }
 
-/* A kernel writes v whether or not it is a piece: its group is made already, it does not join one of another shape, or somebody
- * reads it from memory. */
+/* A kernel writes v in any case: its group is complete, or it joins no group of another shape, or a node reads v from memory. */
 static bool is_written_anyway(const tc_fuser *f, const tc_graph_value *v) {
     const tc_fuse_nodes *uses = &f->uses[v->id];
     bool read = false;
@@ -25,7 +24,7 @@ static bool is_written_anyway(const tc_fuser *f, const tc_graph_value *v) {
     return read || f->taken[at] || class == TC_GRAPH_CLASS_LIBRARY || class == TC_GRAPH_CLASS_REDUCE;
 }
 
-/* The operands' elements lie in the result one operand after the other. */
+/* In the result the elements of each operand are contiguous, one operand after the other. */
 static bool keeps_blocks(const tc_graph_node *n) {
     const tc_graph_shape *s = &n->out[0]->shape;
     int64_t before = 1;
@@ -34,8 +33,8 @@ static bool keeps_blocks(const tc_graph_node *n) {
     return before == 1 && tc_graph_shape_count(s) > 0;
 }
 
-/* Makes pieces of all operands of n, or of none. One that a kernel of its own must then write costs no more than the kernel of
- * the concatenation did. */
+/* Turns all operands of n into pieces, or none. A piece that then needs a kernel of its own costs no more than the concatenation's
+ * kernel did. */
 static bool take_pieces(tc_fuser *f, const tc_graph_node *n) {
     size_t before = f->pieces.len;
     int64_t at = 0;

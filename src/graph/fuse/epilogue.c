@@ -4,7 +4,7 @@
  *     MatMul, Add(bias), Div, Erf, Add, Mul, Mul    ->  one kernel */
 #include "graph/fuse/fuse_int.h"
 
-/* Elementwise, of the anchor's shape, and reading the group's values only where it writes. */
+/* The node is elementwise, has the anchor's shape, and reads the group's values only at the place that it writes. */
 static bool continues(const tc_fuser *f, int at, const tc_graph_shape *shape) {
     const tc_graph_node *n = tc_fuse_node(f, at);
     if (f->taken[at] || tc_fuse_class(f, at) != TC_GRAPH_CLASS_ELEMENTWISE || !tc_fuse_same_shape(&n->out[0]->shape, shape))
@@ -20,8 +20,8 @@ static bool continues(const tc_fuser *f, int at, const tc_graph_shape *shape) {
     return reads;
 }
 
-/* What widens bytes for the node at `at` alone is done where that reads them. So is what little is made of them: by channel, for
- * sums of integers. */
+/* A node that widens bytes for the node at `at` alone joins its group. So does a small i32 value by channel, which corrects sums of
+ * integers. */
 static bool is_side(const tc_fuser *f, const tc_graph_value *v, const tc_graph_shape *shape) {
     const tc_graph_node *n = v->producer;
     if (!n || v->constant || f->taken[f->position[n->id]] || tc_graph_class_of(n->op) != TC_GRAPH_CLASS_ELEMENTWISE ||
@@ -51,7 +51,7 @@ static int count_escapes(const tc_fuser *f, const tc_fuse_nodes *members) {
     return n;
 }
 
-/* Cuts the members back to the longest beginning that only one value leaves. */
+/* Cuts the members back to the longest beginning of which a single value has readers outside. */
 static void cut_to_one_exit(tc_fuser *f, tc_fuse_nodes *members) {
     while (members->len > 1 && (count_escapes(f, members) != 1 || !tc_fuse_escapes(f, members->data[members->len - 1])))
         f->mark[members->data[--members->len]] = 0;

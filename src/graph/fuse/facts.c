@@ -77,8 +77,8 @@ const tc_graph_shape *tc_fuse_domain(const tc_graph_node *n) {
 
 /* ---- who reads what ---- */
 
-/* A view is seen through to its first operand; what else it reads, sizes and numbers, whoever reads it reads too, and so nobody's
- * kernel keeps that to itself. */
+/* A view is transparent for its first operand. Its other operands, sizes and numbers, count as read by each reader of the view, so
+ * no kernel keeps them to itself. */
 static void note_operand(tc_fuser *f, const tc_graph_value *v, int at, int operand) {
     f->direct[v->id]++;
     f->reader[v->id] = at;

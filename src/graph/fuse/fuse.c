@@ -17,7 +17,7 @@ static void pick_outputs(const tc_fuser *f, tc_arena *a, const tc_graph_node *he
             r->out[r->nout++] = head->out[k];
 }
 
-/* Turns members into the group whose head is at position `head`. Nodes that nothing reads make none. */
+/* Turns members into the group whose head is at position `head`. Nodes without readers make no group. */
 static void finish_group(tc_fuser *f, tc_arena *a, tc_fuse_nodes *members, tc_graph_fused *by_head) {
     qsort(members->data, members->len, sizeof *members->data, by_position);
     int head = members->data[members->len - 1];
@@ -33,7 +33,7 @@ static void finish_group(tc_fuser *f, tc_arena *a, tc_fuse_nodes *members, tc_gr
     members->len = 0;
 }
 
-/* A value that must lie in memory of its own gets a kernel that writes it, if it is a view of something else. */
+/* If a value that needs memory of its own is a view of another value, it gets a kernel that writes it. */
 static void materialise(tc_fuser *f, tc_arena *a, const tc_graph_value *value, tc_graph_fused *by_head) {
     const tc_graph_value *v = tc_graph_memory_of(value);
     if (!tc_fuse_is_view(v->producer) || f->taken[f->position[v->producer->id]])

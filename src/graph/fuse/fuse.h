@@ -11,14 +11,14 @@ typedef struct tc_graph_fused {
     tc_graph_value **out; /* outputs of the head that other groups or the model's outputs need */
 } tc_graph_fused;
 
-/* A value that is written to its place in a concatenation. */
+/* A piece: a value that is written to its place in a concatenation. */
 typedef struct tc_graph_piece {
     tc_graph_value *value, *whole;
-    int64_t at; /* bytes from its beginning; a multiple of what kernels ask of their arguments */
+    int64_t at; /* bytes from the concatenation's beginning; a multiple of the alignment of kernel arguments */
 } tc_graph_piece;
 
-/* Groups that may be fewer kernels instead: those of contractions, and those that make operands of them, for nobody else. Each
- * contraction then computes for itself what it reads of these. */
+/* A merge: groups that can become fewer kernels. It has groups of contractions, and groups that compute operands for these
+ * contractions alone. Each contraction then computes for itself the operands that it reads. */
 enum { TC_GRAPH_MERGED = 2, TC_GRAPH_SHARED = 3 };
 typedef struct tc_graph_merge {
     int nproducer, producer[TC_GRAPH_MERGED]; /* by number in the list of groups */
@@ -29,16 +29,16 @@ typedef struct tc_graph_merge {
 typedef struct tc_graph_groups {
     int n;
     tc_graph_fused *data; /* in an order of execution */
-    const bool *stored;   /* by value id: views that a kernel writes out for others to read */
+    const bool *stored;   /* by value id: views that a kernel writes to memory for other readers */
     int npieces;
     const tc_graph_piece *pieces; /* all, and only those, of results that no group makes */
     int nmerges;
     const tc_graph_merge *merges; /* no group is in two of them */
 } tc_graph_groups;
 
-/* Requires a verified graph. Every node that is neither a view nor a concatenation whose operands are written to their places in
- * it is in exactly one group; a view is in one only when it is an output of the model that no other value's memory can stand for.
- * Only heads are read from outside of their group. */
+/* Requires a verified graph. Every node is in exactly one group, except views and concatenations whose operands are written to
+ * their places in them. A view is in a group only if it is an output of the model for which no other value's memory can serve. Only
+ * the head of a group is read from outside the group. */
 void tc_graph_fuse(const tc_graph *g, tc_arena *a, tc_graph_groups *out);
 
 #endif

@@ -9,14 +9,14 @@
 
 #include <stdlib.h>
 
-/* Each element by those at its place, and by sums: a normalisation may be one node. */
+/* Each element depends on the elements at its place and on sums only: a normalisation may be one node. */
 static bool ends_elementwise(const tc_graph_node *head) {
     tc_graph_class class = tc_graph_class_of(head->op);
     return class == TC_GRAPH_CLASS_ELEMENTWISE ||
            (class == TC_GRAPH_CLASS_REDUCE && tc_graph_shape_equal(&head->in[0]->shape, &head->out[0]->shape));
 }
 
-/* Elementwise all of it, but for the sums that a normalisation divides by. */
+/* All nodes are elementwise, except the sums that a normalisation divides by. */
 static bool produces(const tc_fuser *f, const tc_graph_fused *p) {
     bool variable = false;
     if (p->nout != 1 || !ends_elementwise(p->group.nodes[p->group.n - 1]))
@@ -33,7 +33,7 @@ static bool produces(const tc_fuser *f, const tc_graph_fused *p) {
     return variable && tc_graph_shape_count(&v->shape) > 0 && !f->is_output[v->id] && !f->is_piece[v->id] && !f->stored[v->id];
 }
 
-/* The group of `n`, if that is its only contraction; -1: it is not. */
+/* The group of `n`, if n is its only contraction; else -1. */
 static int group_of(const tc_graph_groups *all, const tc_graph_node *n) {
     for (int i = 0; i < all->n; i++) {
         const tc_graph_group *g = &all->data[i].group;
@@ -56,7 +56,7 @@ static bool is_in(const int *list, int n, int x) {
     return false;
 }
 
-/* The groups of the contractions that read what p makes, at whatever operands; 0: others read it too, or too many. */
+/* The groups of the contractions that read p's result, as any operand; 0: other nodes read it too, or there are too many. */
 static int readers_of(const tc_fuser *f, const tc_graph_groups *all, const tc_graph_fused *p, int *out) {
     const tc_fuse_nodes *uses = &f->uses[p->out[0]->id];
     int n = 0;
@@ -81,7 +81,7 @@ static void add_members(const tc_fuser *f, const tc_graph_group *g, tc_fuse_node
         tc_push(members, f->position[g->nodes[i]->id]);
 }
 
-/* The group of anchor k and of those that it reads of the merge's. */
+/* The group that merges anchor k with the producers in the merge that it reads. */
 static void put_together(tc_fuser *f, tc_arena *a, const tc_graph_groups *all, tc_graph_merge *m, int k) {
     tc_fuse_nodes members = {0};
     tc_graph_fused *whole = &m->whole[k];
@@ -111,7 +111,7 @@ static int size_of(const tc_graph_groups *all, const tc_graph_merge *m) {
     return producers + most;
 }
 
-/* `to` with producer i, which those groups read; false: that is more than there is room for. */
+/* Adds producer i, which those groups read, to `to`; false: there is no room. */
 static bool take(const tc_graph_groups *all, int i, const int *readers, int n, tc_graph_merge *to) {
     tc_graph_merge x = *to;
     if (x.nproducer == TC_GRAPH_MERGED)
@@ -130,7 +130,7 @@ static bool take(const tc_graph_groups *all, int i, const int *readers, int n, t
     return true;
 }
 
-/* The merge that one of the anchors is in; NULL: none is. *more: there are several. */
+/* The merge that contains one of the anchors; NULL: none. *more: several do. */
 static tc_graph_merge *merge_of(tc_graph_merge *m, int n, const int *anchors, int count, bool *more) {
     tc_graph_merge *found = NULL;
     *more = false;

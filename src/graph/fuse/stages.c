@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Operands of a node's expression, written out. Chosen; longer ones take the compiler long. */
+/* Operands of a node's written-out expression. A chosen limit: larger expressions take the compiler long. */
 enum { MAX_TREE = 160 };
 
 typedef struct stager {
@@ -15,7 +15,7 @@ typedef struct stager {
     bool *stage;
 } stager;
 
-/* Windows that overlap read an element of their input several times; where they pad, they read a padded copy. */
+/* Windows that overlap read an element of their input several times. Windows that pad read a padded copy. */
 static bool overlaps(const tc_graph_node *n) {
     size_t len = 0, sides = 0;
     const int64_t *pads = tc_graph_attr_pads(n, &sides);
@@ -53,7 +53,7 @@ static bool needs_stage(stager *s, int i) {
     return again || smaller || (s->users[i] & (s->users[i] - 1));
 }
 
-/* Nodes whose expressions would grow too long, written out in several places. */
+/* Nodes whose expressions would grow too long if they were written out in several places. */
 static void limit_trees(stager *s) {
     int64_t size[TC_FUSE_MAX_GROUP];
     for (int i = 0; i < s->group->n; i++) {

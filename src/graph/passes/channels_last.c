@@ -21,8 +21,8 @@ typedef struct layout {
     tc_graph *g;
     tc_map last;    /* id of a value -> its other form */
     tc_map weights; /* hash of (id, group, operator) -> weights in the other form */
-    tc_map pending; /* ids of values whose node is converted and that have not been asked for */
-    bool *leads_on; /* by id of the model's values: a convolution is behind it, after what keeps the form */
+    tc_map pending; /* ids of values in the first form whose node is converted and that no node has asked for yet */
+    bool *leads_on; /* by id of the model's values: a convolution reads it, directly or through nodes that keep the form */
 } layout;
 
 /* ---- dimensions ---- */
@@ -167,10 +167,10 @@ static tc_graph_value *weights_last(layout *l, const tc_graph_node *n) {
     return w;
 }
 
-/* Weights that are computed at run time are transposed there, as the kernel reads them. Between convolutions that run
- * channels-last that is 2 to 13 times as fast as two transposed activations (untuned, one thread: 3 of [1,256,14,14] or
- * [1,512,7,7] in a row, 1x1 and 3x3), and as fast in a row of such weights alone; for a convolution by itself it is up to 20
- * times as slow. */
+/* Weights that are computed at run time are transposed at run time, into the order in which the kernel reads them. Between
+ * convolutions with channels last that is 2 to 13 times as fast as two transposed activations (untuned, one thread: 3 of
+ * [1,256,14,14] or [1,512,7,7] in a row, 1x1 and 3x3). In a row of such weights alone it is as fast. For a single convolution it is
+ * up to 20 times as slow. */
 static bool pays(const layout *l, const tc_graph_node *n) {
     return tc_graph_is_const(n->in[1]) || has_last(l, n->in[0]) || l->leads_on[n->out[0]->id];
 }
@@ -225,7 +225,7 @@ static bool convert_concat(layout *l, tc_graph_node *n) {
     return true;
 }
 
-/* Nodes of one operand whose attributes name its dimensions; further operands are scalars. */
+/* Nodes with one operand whose attributes name its dimensions; further operands are scalars. */
 static bool convert_unary(layout *l, tc_graph_node *n) {
     int ndim = n->in[0]->shape.ndim;
     if (!has_last(l, n->in[0]) || n->out[0]->shape.ndim != ndim)
@@ -247,7 +247,7 @@ static bool convert_unary(layout *l, tc_graph_node *n) {
     return true;
 }
 
-/* Elements along one axis in another order, as resizing to the nearest does. */
+/* Nodes that reorder elements along one axis, as resizing to the nearest does. */
 static bool convert_gather(layout *l, tc_graph_node *n) {
     if (!has_last(l, n->in[0]) || !tc_graph_is_const(n->in[1]) || n->in[1]->shape.ndim != 1)
         return false;
@@ -264,7 +264,7 @@ static int by_value(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
-/* The dimensions that stay have the same order in both forms. */
+/* The remaining dimensions have the same order in both forms. */
 static bool keeps_order(const tc_graph_shape *s, const int64_t *axes, size_t n) {
     bool reduced[TC_GRAPH_MAX_DIMS] = {false}, spatial = false;
     for (size_t i = 0; i < n; i++)
@@ -274,7 +274,7 @@ static bool keeps_order(const tc_graph_shape *s, const int64_t *axes, size_t n) 
     return reduced[1] || s->d[1] == 1 || !spatial;
 }
 
-/* n, which drops these axes of the other form, makes v. Dimensions of 1 may stand elsewhere than in v. */
+/* Makes v with n, which drops these axes of the other form. v may have its dimensions of 1 in other places. */
 static void produce_reduced(layout *l, tc_graph_node *n, tc_graph_value *v, const int64_t *axes, size_t naxes) {
     tc_graph_shape s = {0};
     size_t k = 0;
@@ -323,7 +323,7 @@ static bool convert_reduce(layout *l, tc_graph_node *n) {
 
 /* ---- views ---- */
 
-/* The model transposes: from the other form, in one step or in none. */
+/* A Transpose of the model: it reads the other form, and becomes one transposition or none. */
 static bool convert_transpose(layout *l, tc_graph_node *n) {
     uintptr_t *known = tc_map_get(&l->last, n->in[0]->id);
     size_t len;
@@ -344,7 +344,7 @@ static bool convert_transpose(layout *l, tc_graph_node *n) {
     return true;
 }
 
-/* Spatial dimensions among themselves: [N, C, H, W] -> [N, C, H * W]. */
+/* A reshape of the spatial dimensions alone: [N, C, H, W] -> [N, C, H * W]. */
 static bool convert_reshape(layout *l, tc_graph_node *n) {
     const tc_graph_shape *from = &n->in[0]->shape, *to = &n->out[0]->shape;
     if (!has_last(l, n->in[0]) || to->ndim < 3 || from->d[0] != to->d[0] || from->d[1] != to->d[1])
@@ -366,7 +366,7 @@ static tc_graph_value *flattened(const layout *l, const tc_graph_value *v) {
     return has_last(l, x) && x->shape.d[0] == v->shape.d[0] ? x : NULL;
 }
 
-/* Gemm(Flatten(x), w): the weights' rows are put in the order of the other form, once, and nothing is transposed. */
+/* Gemm(Flatten(x), w): the rows of the weights are reordered once for the other form, and nothing is transposed. */
 static bool convert_gemm(layout *l, tc_graph_node *n) {
     tc_graph_value *x = flattened(l, n->in[0]), *w = n->in[1];
     bool by_columns = tc_graph_attr_trans_b(n);
@@ -417,7 +417,7 @@ static void visit(layout *l, tc_graph_node *n) {
     tc_push(&l->g->nodes, n);
 }
 
-/* Nodes between convolutions, roughly: their results have the dimensions of their first operand. */
+/* Nodes that may stand between convolutions, an estimate: their results have the dimensions of their first operand. */
 static bool keeps_form(const tc_graph_node *n) {
     return n->nout == 1 && n->nin > 0 && n->in[0] && n->out[0] && n->in[0]->shape.ndim >= 3 &&
            n->in[0]->shape.ndim == n->out[0]->shape.ndim && tc_graph_op_is(n->op, TC_GRAPH_POINTWISE | TC_GRAPH_KEEPS_FORM);

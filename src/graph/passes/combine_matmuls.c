@@ -25,13 +25,13 @@ enum { MAX_MEMBERS = 16, MAX_STEPS = 8, MAX_DEPTH = 4 };
 typedef struct combiner {
     tc_graph *g;
     uint32_t *uses;         /* by value id */
-    tc_graph_node **reader; /* by value id: the last node that reads it, the only one where uses is 1 */
-    size_t *place;          /* by value id: of the node that makes it, from 1; 0: it is there from the beginning */
+    tc_graph_node **reader; /* by value id: the last node that reads it, and the only reader if uses is 1 */
+    size_t *place;          /* by value id: place of its producer, from 1; 0: it has none */
     size_t nvalue;
     tc_map gone; /* nodes, by id, that a combination stands for */
 } combiner;
 
-/* An elementwise node by which products go on, and where it reads them. */
+/* An elementwise node that continues a product, and the operand by which it reads the product. */
 typedef struct step {
     tc_graph_node *node;
     int from;
@@ -89,7 +89,7 @@ static tc_graph_value *other_of(const step *s) {
     return s->node->nin > 1 ? s->node->in[1 - s->from] : NULL;
 }
 
-/* The only reader of v, when it is a step with something by column; floats go on by the bias alone. */
+/* The only reader of v, if it combines v with a value by column. For floats this is the bias alone. */
 static bool find_step(const combiner *c, const member *m, const tc_graph_value *v, step *s) {
     tc_graph_node *n = v->id < c->nvalue && c->uses[v->id] == 1 && !is_output(c->g, v) ? c->reader[v->id] : NULL;
     if (!n || !is_step(n->op) || n->nin > 2 || !tc_graph_shape_equal(&n->out[0]->shape, &v->shape))
@@ -110,7 +110,7 @@ static member member_of(const combiner *c, tc_graph_node *n) {
 
 /* ---- members that belong together ---- */
 
-/* Whether a and b, of members that wide, can be made as one value with b's columns beside a's. What stands for both must be there
+/* Whether a and b, of members of these widths, can become one value with b's columns beside a's. The value for both must exist
  * before the matmul at `place`. */
 static bool alike(const combiner *c, const tc_graph_value *a, int64_t na, const tc_graph_value *b, int64_t nb, size_t place,
                   int depth) {
@@ -142,13 +142,14 @@ static int common_steps(const combiner *c, const member *a, const member *b, siz
     return n;
 }
 
-/* Sums of integers that went to memory and were scaled afterwards would cost more than one kernel gains. */
+/* If sums of integers went to memory and were scaled afterwards, this would cost more than one kernel saves. */
 static bool worth(const combiner *c, const member *m, int nstep) {
     const tc_graph_value *v = result_of(m, nstep);
     return tc_dtype_is_float(v->dtype) && !is_output(c->g, v);
 }
 
-/* All members that read what `first` does, itself included, with the steps of all; of floats, those with as many steps. */
+/* All members that read the input of `first`, itself included, with the steps that all share. Of float members only those with as
+ * many steps. */
 static group find_group(const combiner *c, size_t from, const tc_graph_nodes *all) {
     tc_graph_node *first = all->data[from];
     group r = {.place = from + 1};
@@ -175,7 +176,7 @@ static group find_group(const combiner *c, size_t from, const tc_graph_nodes *al
 
 /* ---- the combination ---- */
 
-/* Constants [rows, width_i], or [width_i] when rows is 0, or one number for such a row, beside each other. */
+/* Joins constants side by side: [rows, width_i], or [width_i] if rows is 0, or a single number for a whole row. */
 static tc_graph_value *beside(const combiner *c, const group *r, tc_graph_value *const *v, int64_t rows, const char *name,
                               tc_error *err) {
     tc_graph_tensor t;

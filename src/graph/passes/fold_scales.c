@@ -20,7 +20,7 @@ typedef struct folder {
     size_t nuses; /* values made later have one reader by construction */
 } folder;
 
-/* y[channel] = x[channel] * scale + shift; an array of one stands for all channels. */
+/* y[channel] = x[channel] * scale + shift; an array with one element applies to all channels. */
 typedef struct affine {
     int64_t n;
     double *scale, *shift;
@@ -110,7 +110,7 @@ static bool affine_of(const tc_graph_node *n, int *x, affine *out) {
 
 /* ---- into a convolution ---- */
 
-/* A convolution of constant weights that only one node reads. */
+/* A convolution with constant weights and a single reader. */
 static bool is_foldable(const folder *f, const tc_graph_value *v, const tc_graph_shape *wanted) {
     const tc_graph_node *n = v->producer;
     if (!n || !tc_graph_op_is(n->op, TC_GRAPH_CONVOLUTION) || !tc_graph_is_const(n->in[1]))

@@ -121,7 +121,7 @@ static tc_status check_shape(const grower *x) {
     return TC_OK;
 }
 
-/* Rows of the past are those of the input, and the output, which has them and the new ones, has room for all that there may be. */
+/* The input has the rows of the past. The output has these and the new rows, and has room for the largest number of rows. */
 static tc_status check_rows(const grower *x) {
     tc_graph_sizes *s = x->g->sizes;
     int64_t room = x->present->shape.d[x->axis];

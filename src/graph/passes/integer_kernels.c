@@ -19,7 +19,7 @@ typedef struct factor {
     tc_graph_value *q, *zero, *scale;
 } factor;
 
-/* Constant weights by output channel, the zero points taken off. */
+/* Constant weights by output channel, after the zero points are subtracted. */
 typedef struct weights {
     int64_t n, depth;     /* output channels, and products of a sum */
     tc_graph_shape shape; /* of `made` */
@@ -35,7 +35,7 @@ static bool is_byte(const tc_graph_value *v) {
     return v->dtype == TC_U8 || v->dtype == TC_I8;
 }
 
-/* Integers: a byte widened, and perhaps a zero point subtracted. */
+/* Integers: a widened byte, minus a zero point if there is one. */
 static bool widened(const tc_graph_value *v, factor *f) {
     const tc_graph_node *sub = tc_graph_made_by(v, TC_GRAPH_OP_SUB);
     const tc_graph_node *cast = tc_graph_made_by(sub ? sub->in[0] : v, TC_GRAPH_OP_CAST);
@@ -62,7 +62,7 @@ static bool find_activation(const tc_graph_node *n, factor *f) {
     return found && !f->q->constant && is_scalar(f->zero) && is_scalar(f->scale);
 }
 
-/* Integers whose zero points were subtracted when they were folded are constants themselves. */
+/* Integers whose zero points were subtracted during folding are constants themselves. */
 static bool find_weights(const tc_graph_node *n, factor *f) {
     tc_graph_value *w = n->in[1];
     if (n->out[0]->dtype == TC_I32) {
@@ -85,7 +85,7 @@ static int channel_dim(const tc_graph_node *n) {
     return n->op == TC_GRAPH_OP_GEMM && tc_graph_attr_trans_b(n) ? 0 : 1;
 }
 
-/* A parameter's place for channel j; false: it is neither one for all nor one for each channel. */
+/* The index of a parameter for channel j; false: there is neither one value for all channels nor one for each. */
 static bool by_channel(const tc_graph_value *p, const tc_graph_shape *w, int dim, bool *each) {
     *each = p && tc_graph_shape_count(&p->shape) != 1;
     return !*each || (p->shape.ndim == w->ndim && tc_graph_shape_count(&p->shape) == w->d[dim] && p->shape.d[dim] == w->d[dim]);
@@ -105,7 +105,7 @@ static void free_weights(weights *w) {
     free(w->scale);
 }
 
-/* Weights of a MatMul are brought into [depth, n]; those of a Conv stay [n, ...]. */
+/* Weights of a MatMul are laid out as [depth, n]; weights of a Conv stay [n, ...]. */
 static bool read_weights(const tc_graph_node *n, const factor *f, weights *w) {
     const tc_graph_shape *s = &f->q->shape;
     int dim = channel_dim(n);
@@ -140,7 +140,8 @@ static bool read_weights(const tc_graph_node *n, const factor *f, weights *w) {
     return low >= INT16_MIN && high <= INT16_MAX;
 }
 
-/* Integers wrap by their definition. What stands for floats must not: no sum, whatever the activations, leaves 32 bits. */
+/* Integer sums of the model may wrap by their definition. Sums that stand for floats must not: whatever the activations are, no sum
+ * may exceed 32 bits. */
 static bool sums_fit(const tc_graph_node *n, const weights *w) {
     int64_t count = tc_graph_shape_count(&w->shape), most = 0;
     if (n->out[0]->dtype == TC_I32)
@@ -173,7 +174,7 @@ static const char *named(const maker *m, const char *what) {
     return tc_graph_fresh_name(m->g, tc_arena_printf(m->g->arena, "%s.%s", m->n->out[0]->name, what));
 }
 
-/* A constant by output channel that broadcasts over the result; of a convolution's bias, a list. */
+/* Makes a constant by output channel that broadcasts over the result; for the bias of a convolution, a list. */
 static tc_graph_value *channel_constant(const maker *m, const char *what, tc_dtype t, const double *v, bool list) {
     bool conv = convolves(m->n) && !list;
     tc_graph_shape s = {.ndim = conv ? m->n->out[0]->shape.ndim - 1 : 1, .d = {m->w.n}};
@@ -208,7 +209,7 @@ static tc_graph_value *with_columns(const maker *m, tc_graph_value *x, int64_t c
     return tc_graph_place_typed(m->g, node, named(m, "padded"), x->dtype, &s);
 }
 
-/* The activations with as many channels, which lie beside each other: convolutions run channels-last. */
+/* The activations with this many channels, which are contiguous: convolutions run with channels last. */
 static tc_graph_value *with_channels(const maker *m, int64_t channels) {
     int n = m->x.q->shape.ndim;
     int64_t to_last[TC_GRAPH_MAX_DIMS], to_first[TC_GRAPH_MAX_DIMS];
@@ -219,8 +220,8 @@ static tc_graph_value *with_channels(const maker *m, int64_t channels) {
     return tc_graph_transposed(m->g, with_columns(m, tc_graph_transposed(m->g, m->x.q, to_last), channels), to_first);
 }
 
-/* Instructions take four neighbours of the reduction at once: a few channels, or columns of a matrix, more that are 0 cost less
- * than to do without them. */
+/* An instruction multiplies four neighbours of the reduction at once. A few extra channels, or columns of a matrix, filled with 0
+ * cost less than to do without the instruction. */
 static void widen_reduction(maker *m) {
     enum { GROUP = 4 };
     bool conv = convolves(m->n);
@@ -239,7 +240,7 @@ static void widen_reduction(maker *m) {
     m->x.q = conv ? with_channels(m, want) : with_columns(m, m->x.q, want);
 }
 
-/* The sums of products of what is stored, and `c` of each channel (NULL: nothing) added. */
+/* The sums of products of the stored bytes; `c` of each channel (NULL: nothing) is added. */
 static tc_graph_value *contraction(maker *m, const double *c, int64_t zero) {
     tc_graph *g = m->g;
     tc_graph_value *in[3] = {NULL, NULL, c ? channel_constant(m, "offset", TC_I32, c, true) : NULL};
@@ -264,7 +265,7 @@ static tc_graph_value *contraction(maker *m, const double *c, int64_t zero) {
 
 /* ---- the bias ---- */
 
-/* Bias of channel j in units of the sums, when it is a whole number of them by its own scale. */
+/* The bias of channel j in units of the sums, if by its own scale it is a whole number of units. */
 static bool whole_bias(const maker *m, double *out) {
     const tc_graph_value *b = tc_graph_operand_of(m->n, 2);
     const tc_graph_node *d = tc_graph_dequantisation_of(b);
@@ -310,7 +311,7 @@ static tc_graph_value *scaled(const maker *m, tc_graph_value *sums, tc_graph_val
     return placed(m, TC_GRAPH_OP_ADD, y, bias, TC_F32);
 }
 
-/* zx is known at run time only: its products with the weights' sums are made there. */
+/* zx is known at run time only: its products with the sums of the weights are computed at run time. */
 static tc_graph_value *less_zero(const maker *m, tc_graph_value *sums) {
     tc_graph_value *zero = tc_graph_reshaped(m->g, m->x.zero, &(tc_graph_shape){0});
     if (zero->dtype != TC_I32)
@@ -339,7 +340,7 @@ static tc_graph_value *made(maker *m) {
     return y;
 }
 
-/* Sums of 32 bits hold what n is; the rest of it is what a MatMul has too. */
+/* n is a contraction whose sums 32 bits hold; its other properties are those of a MatMul. */
 static bool suits(const tc_graph_node *n) {
     bool plain = n->op == TC_GRAPH_OP_CONV || n->op == TC_GRAPH_OP_MATMUL;
     if (n->op == TC_GRAPH_OP_GEMM)

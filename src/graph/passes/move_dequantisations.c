@@ -30,7 +30,7 @@ static void dequantise(tc_graph *g, tc_graph_value *const *in, int nin, tc_graph
     tc_graph_produce(g, tc_graph_new_node(g, TC_GRAPH_OP_DEQUANTIZE_LINEAR, "", in, nin), y);
 }
 
-/* n on quantised operands `in`, at least as many as it had, and the dequantisation of its result, which is n's. */
+/* Makes n on quantised operands `in`, at least as many as it had, and a dequantisation that makes the result of n. */
 static void dequantise_after(tc_graph *g, tc_graph_node *n, tc_graph_value *const *in, int nin, const tc_graph_node *like) {
     tc_graph_value *y = n->out[0], *params[] = {NULL, like->in[1], tc_graph_operand_of(like, 2)};
     tc_graph_node *moved = tc_graph_copy_node(g, n, in);
@@ -78,7 +78,7 @@ static bool move_pad(tc_graph *g, tc_graph_node *n, tc_error *err) {
     return true;
 }
 
-/* Weights are constants with scales along an axis: they are transposed together with these. */
+/* Weights are constants with scales along an axis: weights and scales are transposed together. */
 static bool move_transpose(tc_graph *g, tc_graph_node *n) {
     const tc_graph_node *d = tc_graph_dequantisation_of(n->in[0]);
     size_t len;

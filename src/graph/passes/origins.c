@@ -77,7 +77,7 @@ static void leave_names(tc_graph *g, const tc_graph_ancestors *a, const bool *li
     tc_map_free(&carried);
 }
 
-/* From the last node to the first: readers before what they read. */
+/* From the last node to the first: readers come before the nodes that they read. */
 static void name_helpers(tc_graph *g) {
     const tc_graph_origin **reader = tc_xcalloc(g->values.len + 1, sizeof *reader); /* by value id: whose it is */
     for (size_t i = g->nodes.len; i-- > 0;) {

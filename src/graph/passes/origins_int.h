@@ -12,7 +12,7 @@ typedef struct tc_graph_ancestors {
 } tc_graph_ancestors;
 
 tc_graph_ancestors tc_graph_ancestors_of(const tc_graph *g);
-/* After the pass, when dead nodes are gone: nodes that the pass made get the names of what they stand for. */
+/* Call it after the pass, when dead nodes are gone. Nodes that the pass made get the names of the nodes that they replace. */
 void tc_graph_inherit(tc_graph *g, const tc_graph_ancestors *before);
 void tc_graph_ancestors_free(tc_graph_ancestors *a);
 

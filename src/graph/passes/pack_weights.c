@@ -14,14 +14,14 @@ enum { LEAST_BLOCK = 16, MOST_BLOCK = 128 };
 
 typedef struct matrix {
     const tc_graph_node *dq;
-    int down; /* dimension of w that is the depth; the other one has the columns */
+    int down; /* the dimension of w that is the depth; the other dimension has the columns */
     int64_t depth, columns;
     int64_t strides[TC_GRAPH_MAX_DIMS], scale_strides[TC_GRAPH_MAX_DIMS], zero_strides[TC_GRAPH_MAX_DIMS];
     int64_t block, blocks;
     int bits, offset; /* a number is what w holds, and offset */
 } matrix;
 
-/* Where row k and column n stand in what has such strides. */
+/* The index of row k and column n in an array with these strides. */
 static int64_t place_of(const matrix *m, const int64_t *strides, int64_t k, int64_t n) {
     return k * strides[m->down] + n * strides[1 - m->down];
 }
@@ -43,7 +43,7 @@ static bool is_uniform(const matrix *m, int64_t block) {
     return true;
 }
 
-/* The largest of those that need the fewest rows behind the last one. */
+/* Of the block sizes that need the fewest rows after the last row, the largest. */
 static bool find_block(matrix *m) {
     m->block = 0;
     for (int64_t b = LEAST_BLOCK; b <= MOST_BLOCK && is_uniform(m, b); b *= 2)
@@ -111,7 +111,7 @@ static tc_status packed_weights(tc_graph *g, const matrix *m, tc_graph_value **o
     return TC_OK;
 }
 
-/* Scales (f32) and zero points (u8) by column and block; *zeros is NULL where all are what they are without being said. */
+/* Scales (f32) and zero points (u8) by column and block; *zeros is NULL if all zero points have the default value. */
 static tc_status packed_points(tc_graph *g, const matrix *m, tc_graph_value **scales, tc_graph_value **zeros, tc_error *err) {
     tc_graph_tensor s, z;
     tc_graph_shape shape = {2, {m->columns, m->blocks}};

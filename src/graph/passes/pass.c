@@ -72,7 +72,7 @@ static tc_status run_pass(tc_graph *g, const pass *p, tc_error *err) {
     if (s == TC_OK) {
         tc_graph_drop_dead(g);
         tc_graph_inherit(g, &before);
-        tc_graph_release_constants(g); /* such as the weights that were combined: beside the new ones they would lie twice */
+        tc_graph_release_constants(g); /* frees weights without readers: else old and new weights both use memory */
         s = tc_graph_verify(g, err);
     }
     tc_graph_ancestors_free(&before);

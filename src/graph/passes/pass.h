@@ -24,12 +24,13 @@ typedef struct tc_graph_pass_options {
 
 /* TC_BAD_INPUT, with the list of passes, unless every name in o is one of them. */
 TC_NODISCARD tc_status tc_graph_passes_check(const tc_graph_pass_options *o, tc_error *err);
-/* Runs what o asks for (NULL: the default level), in bodies of nodes first, and verifies the graph after every pass. On failure
- * the graph is good for nothing but tc_graph_free. */
+/* Runs the passes that o asks for (NULL: the default level), first in the bodies of nodes, and verifies the graph after every pass.
+ * After a failure the graph may only be freed with tc_graph_free. */
 TC_NODISCARD tc_status tc_graph_passes(tc_graph *g, const tc_graph_pass_options *o, tc_error *err);
 
-/* Before the passes: outputs that are inputs with new rows behind become one buffer with these, which runs write in place.
- * TC_BAD_INPUT where there is none, or where one cannot be; then the graph is good for nothing but tc_graph_free. */
+/* Call it before the passes. An output that is an input with new rows behind becomes one buffer with this input, and runs write it
+ * in place. TC_BAD_INPUT if there is no such output, or if one cannot share a buffer; then the graph may only be freed with
+ * tc_graph_free. */
 TC_NODISCARD tc_status tc_graph_grow_in_place(tc_graph *g, tc_error *err);
 
 /* ---- the passes ---- */
@@ -38,16 +39,15 @@ TC_NODISCARD tc_status tc_graph_grow_in_place(tc_graph *g, tc_error *err);
 #undef PASS
 
 /* ---- for them ---- */
-/* Gives n its only output, of this type, named after `base`, and appends n. For nodes that are canonical already and whose type
- * the pass knows: nothing is inferred or folded. */
+/* Gives n its only output, of this type, named after `base`, and appends n. n must be canonical already, and the pass must know its
+ * type: nothing is inferred or folded. */
 tc_graph_value *tc_graph_place_typed(tc_graph *g, tc_graph_node *n, const char *base, tc_dtype dtype, const tc_graph_shape *s);
-/* From now on n, which has no outputs yet, makes v; appends n. Whoever made v before must not be in the graph any more, or be
- * dead. */
+/* From now on n, which has no outputs yet, makes v; appends n. The old producer of v must be dead or no longer in the graph. */
 void tc_graph_produce(tc_graph *g, tc_graph_node *n, tc_graph_value *v);
 /* A copy of n with other inputs: same operator, name, origin and attributes, no outputs; not appended. */
 tc_graph_node *tc_graph_copy_node(tc_graph *g, const tc_graph_node *n, tc_graph_value *const *in);
-/* Transposed or reshaped v: a constant when v is one, v itself when that changes nothing, else a node appended to g. A
- * transposition that moves no element is a Reshape. */
+/* v transposed or reshaped: a constant if v is a constant, v itself if nothing changes, else a node appended to g. A transposition
+ * that moves no element becomes a Reshape. */
 tc_graph_value *tc_graph_transposed(tc_graph *g, tc_graph_value *v, const int64_t *perm);
 tc_graph_value *tc_graph_reshaped(tc_graph *g, tc_graph_value *v, const tc_graph_shape *s);
 

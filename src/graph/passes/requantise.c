@@ -16,7 +16,7 @@
 
 enum { MAX_PATH = 6, CASES = 256 };
 
-/* The nodes between a QuantizeLinear and what is scaled, the last one first; x: the operand of each that the path comes by. */
+/* The nodes between a QuantizeLinear and the scaled value, the last node first; x: for each node the operand on the path. */
 typedef struct path {
     int n;
     const tc_graph_node *node[MAX_PATH];
@@ -35,7 +35,7 @@ static bool scales_with_constant(tc_graph_op op) {
     return op == TC_GRAPH_OP_MAX || op == TC_GRAPH_OP_MIN || op == TC_GRAPH_OP_ADD;
 }
 
-/* The operand through which scaling n's result by a positive factor becomes scaling it and n's constant; -1: there is none. */
+/* The operand through which a positive factor on n's result moves to it and to n's constant; -1: there is none. */
 static int scaled_operand(const tc_graph_node *n) {
     if (!n || n->nout != 1 || n->out[0]->dtype != TC_F32)
         return -1;
@@ -74,7 +74,7 @@ static tc_graph_value *divided(tc_graph *g, const tc_graph_value *c, double by, 
     return made;
 }
 
-/* The path's nodes again, on a source that is divided by `by`. */
+/* Makes the nodes of the path again, on a source that is divided by `by`. */
 static tc_graph_value *follow(tc_graph *g, const path *p, tc_graph_value *v, double by, tc_error *err) {
     for (int i = p->n; i-- > 0 && v;) {
         const tc_graph_node *n = p->node[i];
@@ -156,7 +156,7 @@ static bool find_source(const path *p, source *s) {
     return add && add_source(s, add->in[0]) && add_source(s, add->in[1]);
 }
 
-/* The path's function of a source's value, its constants divided by `by`. */
+/* Computes the path for a value of the source, with the path's constants divided by `by`. */
 static float along(const path *p, float x, float by) {
     for (int i = p->n; i-- > 0;) {
         const tc_graph_node *n = p->node[i];
@@ -175,7 +175,7 @@ static float value_of(const source *s, int k, const float *scale, int i) {
     return (float)(q - s->zero[k]) * scale[k];
 }
 
-/* With these factors every case is rounded to what the definition rounds it to. */
+/* With these factors every input is rounded to the defined result. */
 static bool agree(const source *s, const path *p, float scale, const float *factors) {
     for (int i = 0; i < CASES; i++)
         for (int j = 0; j < (s->n > 1 ? CASES : 1); j++) {
@@ -190,7 +190,7 @@ static bool agree(const source *s, const path *p, float scale, const float *fact
     return true;
 }
 
-/* Factors near the quotients of the scales with which all cases agree. */
+/* Finds factors near the quotients of the scales with which all inputs give the defined result. */
 static bool find_factors(const source *s, const path *p, float scale, float *factors) {
     enum { AROUND = 3 };
     float near[2][AROUND];

@@ -28,12 +28,13 @@ typedef struct splitter {
 
 typedef struct phases {
     int nspace;
-    int64_t stride[TC_GRAPH_MAX_DIMS]; /* by dimension of the value: 1 for those that are not spatial */
+    int64_t stride[TC_GRAPH_MAX_DIMS]; /* by dimension of the value: the stride; 1 for dimensions that are not spatial */
 } phases;
 
 /* ---- the two forms ---- */
 
-/* Dimension d of the value becomes d / stride, rounded up, and stride, or two of 1 where it is broadcast. */
+/* Dimension d of the value becomes two dimensions: d / stride, rounded up, and stride. A broadcast dimension becomes two dimensions
+ * of 1. */
 static tc_graph_shape split_shape(const phases *p, const tc_graph_shape *s) {
     tc_graph_shape r = {0};
     for (int d = 0; d < s->ndim; d++) {
@@ -58,7 +59,8 @@ static tc_graph_value *split_of(const splitter *s, const tc_graph_value *v) {
     return known ? (tc_graph_value *)*known : NULL;
 }
 
-/* Makes v of x, whose dimensions `split` (by dimension of v) are in two parts; what rounding up added is cut off. */
+/* Makes v from x, in which the dimensions `split` (by dimension of v) are two dimensions; the elements from rounding up are cut
+ * off. */
 static void join(splitter *s, tc_graph_value *x, const bool *split, tc_graph_value *v) {
     tc_graph_shape all = {.ndim = v->shape.ndim};
     int64_t starts[TC_GRAPH_MAX_DIMS] = {0}, steps[TC_GRAPH_MAX_DIMS];
@@ -123,8 +125,8 @@ static taps taps_of(const tc_graph_node *n) {
     return t;
 }
 
-/* Dimensions larger than 1 of the split weights or of the result, whichever has more. Kernels have TC_MAX_DIMS, of which packing
- * the weights takes one. */
+/* The dimensions larger than 1 of the split weights or of the result, whichever has more. Kernels have at most TC_MAX_DIMS. Packing
+ * the weights needs one of them. */
 static int count_dims(const tc_graph_node *n, const taps *t) {
     const tc_graph_shape *w = &n->in[1]->shape, *y = &n->out[0]->shape;
     int weights = (w->d[t->nspace] > 1) + (w->d[t->nspace + 1] > 1), result = (y->d[0] > 1) + (y->d[y->ndim - 1] > 1);
@@ -150,7 +152,8 @@ static bool is_eligible(const tc_graph_node *n) {
     return strided && 2 * t.nspace + 2 <= TC_GRAPH_MAX_DIMS && count_dims(n, &t) < TC_MAX_DIMS;
 }
 
-/* Place in the kernel of tap `tap` of phase `phase`, -1 beyond it. The taps of a phase run backwards: x is walked forwards. */
+/* The index in the kernel of tap `tap` of phase `phase`; -1 beyond the kernel. The taps of a phase run backwards, since x is read
+ * forwards. */
 static int64_t kernel_place(const taps *t, int64_t phase, int64_t tap) {
     int64_t at = 0, unit = 1;
     for (int d = t->nspace - 1; d >= 0; d--) {
@@ -207,7 +210,7 @@ static tc_status split_conv(splitter *s, tc_graph_node *n, tc_error *err) {
 
 /* ---- what follows ---- */
 
-/* Operand v of a pointwise node over values that p splits. */
+/* Makes operand v for a pointwise node over values that p splits. */
 static tc_graph_value *split_operand(splitter *s, tc_graph_value *v, const phases *p) {
     tc_graph_value *known = split_of(s, v);
     if (!v || known)
@@ -220,7 +223,7 @@ static tc_graph_value *split_operand(splitter *s, tc_graph_value *v, const phase
     return tc_graph_reshaped(s->g, v, &full);
 }
 
-/* v has the form that p wants, or can be looked at in it. */
+/* v has the form that p wants, or can be viewed in it. */
 static bool splits_alike(const splitter *s, const tc_graph_value *v, const phases *p) {
     const tc_graph_value *x = split_of(s, v);
     if (x) {
