@@ -1,7 +1,7 @@
-/* src/cli owns `tctune` and its subcommands: arguments, progress, tables. A subfolder, src/cli/watch, owns the commands that
- * observe: timelines, the state of the machine, explanations and pages of results. Not here: work that another program could not do
- * as well. A command calls the public API. It includes no other folder of the library but src/support (of src/support/system only
- * files, stop flags and the calls around its own memory). */
+/* src/cli owns `tctune` and its subcommands: arguments, progress, tables. Its subfolder has the commands that observe:
+ * src/cli/watch owns timelines, the state of the machine, explanations and pages of results. Not here: work that another program
+ * could not do as well. A command calls the public API. It includes no other folder of the library but src/support (of
+ * src/support/system only files, stop flags and the calls around its own memory). */
 #ifndef TC_CLI_COMMANDS_H
 #define TC_CLI_COMMANDS_H
 
