@@ -1,5 +1,6 @@
 /* The order of the layers: each needs what the next takes away. */
 #include <dlfcn.h>
+#include <sys/prctl.h>
 
 #include "measure/sandbox/sandbox_int.h"
 
@@ -12,6 +13,7 @@ static void open_unwinder(void) {
 
 void tc_sandbox_enter(const tc_sandbox *s, tc_strbuf *lacks) {
     open_unwinder();
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* Landlock and the filter ask for it, of users without rights */
     tc_sandbox_limit_addresses(s);
     tc_sandbox_landlock(s, lacks);
     tc_sandbox_drop_capabilities();
