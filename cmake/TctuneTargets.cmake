@@ -100,7 +100,7 @@ function(tctune_test_properties name)
             "UBSAN_OPTIONS=print_stacktrace=1"
             "OMP_WAIT_POLICY=passive") # threads that spin while they wait take the core of the test beside theirs
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/tmp)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 1800 LABELS "${arg_LABELS}" ENVIRONMENT "${env}")
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${arg_LABELS}" ENVIRONMENT "${env}")
 endfunction()
 
 # A test that cannot be run here, so that it is counted as left out.

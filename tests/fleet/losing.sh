@@ -45,12 +45,13 @@ same disk.db
 
 what="the server's disk is full"
 lab_kill "$server_pid"
-mount -t tmpfs -o size=256k full store
+mount -t tmpfs -o size=64m full store
+head -c $((64 * 1024 * 1024 - 256 * 1024)) /dev/zero >store/.filler
 lab_start_server
 start full.db
 status=0
 sleep 3
-mount -o remount,size=64m store
+rm store/.filler
 wait $tuner || status=$?
 if [ $status -ne 0 ]; then # it says so, and the same command goes on
     grep -q "^tctune tune: .*$server" err || fail "it does not say what failed"

@@ -9,7 +9,6 @@
 
 #include <elf.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +40,26 @@ static tc_arena *arena;
 static tc_error err;
 static char *target;
 static volatile sig_atomic_t stop;
-static sem_t over; /* a thread that started processes stays until then: they end with it */
+/* A thread that started processes stays until it is let go: they end with it. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_over;
+} work = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+
+static void set_over(bool is_over) {
+    pthread_mutex_lock(&work.lock);
+    work.is_over = is_over;
+    pthread_cond_broadcast(&work.changed);
+    pthread_mutex_unlock(&work.lock);
+}
+
+static void wait_until_over(void) {
+    pthread_mutex_lock(&work.lock);
+    while (!work.is_over)
+        pthread_cond_wait(&work.changed, &work.lock);
+    pthread_mutex_unlock(&work.lock);
+}
 
 /* ---- workers ---- */
 
@@ -262,7 +280,7 @@ static void make_reference(void) {
 static void begin(const char *configuration) {
     arena = tc_arena_new();
     stop = 0;
-    sem_init(&over, 0, 0);
+    set_over(false);
     test_server_start(&server, configuration);
     make_reference();
 }
@@ -473,7 +491,7 @@ static void *make_room(void *none) {
     (void)none;
     a_builder_waits_for_room();
     test_server_limit(&server, "64MB");
-    sem_wait(&over);
+    wait_until_over();
     return NULL;
 }
 
@@ -488,7 +506,7 @@ static void without_room_objects_wait(void **state) {
     await("board", TC_FLEET_SERVING, "");
     assert_int_equal(pthread_create(&t, NULL, make_room, NULL), 0);
     check(measure(0, 2, got));
-    sem_post(&over);
+    set_over(true);
     pthread_join(t, NULL);
     compare(got, want);
 }
@@ -502,7 +520,7 @@ static void *build_then(void *user) {
     event *const *happened = user;
     (*happened)();
     start("smith", "build");
-    sem_wait(&over);
+    wait_until_over();
     return NULL;
 }
 
@@ -511,7 +529,7 @@ static void with_builder_after(event *happened) {
     tc_record got[N];
     assert_int_equal(pthread_create(&t, NULL, build_then, &happened), 0);
     check(measure(0, 2, got));
-    sem_post(&over);
+    set_over(true);
     pthread_join(t, NULL);
     compare(got, want);
 }
