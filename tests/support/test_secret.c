@@ -117,7 +117,7 @@ static void it_is_kept_for_this_user_alone(void **state) {
     struct stat st;
     mode_t before = umask(0);
     answer a = ask_quiet(folder), b = ask_quiet(folder);
-    umask(0777);
+    umask(0077);
     answer other = ask_quiet(in_folder("other")), again = ask_quiet(in_folder("other"));
     umask(before);
     assert_true(same(&a, &b));
