@@ -13,6 +13,7 @@ lab_begin
 lab_gemm
 begin() { # NAME
     lab_await_known 2
+    rm -f err # what the search before it said
     (on="lab_on switch" lab_tune "${trials:-32}" "$1.db" --fleet "$url" >out 2>err 9>&-) &
     tuner=$!
 }

@@ -14,6 +14,7 @@ lab_begin
 url=nats://$server:4222
 lab_gemm
 start() { # DATABASE: in the background
+    rm -f err # what the search before it said
     (on="lab_on switch" lab_tune 48 "$1" --fleet "$url" >out 2>err) &
     tuner=$!
 }
