@@ -2,12 +2,16 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 
 import pytest
 
 import tctune
+
+# What a shell starts in the background ignores Ctrl-C, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GEMM = """tensor X[16, 32] f32
 tensor W[32, 48] f32
