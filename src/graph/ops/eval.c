@@ -32,6 +32,15 @@ int64_t *tc_graph_wide_i64(const tc_graph_tensor *t) {
     return v;
 }
 
+void tc_graph_broadcast_strides(const tc_graph_shape *s, const tc_graph_shape *to, int64_t strides[TC_GRAPH_MAX_DIMS]) {
+    int64_t own[TC_GRAPH_MAX_DIMS];
+    tc_graph_shape_strides(s, own);
+    for (int i = 0; i < to->ndim; i++) {
+        int k = i - (to->ndim - s->ndim);
+        strides[i] = k < 0 || s->d[k] == 1 ? 0 : own[k];
+    }
+}
+
 /* Evaluators widen what they read and compute to 8 bytes an element, and may turn each once: whether that could be had is asked
  * before any of it is allocated. */
 static tc_status check_scratch(const tc_graph_node *n, const tc_graph_tensor *const *in, tc_error *err) {

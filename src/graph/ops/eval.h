@@ -1,4 +1,4 @@
-/* What the files of the reference evaluator share. */
+/* What the files of the reference evaluator share. Most operators are evaluated by their expression (eval_lowered.c). */
 #ifndef TC_GRAPH_OPS_EVAL_H
 #define TC_GRAPH_OPS_EVAL_H
 
@@ -49,8 +49,6 @@ typedef struct tc_graph_rows {
 tc_graph_rows tc_graph_rows_of(const tc_graph_shape *s, int axis);
 /* Where the first element of a row is. */
 int64_t tc_graph_row_start(const tc_graph_rows *r, int64_t row);
-/* Position in the row that starts `at` of the largest sign * x, NaN above all; of equals the first, or the last. */
-int64_t tc_graph_best_of_row(const double *x, const tc_graph_rows *r, int64_t at, double sign, bool last);
 
 /* Bytes of what the dimensions from `axis` on hold, and elements of what those before it count. */
 size_t tc_graph_tail_bytes(const tc_graph_tensor *t, int axis);

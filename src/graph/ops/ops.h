@@ -14,7 +14,7 @@
  * results by name. All nodes that do not come from a file are added by this function. */
 TC_NODISCARD tc_status tc_graph_append(tc_graph *g, tc_graph_node *n, const char *const *names, int nout, tc_error *err);
 
-/* ---- reference evaluator: dull loops, float work in double; the oracle of lowering and the engine of folding ---- */
+/* ---- reference evaluator: the oracle of lowering, fusion and code generation, and the engine of folding ---- */
 /* Evaluates one canonical node. in[i] is NULL if the node's input i is NULL. out[i] is allocated here (OWNED) with the type of the
  * node's output i; outputs that are NULL in the node are skipped. */
 TC_NODISCARD tc_status tc_graph_eval_node(const tc_graph_node *n, const tc_graph_tensor *const *in, tc_graph_tensor *out,

@@ -192,6 +192,21 @@ static void set_axes(const program *p, int l, int count, int64_t offset) {
     }
 }
 
+/* The same for n lanes, of which each has an element of its own. Most often the next element: the last index is counted up. */
+static void set_lanes(const program *p, int n, const int64_t *offset) {
+    int last = p->op->naxis - 1, reg = last >= 0 ? p->axis[last] : -1;
+    for (int l = 0; l < n && last >= 0;) {
+        int64_t first = offset[l] % p->op->axes[last].extent, room = p->op->axes[last].extent - first;
+        int run = 1;
+        while (l + run < n && run < room && offset[l + run] == offset[l] + run)
+            run++;
+        set_axes(p, l, run, offset[l]);
+        for (int k = 1; k < run && reg >= 0; k++)
+            p->reg[reg][l + k].i = first + k;
+        l += run;
+    }
+}
+
 /* Steps the reduction indices like an odometer, last axis fastest; false at the end. */
 static bool step(const tc_compute *op, int64_t *at) {
     for (int d = op->nraxis - 1; d >= 0; d--) {
@@ -213,8 +228,7 @@ static int64_t reduction_size(const tc_compute *op) {
 static tc_status eval_outputs(machine *m, const program *p, int n, const int64_t *offset, cell acc[2][LANES]) {
     int64_t at[2 * TC_MAX_DIMS] = {0};
     bool two = p->op->nout == 2;
-    for (int l = 0; l < n; l++)
-        set_axes(p, l, 1, offset[l]);
+    set_lanes(p, n, offset);
     TC_TRY(run_code(m, p, 0, p->nonce, n));
     if (p->op->reducer == TC_RED_NONE) {
         memcpy(acc[0], p->reg[p->body[0]], sizeof acc[0]);

@@ -172,21 +172,40 @@ void te_insn_run(const insn *k, lanes *reg, int n) {
     }
 }
 
+/* ---- memory ---- */
+
+/* Types that most elements have, with loops of their own: the calls of tc_load_i and its like cost more than the loads. */
+#define COMMON_TYPES(X)                                                                                                          \
+    X(TC_F32, float, f, double)                                                                                                  \
+    X(TC_I8, int8_t, i, int64_t) X(TC_U8, uint8_t, i, int64_t) X(TC_I32, int32_t, i, int64_t) X(TC_I64, int64_t, i, int64_t)
+
 void te_gather(tc_dtype t, const void *base, const int64_t *offset, cell *dst, int n) {
-    if (t == TC_F32) {
-        const float *x = base;
-        for (int l = 0; l < n; l++)
-            dst[l].f = (double)x[offset[l]];
-    } else if (tc_dtype_is_float(t)) {
-        for (int l = 0; l < n; l++)
+#define GATHER(id, type, member, wide)                                                                                           \
+    if (t == (id)) {                                                                                                             \
+        for (int l = 0; l < n; l++)                                                                                              \
+            dst[l].member = (wide)((const type *)base)[offset[l]];                                                               \
+        return;                                                                                                                  \
+    }
+    COMMON_TYPES(GATHER)
+#undef GATHER
+    bool is_float = tc_dtype_is_float(t);
+    for (int l = 0; l < n; l++) {
+        if (is_float)
             dst[l].f = tc_load_f(t, base, offset[l]);
-    } else {
-        for (int l = 0; l < n; l++)
+        else
             dst[l].i = tc_load_i(t, base, offset[l]);
     }
 }
 
 void te_scatter(tc_dtype t, void *base, const int64_t *offset, const cell *src, int n) {
+#define SCATTER(id, type, member, wide)                                                                                          \
+    if (t == (id)) {                                                                                                             \
+        for (int l = 0; l < n; l++)                                                                                              \
+            ((type *)base)[offset[l]] = (type)src[l].member;                                                                     \
+        return;                                                                                                                  \
+    }
+    COMMON_TYPES(SCATTER)
+#undef SCATTER
     bool is_float = tc_dtype_is_float(t);
     for (int l = 0; l < n; l++) {
         if (is_float)

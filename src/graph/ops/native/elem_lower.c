@@ -131,7 +131,7 @@ static const tc_expr *unary(const elem *e, const tc_expr *x) {
     return f ? f(e, x) : un(e, unaries[e->n->op].op, x);
 }
 
-/* erf of an integer is 0, 1 or -1 times erf(1) and more, truncated: 0 (elem_eval.c does the same). */
+/* erf of an integer is 0, 1 or -1 times erf(1) and more, truncated: 0. */
 static bool integer_erf(const tc_graph_node *n) {
     return n->op == TC_GRAPH_OP_ERF && !tc_dtype_is_float(n->in[0]->dtype);
 }

@@ -27,30 +27,6 @@ tc_status tc_graph_infer_unfolded(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
-/* Of an array with two dimensions at `axis`, and of one with both as one. */
-static tc_status copy_rows(const tc_graph_eval_ctx *c, const tc_graph_tensor *pair, const tc_graph_tensor *one, bool folds) {
-    int axis = (int)tc_graph_attr_axis(c->n);
-    int64_t outer = pair->shape.d[axis], most = pair->shape.d[axis + 1], room = one->shape.d[axis];
-    int64_t inner = tc_graph_size_in_run(c->in[INNER], most), both = tc_graph_size_in_run(c->in[BOTH], room);
-    size_t row = tc_graph_tail_bytes(pair, axis + 2);
-    memset(c->out[0].data, 0, tc_graph_tensor_bytes(&c->out[0]));
-    for (int64_t h = 0; h < tc_graph_head_count(&one->shape, axis); h++)
-        for (int64_t i = 0; i < outer && i * inner < both; i++) {
-            char *two = (char *)pair->data + (size_t)((h * outer + i) * most) * row;
-            char *flat = (char *)one->data + (size_t)(h * room + i * inner) * row;
-            memcpy(folds ? flat : two, folds ? two : flat, (size_t)TC_MIN(inner, both - i * inner) * row);
-        }
-    return TC_OK;
-}
-
-tc_status tc_graph_eval_folded(tc_graph_eval_ctx *c) {
-    return copy_rows(c, c->in[X], &c->out[0], true);
-}
-
-tc_status tc_graph_eval_unfolded(tc_graph_eval_ctx *c) {
-    return copy_rows(c, &c->out[0], c->in[X], false);
-}
-
 /* Conditions stand with the size before the index: the other way they would be masks (tc_te_limit), and what lies behind is no
  * number that reductions leave out. */
 static const tc_expr *read_inside(tc_graph_lower *l, const tc_graph_node *n, const tc_expr *inside, const tc_expr *const *at) {

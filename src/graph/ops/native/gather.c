@@ -138,46 +138,6 @@ tc_status tc_graph_eval_gather(tc_graph_eval_ctx *c) {
     return TC_OK;
 }
 
-tc_status tc_graph_eval_gather_elements(tc_graph_eval_ctx *c) {
-    const tc_graph_tensor *x = c->in[0];
-    int axis = (int)tc_graph_attr_axis(c->n);
-    size_t size = (size_t)tc_dtype_bytes(x->dtype);
-    int64_t own[TC_GRAPH_MAX_DIMS], count = tc_graph_tensor_count(c->in[1]);
-    tc_graph_shape_strides(&x->shape, own);
-    tc_graph_walk w = {.shape = c->in[1]->shape};
-    memcpy(w.strides[0], own, sizeof own);
-    w.strides[0][axis] = 0;
-    for (int64_t i = 0; i < count; i++, tc_graph_walk_next(&w)) {
-        int64_t at;
-        TC_TRY(tc_graph_eval_index(c, i, x->shape.d[axis], &at));
-        memcpy((char *)c->out[0].data + (size_t)i * size, (const char *)x->data + (size_t)(w.at[0] + at * own[axis]) * size,
-               size);
-    }
-    return TC_OK;
-}
-
-tc_status tc_graph_eval_gather_nd(tc_graph_eval_ctx *c) {
-    const tc_graph_tensor *x = c->in[0], *index = c->in[1];
-    int batch = (int)tc_graph_attr_batch_dims(c->n);
-    int depth = (int)index->shape.d[index->shape.ndim - 1];
-    int64_t own[TC_GRAPH_MAX_DIMS], rows = tc_graph_head_count(&index->shape, index->shape.ndim - 1);
-    int64_t batches = tc_graph_head_count(&x->shape, batch), per_batch = batches ? rows / batches : 0;
-    size_t part = tc_graph_tail_bytes(x, batch + depth), batch_bytes = tc_graph_tail_bytes(x, batch),
-           size = (size_t)tc_dtype_bytes(x->dtype);
-    tc_graph_shape_strides(&x->shape, own);
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t from = 0;
-        for (int k = 0; k < depth; k++) {
-            int64_t at;
-            TC_TRY(tc_graph_eval_index(c, r * depth + k, x->shape.d[batch + k], &at));
-            from += at * own[batch + k];
-        }
-        memcpy((char *)c->out[0].data + (size_t)r * part,
-               (const char *)x->data + (size_t)(r / per_batch) * batch_bytes + (size_t)from * size, part);
-    }
-    return TC_OK;
-}
-
 /* ---- lowering ---- */
 
 /* An index read from data: negative ones count from the end; what is out of range is clamped, because a kernel has nobody to

@@ -180,68 +180,6 @@ tc_status tc_graph_infer_matmul_nbits(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
-/* ---- evaluation ---- */
-
-static double zero_of(const tc_graph_eval_ctx *c, int64_t bits, int64_t at) {
-    const tc_graph_tensor *z = c->n->nin > ZEROS ? c->in[ZEROS] : NULL;
-    if (!z)
-        return (double)(1 << (bits - 1));
-    return tc_dtype_is_float(z->dtype) ? tc_load_f(z->dtype, z->data, at) : (double)tc_load_i(z->dtype, z->data, at);
-}
-
-/* One column of the weights, as numbers. */
-static void unpack_column(const tc_graph_eval_ctx *c, int64_t column, int64_t depth, double *w) {
-    int64_t bits = tc_graph_attr_bits(c->n), size = tc_graph_attr_block_size(c->n), per = 8 / bits;
-    int64_t count = c->in[WEIGHTS]->shape.d[1], bytes = c->in[WEIGHTS]->shape.d[2];
-    const uint8_t *packed = (const uint8_t *)c->in[WEIGHTS]->data + column * count * bytes;
-    for (int64_t k = 0; k < depth; k++) {
-        int64_t block = column * count + k / size, j = k % size;
-        int number = packed[k / size * bytes + j / per] >> (j % per * bits) & ((1 << bits) - 1);
-        w[k] = (number - zero_of(c, bits, block)) * tc_load_f(c->in[SCALES]->dtype, c->in[SCALES]->data, block);
-    }
-}
-
-/* The values of a block that take the place of x, in the type that kernels compute them in. */
-static void quantise_block(tc_dtype t, int64_t n, double *x) {
-    double peak = 0;
-    for (int64_t i = 0; i < n; i++)
-        peak = fabs(x[i]) > peak || isnan(x[i]) ? fabs(x[i]) : peak;
-    double inverse = peak > 0 ? tc_round_f(t, LARGEST / peak) : 0, step = tc_round_f(t, peak * tc_round_f(t, 1.0 / LARGEST));
-    for (int64_t i = 0; i < n; i++) {
-        double q = nearbyint(tc_round_f(t, x[i] * inverse));
-        x[i] = step * (isnan(q) ? 0 : fmin(fmax(q, INT8_MIN), INT8_MAX));
-    }
-}
-
-/* x in rows of `depth`, by blocks. */
-static void quantise_rows(const tc_graph_node *n, int64_t rows, int64_t depth, double *x) {
-    int64_t size = tc_graph_attr_block_size(n);
-    if (tc_graph_attr_accuracy_level(n) != LEVEL_BYTES)
-        return;
-    for (int64_t m = 0; m < rows; m++)
-        for (int64_t k = 0; k < depth; k += size)
-            quantise_block(tc_graph_wide(n->in[X]->dtype), TC_MIN(size, depth - k), x + m * depth + k);
-}
-
-tc_status tc_graph_eval_matmul_nbits(tc_graph_eval_ctx *c) {
-    const tc_graph_shape *s = &c->in[X]->shape;
-    int64_t depth = s->d[s->ndim - 1], columns = c->in[WEIGHTS]->shape.d[0], rows = tc_graph_head_count(s, s->ndim - 1);
-    double *x = tc_graph_wide_f64(c->in[X]), *w = tc_xcalloc((size_t)depth + 1, sizeof *w);
-    quantise_rows(c->n, rows, depth, x);
-    for (int64_t n = 0; n < columns; n++) {
-        unpack_column(c, n, depth, w);
-        for (int64_t m = 0; m < rows; m++) {
-            double sum = 0;
-            for (int64_t k = 0; k < depth; k++)
-                sum += x[m * depth + k] * w[k];
-            tc_store_f(c->out[0].dtype, c->out[0].data, m * columns + n, sum);
-        }
-    }
-    free(x);
-    free(w);
-    return TC_OK;
-}
-
 /* ---- lowering ---- */
 
 enum { SCALED, SUMS, TOTALS, PEAKS, QUANTISED, NUMBERS }; /* stages */

@@ -17,19 +17,6 @@ int64_t tc_graph_size_in_run(const tc_graph_tensor *t, int64_t most) {
     return TC_MIN(TC_MAX(tc_load_i(TC_I64, t->data, 0), 0), most);
 }
 
-tc_status tc_graph_eval_masked(tc_graph_eval_ctx *c) {
-    const tc_graph_tensor *x = c->in[X];
-    tc_graph_rows r = tc_graph_rows_of(&x->shape, (int)tc_graph_attr_axis(c->n));
-    size_t size = (size_t)tc_dtype_bytes(x->dtype);
-    int64_t kept = tc_graph_size_in_run(c->in[SIZE], r.n) * r.stride, row = r.n * r.stride;
-    char *to = c->out[0].data;
-    memcpy(to, x->data, tc_graph_tensor_bytes(x));
-    for (int64_t o = 0; o < r.outer; o++)
-        for (int64_t i = o * row + kept; i < (o + 1) * row; i++)
-            memcpy(to + (size_t)i * size, c->in[FILL]->data, size);
-    return TC_OK;
-}
-
 const tc_expr *tc_graph_at_masked(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     (void)out;
     tc_ctx *c = tc_graph_lower_ctx(l);
@@ -48,20 +35,6 @@ tc_status tc_graph_infer_joined(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_same_type(c, A, B));
     c->out[0] = (tc_graph_type){a->dtype, a->shape};
     c->out[0].shape.d[axis] += b->shape.d[axis];
-    return TC_OK;
-}
-
-tc_status tc_graph_eval_joined(tc_graph_eval_ctx *c) {
-    int axis = (int)tc_graph_attr_axis(c->n);
-    tc_graph_rows r = tc_graph_rows_of(&c->out[0].shape, axis);
-    size_t step = (size_t)(r.stride * tc_dtype_bytes(c->out[0].dtype)), at = 0;
-    for (int k = A; k <= B; k++) {
-        int64_t room = c->in[k]->shape.d[axis], n = tc_graph_size_in_run(c->in[SIZE_A + k], room);
-        for (int64_t o = 0; o < r.outer; o++)
-            memcpy((char *)c->out[0].data + (size_t)(o * r.n) * step + at,
-                   (const char *)c->in[k]->data + (size_t)(o * room) * step, (size_t)n * step);
-        at = (size_t)n * step;
-    }
     return TC_OK;
 }
 
@@ -146,16 +119,6 @@ static void place_rows(const placing *x, int64_t block, int64_t end) {
     }
 }
 
-tc_status tc_graph_eval_appended(tc_graph_eval_ctx *c) {
-    placing x = placing_of(c);
-    for (int64_t o = 0; o < x.nblock; o++) {
-        memcpy(x.to + (size_t)(o * x.room) * x.row, (const char *)x.past->data + (size_t)(o * x.from_past) * x.row,
-               (size_t)TC_MIN(kept_rows(&x, o), x.room) * x.row);
-        place_rows(&x, o, x.room);
-    }
-    return TC_OK;
-}
-
 /* Row i of operand k where its rows are more than i, else zero. Conditions stand with the number before the index: the other way
  * they would be masks (tc_te_limit). */
 static const tc_expr *row_at(tc_graph_lower *l, const tc_graph_node *n, int k, const tc_expr *i, const tc_expr *const *idx) {
@@ -202,20 +165,6 @@ enum { START = 1 };
 
 tc_status tc_graph_infer_shifted(tc_graph_infer_ctx *c) {
     c->out[0] = (tc_graph_type){c->n->in[X]->dtype, c->n->in[X]->shape};
-    return TC_OK;
-}
-
-tc_status tc_graph_eval_shifted(tc_graph_eval_ctx *c) {
-    const tc_graph_tensor *x = c->in[X];
-    tc_graph_rows r = tc_graph_rows_of(&x->shape, (int)tc_graph_attr_axis(c->n));
-    size_t step = (size_t)(r.stride * tc_dtype_bytes(x->dtype));
-    int64_t start = tc_load_i(TC_I64, c->in[START]->data, 0);
-    for (int64_t o = 0; o < r.outer; o++)
-        for (int64_t i = 0; i < r.n; i++) {
-            int64_t from = start > r.n ? r.n - 1 : TC_MIN(TC_MAX(start, -r.n) + i, r.n - 1);
-            memcpy((char *)c->out[0].data + (size_t)(o * r.n + i) * step,
-                   (const char *)x->data + (size_t)(o * r.n + TC_MAX(from, 0)) * step, step);
-        }
     return TC_OK;
 }
 
