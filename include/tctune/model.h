@@ -28,8 +28,9 @@ typedef struct tctune_build_options {
      * used. */
     const char *database;
     int require_complete; /* not 0: a kernel without a record is an error */
-    /* "strict": only algorithms that round as the model's own. "fast" (NULL): also Winograd's and Strassen's, where they are
-     * faster. */
+    /* Which algorithms kernels may use. "strict": those that round as the model's own. "default" (NULL): also algorithms that keep
+     * rows apart (Winograd's convolution), so that an element's error depends on its own row or tile alone. "fast": also
+     * algorithms that mix rows (Strassen's product): errors depend on other rows, and an infinity reaches them. */
     const char *accuracy;
     /* "f32" (NULL): no rounding of operands. "bf16" or "auto": matmuls and convolutions may round operands to bf16, where that
      * was measured to be faster. */

@@ -10,6 +10,6 @@ Shape = Union[None, Mapping[str, Sizes], Iterable[str]]
 At = Union[None, Mapping[str, int], Iterable[str]]
 Constants = Union[None, Path, Mapping[str, Any]]
 
-Accuracy = Literal["fast", "strict"]
+Accuracy = Literal["strict", "default", "fast"]
 Precision = Literal["f32", "bf16", "auto"]
 Mode = Literal["auto", "hot", "cold"]

@@ -162,7 +162,7 @@ class Session(Handle):
     rounds_at_once: how many rounds are under way at a time. With more than 1, a round is proposed before the results of the last
         are known. None: 2 with a fleet, or more where tuners share it, else 1.
     seed: of random choices.
-    accuracy: "strict" or "fast" (None). precision: "f32" (None), "bf16" or "auto". As for tctune.build.
+    accuracy: "strict", "default" (None) or "fast". precision: "f32" (None), "bf16" or "auto". As for tctune.build.
     mode: how kernels are timed: inputs "hot" in the cache, "cold", or "auto" (None): as in the network.
     search: "phases" (None), "random" or "ansor". phases: names of the phases to run; None: all.
     start_from: files with records of similar kernels, which the search starts from; None: those that tctune comes with; "none": no

@@ -218,7 +218,7 @@ tc_status api_target_here(const char *target, int threads, tc_target **out, tc_e
 }
 
 tc_status api_accuracy(const char *accuracy, const char *precision, tc_accuracy *out, tc_error *err) {
-    *out = TC_ACCURACY_FAST;
+    *out = TC_ACCURACY_DEFAULT;
     if (accuracy)
         TC_TRY(tc_accuracy_parse(accuracy, out, err));
     return precision ? tc_accuracy_parse_precision(precision, out, err) : TC_OK;

@@ -216,9 +216,11 @@ typedef struct tc_cli_model_args {
                 "-mtriple=... -mcpu=...\"")
 /* g: a tc_cli_accuracy_args */
 #define TC_CLI_ACCURACY_OPTIONS(S, g)                                                                                            \
-    TC_CLI_CHOICE(S, g.accuracy, ACCURACY, "accuracy", "strict|fast",                                                            \
-                  "fast (default): kernels may use algorithms that round more, where these are faster. Winograd's convolution "  \
-                  "changes the outputs of a network by up to 5e-4. strict: they may not"),                                       \
+    TC_CLI_CHOICE(S, g.accuracy, ACCURACY, "accuracy", "strict|default|fast",                                                    \
+                  "strict: kernels round as the model's own operators do. default: they may use faster algorithms that keep "    \
+                  "rows apart. Winograd's convolution changes the outputs of a network by up to 5e-4. fast: also algorithms "    \
+                  "that mix rows. In Strassen's product a row of large numbers spoils rows of small ones, and an infinity or "   \
+                  "NaN reaches other rows"),                                                                                     \
         TC_CLI_CHOICE(S, g.precision, ACCURACY, "precision", "f32|bf16|auto",                                                    \
                       "f32 (default); bf16: matmuls and convolutions may round their operands to bf16 and sum in f32, where "    \
                       "this is faster; auto: like bf16, and build rounds only as many kernels as --error-budget allows")

@@ -197,7 +197,7 @@ static void test_bad_options(void **state) {
                  {"not negative", options_of(&s)},
                  {"ways", options_of(&s)},
                  {"no phase", options_of(&s)},
-                 {"strict or fast", options_of(&s)},
+                 {"strict, default or fast", options_of(&s)},
                  {"f32, bf16 or auto", options_of(&s)},
                  {"hot or cold", options_of(&s)},
                  {"does not run on this machine", options_of(&s)},

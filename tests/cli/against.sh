@@ -17,7 +17,7 @@ bench() {
 # ---- one kernel ----
 ok bench --te gemm.te --repeats 3 --json
 cp out fast.json
-[ "$(json fast.json accuracy)/$(json fast.json precision)" = fast/f32 ] || fail "the conditions are not told"
+[ "$(json fast.json accuracy)/$(json fast.json precision)" = default/f32 ] || fail "the conditions are not told"
 [ "$(json fast.json kernels.0.form_hash)" = "$(json fast.json kernels.0.hash)" ] || fail "a kernel's own form has another hash"
 ok bench --te gemm.te --repeats 3 --sched slow.sched --json
 cp out slow.json
@@ -89,7 +89,7 @@ base schedule.json "kernels[0].schedule" 's/"schedule": "t0_acc = cache_write/"s
 base huge.json "huge.json:" 's/"threads": 1/"threads": 999999999999999999999999/'
 base target.json "target 'llvm|same conditions" 's/"target": "llvm [^"]*"/"target": "llvm -mtriple=aarch64-linux-gnu"/'
 base threads.json "is of 64 threads, and this is of 1" 's/"threads": 1/"threads": 64/'
-base accuracy.json "accuracy 'strict'" 's/"accuracy": "fast"/"accuracy": "strict"/'
+base accuracy.json "accuracy 'strict'|add --accuracy 'strict'" 's/"accuracy": "default"/"accuracy": "strict"/'
 base workload.json "another network|no kernel in common" 's/"hash": "[0-9a-f]*"/"hash": "00000000000000000000000000000000"/'
 head -c 700 fast.json >short.json
 refused 1 "short.json:" bench --te gemm.te --against short.json

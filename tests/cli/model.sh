@@ -57,7 +57,7 @@ ok "$TCTUNE" build --model "$model" --db m.db --threads 2 --out two.so --name tw
 says "record" "0 from the default schedule"
 # Where a library is from stands in its file.
 ok "$TCTUNE" show --model two.so
-says "library 'two' for at most 2 threads" "bytes of each thread" "database m.db" "accuracy fast" "x  f32[8,48]" "MatMul+Relu"
+says "library 'two' for at most 2 threads" "bytes of each thread" "database m.db" "accuracy default" "x  f32[8,48]" "MatMul+Relu"
 ok "$TCTUNE" show --model two.so --json
 says '"provenance"' '"workload"' '"trace"' '"seconds"'
 refused 2 "two.so|--kernel" "$TCTUNE" show --model two.so --kernel 0

@@ -35,7 +35,7 @@ refused 2 "--db|is missing" "$TCTUNE" db merge old.db
 refused 2 "there is no command 'tuna'; did you mean tune" "$TCTUNE" tuna
 refused 2 "there is no command 'buld'; did you mean build?" "$TCTUNE" help buld
 refused 2 "there is no command 'db stast'; did you mean stats?" "$TCTUNE" db stast
-refused 2 "--accuracy needs strict or fast, not 'fasst'; did you mean fast?" "$TCTUNE" run gemm.te --accuracy fasst
+refused 2 "--accuracy needs strict, default or fast, not 'fasst'; did you mean fast?" "$TCTUNE" run gemm.te --accuracy fasst
 refused 2 "has no option --trails; did you mean --trials?" "$TCTUNE" tune gemm.te --trails 5
 [ "$(wc -c <err)" -lt 200 ] || fail "the message on --trails is long"
 refused 2 "--target|'zen4'|did you mean znver4?" "$TCTUNE" show gemm.te --target zen4
@@ -115,7 +115,7 @@ says "tctune " LLVM
 
 refused 2 "--trails|--trials" "$TCTUNE" --te gemm.te --trails 5
 refused 2 "--trials|is missing" "$TCTUNE" --te gemm.te
-refused 2 "--accuracy|strict or fast|soon" "$TCTUNE" --te gemm.te --trials 5 --accuracy soon
+refused 2 "--accuracy|strict, default or fast|soon" "$TCTUNE" --te gemm.te --trials 5 --accuracy soon
 refused 2 "--minutes|more than 0" "$TCTUNE" --te gemm.te --minutes 0 --db new.db
 refused 2 "--stop-at-roof|more than 0" "$TCTUNE" --te gemm.te --trials 5 --stop-at-roof 0 --db new.db
 refused 2 "--trials|not 0" "$TCTUNE" --te gemm.te --trials 0 --db new.db

@@ -198,7 +198,7 @@ def test_closed(gemm):
     ({"trials": 2**40}, BadInput, "trials: "),
     ({"search": "luck"}, BadInput, "luck"),
     ({"phases": ["descent", "magic"]}, BadInput, "magic"),
-    ({"accuracy": "soon"}, BadInput, "strict or fast"),
+    ({"accuracy": "soon"}, BadInput, "strict, default or fast"),
     ({"precision": "f16"}, BadInput, "f32, bf16 or auto"),
     ({"mode": "warm", "deterministic_measure": False}, BadInput, "hot or cold"),
     ({"target": "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1"}, BadInput, "does not run on this machine"),

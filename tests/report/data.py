@@ -152,6 +152,9 @@ def test_commands_run():
     own_records()
     d = data("--db", "own.db", "--model", "my net.onnx", "--threads", "1", "--accuracy", "strict")
     assert "--kernel 3" in d["kernels"][3]["commands"]["bench"] and "--accuracy strict" in d["commands"]["bench"]
+    for level, shown in (("fast", " --accuracy fast"), ("default", "")):
+        command = data("--db", "own.db", "--model", "my net.onnx", "--threads", "1", "--accuracy", level)["commands"]["bench"]
+        assert command.endswith("--threads 1" + shown), command
     explained = False
     for c in commands_of(d):
         if "tctune explain" in c:

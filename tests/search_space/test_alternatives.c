@@ -371,20 +371,52 @@ static void test_products_refused(void **state) {
             fail_msg("this has no alternative:\n%s", no[i]);
 }
 
-static void test_strict_has_none(void **state) {
+/* ---- levels of accuracy ---- */
+
+static void expect_forms(const problem *p, tc_accuracy set, int n) {
+    assert_int_equal(tc_space_alternatives(p->ctx, p->w, set).n, n);
+}
+
+static void test_each_level_has_its_forms(void **state) {
     (void)state;
     tc_strbuf b = {0};
     problem p = open_problem(conv_text(&b, 1, 8, 8, 16, 16, 1, false), 1);
-    assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_FAST).n, 2);
-    assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_STRICT).n, 0);
-    assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_BF16).n, 1);
-    assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_ALL).n, 3);
+    expect_forms(&p, TC_ACCURACY_STRICT, 0);
+    expect_forms(&p, TC_ACCURACY_DEFAULT, 2);
+    expect_forms(&p, TC_ACCURACY_FAST, 2);
+    expect_forms(&p, TC_ACCURACY_BF16, 1);
+    expect_forms(&p, TC_ACCURACY_DEFAULT | TC_ACCURACY_BF16, 3);
+    expect_forms(&p, TC_ACCURACY_ALL, 3);
     close_problem(&p);
     tc_strbuf_free(&b);
     p = open_problem(PRODUCT(64, 256, 256), 1);
-    assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_FAST).n, 1);
-    assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_STRICT).n, 0);
+    expect_forms(&p, TC_ACCURACY_STRICT, 0);
+    expect_forms(&p, TC_ACCURACY_DEFAULT, 0);
+    expect_forms(&p, TC_ACCURACY_FAST, 1);
+    expect_forms(&p, TC_ACCURACY_DEFAULT | TC_ACCURACY_BF16, 1);
     close_problem(&p);
+}
+
+/* A word changes the level alone, and a set is told by the lowest level that has its forms. */
+static void test_words_of_levels(void **state) {
+    (void)state;
+    static const struct {
+        const char *word;
+        tc_accuracy set;
+    } levels[] = {{"strict", TC_ACCURACY_STRICT}, {"default", TC_ACCURACY_DEFAULT}, {"fast", TC_ACCURACY_FAST}};
+    tc_error err = {0};
+    for (size_t i = 0; i < TC_LEN(levels); i++)
+        for (size_t k = 0; k < TC_LEN(levels); k++) {
+            tc_accuracy set = levels[k].set | TC_ACCURACY_BF16;
+            assert_int_equal(tc_accuracy_parse(levels[i].word, &set, &err), TC_OK);
+            assert_int_equal(set, levels[i].set | TC_ACCURACY_BF16);
+            assert_string_equal(tc_accuracy_text(set), levels[i].word);
+            assert_string_equal(tc_accuracy_text(levels[i].set & ~levels[k].set), i <= k ? "strict" : levels[i].word);
+        }
+    tc_accuracy set = TC_ACCURACY_FAST;
+    assert_int_equal(tc_accuracy_parse("exact", &set, &err), TC_BAD_INPUT);
+    assert_string_equal(err.msg, "the accuracy is strict, default or fast, not 'exact'");
+    assert_int_equal(set, TC_ACCURACY_FAST);
 }
 
 /* ---- bf16 ---- */
@@ -633,12 +665,198 @@ static void test_product_error_bound(void **state) {
         assert_true(worst[i] < bound[i]);
 }
 
+/* ---- how far an error reaches ---- */
+
+/* Which outputs may depend on the data element that changes: rows from `row` on of `rows`, and columns likewise. */
+typedef struct region {
+    int row, rows, column, columns;
+} region;
+
+static bool is_inside(const region *r, int row, int column) {
+    return row >= r->row && row < r->row + r->rows && column >= r->column && column < r->column + r->columns;
+}
+
+/* With data element `at` of `value`: how many outputs outside of the region have other bits than with its own value. An output is
+ * out[row][column][..], of `width` columns and `per` elements each. *inside gets how many change inside. */
+static int changed(problem *p, const tc_space_alternative *x, int64_t at, float value, const region *r, int width, int per,
+                   int *inside) {
+    void *in[MAX_TENSORS], *made[MAX_TENSORS] = {NULL};
+    int64_t n = tc_tensor_size(p->w->out[0]);
+    float *before = zeros(p->w->out[0]), *after = p->out[0], *data = p->in[0], own = data[at];
+    int outside = 0;
+    alternative_inputs(p, x, in, made);
+    execute(p->ctx, x->workload, in, before);
+    data[at] = value;
+    execute(p->ctx, x->workload, in, after);
+    data[at] = own;
+    *inside = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int row = (int)(i / per / width), column = (int)(i / per % width);
+        bool differs = memcmp(&before[i], &after[i], sizeof *after) != 0;
+        *inside += differs && is_inside(r, row, column);
+        outside += differs && !is_inside(r, row, column);
+    }
+    for (int k = 0; k < x->nprologue; k++)
+        free(made[k]);
+    free(before);
+    return outside;
+}
+
+static const float odd_values[] = {INFINITY, -INFINITY, NAN, 3e38F, 3e4F, 0};
+
+/* Rows of a product: forms that the default level allows leave all bits of other rows. The form that needs `fast` does not. */
+static void test_rows_are_apart(void **state) {
+    (void)state;
+    enum { WIDTH = 256 };
+    problem p = open_problem(PRODUCT(64, 256, 256), 5);
+    tc_space_alternative_list l = tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_ALL);
+    int kept = 0, mixed = 0;
+    for (int i = 0; i < l.n; i++)
+        for (size_t v = 0; v < TC_LEN(odd_values); v++) {
+            const int row = 3 + 5 * (int)v; /* of the upper half: Strassen's lower half reads all of it */
+            const region r = {.row = row, .rows = 1, .column = 0, .columns = WIDTH};
+            int inside, outside = changed(&p, &l.data[i], row * WIDTH + 5, odd_values[v], &r, WIDTH, 1, &inside);
+            bool mixes = (l.data[i].needs & TC_ACCURACY_FAST & ~TC_ACCURACY_DEFAULT) != 0;
+            if (inside == 0 || (outside > 0) != mixes)
+                fail_msg("%s with %g in row %d: %d elements of other rows change", l.data[i].name, (double)odd_values[v], row,
+                         outside);
+            kept += !mixes;
+            mixed += mixes;
+        }
+    assert_true(kept > 0 && mixed > 0);
+    close_problem(&p);
+}
+
+/* How many outputs along an axis are computed from one tile of inputs. */
+static int tile_of(const tc_space_alternative *x) {
+    return strcmp(x->name, "bf16") == 0 ? 1 : strncmp(x->name, "winograd-f4", 11) == 0 ? 4 : 2;
+}
+
+/* Where pixel `at` of the padded image is read: by tiles of m outputs and m + 2 inputs. */
+static void tiles_with(int m, int at, int *first, int *n) {
+    int from = at < m + 2 ? 0 : (at - (m + 2)) / m + 1, to = at / m;
+    *first = from * m;
+    *n = (to - from + 1) * m;
+}
+
+/* Pixels of an image: an output's bits depend on its own tile, on each form that the default level allows. */
+static void test_tiles_are_apart(void **state) {
+    (void)state;
+    enum { SIZE = 14, WIDE = 16 };
+    tc_strbuf b = {0};
+    tc_sb_printf(&b,
+                 "tensor X[%d, %d, %d] f32\ntensor W[3, 3, %d, %d] f32 const\n"
+                 "compute C[h:%d, w:%d, o:%d] = sum(r:3, s:3, c:%d) X[h + r, w + s, c] * W[r, s, c, o]\noutput C\n",
+                 SIZE + 2, SIZE + 2, WIDE, WIDE, WIDE, SIZE, SIZE, WIDE, WIDE);
+    problem p = open_problem(tc_sb_str(&b), 6);
+    tc_space_alternative_list l = tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_DEFAULT | TC_ACCURACY_BF16);
+    assert_int_equal(l.n, 3);
+    for (int i = 0; i < l.n; i++)
+        for (size_t v = 0; v < TC_LEN(odd_values); v++) {
+            int row = 2 + 2 * (int)v, column = 13 - (int)v, inside;
+            region r;
+            tiles_with(tile_of(&l.data[i]), row, &r.row, &r.rows);
+            tiles_with(tile_of(&l.data[i]), column, &r.column, &r.columns);
+            int64_t at = ((int64_t)row * (SIZE + 2) + column) * WIDE + 3;
+            int outside = changed(&p, &l.data[i], at, odd_values[v], &r, SIZE, WIDE, &inside);
+            if (inside == 0 || outside != 0)
+                fail_msg("%s with %g at %d, %d: %d elements of other tiles change", l.data[i].name, (double)odd_values[v], row,
+                         column, outside);
+        }
+    close_problem(&p);
+    tc_strbuf_free(&b);
+}
+
+/* The largest error relative to the bound of winograd.c, of outputs in tiles of m. */
+static double worst_of_bound(const problem *p, int m, double enlarged, const double *want) {
+    const float *x = p->in[0], *w = p->in[1], *y = p->out[0];
+    double worst = 0;
+    for (int i = 0; i < SIDE * SIDE * OUTPUTS; i++) {
+        int row = i / OUTPUTS / SIDE / m * m, column = i / OUTPUTS % SIDE / m * m;
+        double largest = 0, weights = 0;
+        for (int r = 0; r < m + 2; r++)
+            for (int s = 0; s < m + 2; s++)
+                for (int c = 0; c < CHANNELS; c++)
+                    largest = fmax(largest, fabs((double)x[((row + r) * (SIDE + 2) + column + s) * CHANNELS + c]));
+        for (int k = 0; k < 9 * CHANNELS; k++)
+            weights += fabs((double)w[k * OUTPUTS + i % OUTPUTS]);
+        double bound = (CHANNELS + 20) * 0x1p-24 * enlarged * largest * weights;
+        worst = fmax(worst, fabs((double)y[i] - want[i]) / bound);
+    }
+    return worst;
+}
+
+/* Pixels of scales from 1e-6 to 3e4: one half of the image beside the other, or each pixel for itself. Weights of three scales. */
+static void scale_problem(problem *p, bool each_pixel, uint64_t seed) {
+    static const float scales[] = {3e4F, 1e-2F, 1, 1e-6F};
+    float *x = p->in[0], *w = p->in[1];
+    tc_rng rng = tc_rng_seed(seed);
+    for (int i = 0; i < (SIDE + 2) * (SIDE + 2); i++) {
+        float scale = each_pixel ? scales[tc_rng_below(&rng, TC_LEN(scales))] : i % (SIDE + 2) < SIDE / 2 + 2 ? 1e-2F : 3e4F;
+        for (int c = 0; c < CHANNELS; c++)
+            x[i * CHANNELS + c] *= scale;
+    }
+    for (int i = 0; i < 9 * CHANNELS * OUTPUTS; i++)
+        w[i] *= scales[1 + i / OUTPUTS % 3];
+}
+
+static void test_tile_bound(void **state) {
+    (void)state;
+    static const double enlarged[] = {16, 861, 16}; /* as winograd.c states: m = 2, m = 4, m = 2 with the weights of 4 */
+    const int64_t one = 1;
+    double worst[3] = {0};
+    tc_strbuf b = {0};
+    tc_sb_printf(&b, "symbol N 1..2\ntensor X[N, %d, %d, %d] f32\ntensor W[3, 3, %d, %d] f32 const\n", SIDE + 2, SIDE + 2,
+                 CHANNELS, CHANNELS, OUTPUTS);
+    tc_sb_printf(&b, "compute C[n:N, h:%d, w:%d, o:%d] = sum(r:3, s:3, c:%d) X[n, h + r, w + s, c] * W[r, s, c, o]\noutput C\n",
+                 SIDE, SIDE, OUTPUTS, CHANNELS);
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        tc_ctx *c = tc_ctx_new();
+        tc_space_alternative_list l = tc_space_alternatives(c, parse(c, tc_sb_str(&b)), TC_ACCURACY_DEFAULT);
+        assert_int_equal(l.n, 3);
+        problem p = {.ctx = c};
+        assert_int_equal(tc_te_at(c, parse(c, tc_sb_str(&b)), &one, &p.w, NULL), TC_OK);
+        fill_problem(&p, seed);
+        scale_problem(&p, seed > 0, seed);
+        double *want = tc_xcalloc(SIDE * SIDE * OUTPUTS, sizeof *want);
+        reference(p.in[0], p.in[1], want);
+        for (int i = 0; i < l.n; i++) {
+            void *in[MAX_TENSORS], *made[MAX_TENSORS] = {NULL};
+            tc_space_alternative x = l.data[i];
+            assert_int_equal(tc_te_at(c, l.data[i].workload, &one, &x.workload, NULL), TC_OK);
+            alternative_inputs(&p, &x, in, made);
+            execute(p.ctx, x.workload, in, p.out[0]);
+            worst[i] = fmax(worst[i], worst_of_bound(&p, tile_of(&x), enlarged[i], want));
+            free(made[0]);
+        }
+        free(want);
+        close_problem(&p);
+    }
+    print_message("largest error, of the bound: m = 2 %.1e, m = 4 %.1e, m = 2 with the weights of 4 %.1e\n", worst[0], worst[1],
+                  worst[2]);
+    for (int i = 0; i < 3; i++)
+        assert_true(worst[i] > 0 && worst[i] < 1e-3);
+    tc_strbuf_free(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_shape),      cmocka_unit_test(test_random_shapes),       cmocka_unit_test(test_varying),
-        cmocka_unit_test(test_shared_constants), cmocka_unit_test(test_other_forms),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_strict_has_none),  cmocka_unit_test(test_error_bound),         cmocka_unit_test(test_products),
-        cmocka_unit_test(test_products_refused), cmocka_unit_test(test_product_error_bound), cmocka_unit_test(test_bf16),
+        cmocka_unit_test(test_every_shape),
+        cmocka_unit_test(test_random_shapes),
+        cmocka_unit_test(test_varying),
+        cmocka_unit_test(test_shared_constants),
+        cmocka_unit_test(test_other_forms),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_each_level_has_its_forms),
+        cmocka_unit_test(test_words_of_levels),
+        cmocka_unit_test(test_rows_are_apart),
+        cmocka_unit_test(test_tiles_are_apart),
+        cmocka_unit_test(test_tile_bound),
+        cmocka_unit_test(test_error_bound),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_products_refused),
+        cmocka_unit_test(test_product_error_bound),
+        cmocka_unit_test(test_bf16),
         cmocka_unit_test(test_bf16_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

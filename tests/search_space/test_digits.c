@@ -88,7 +88,7 @@ static bool by_digits(const char *text, const data *d, float *y) {
     tc_error err;
     if (tc_te_parse(c, "problem", text, &w, &err) != TC_OK)
         fail_msg("%s\n%s", err.msg, text);
-    tc_space_alternative_list l = tc_space_alternatives(c, w, TC_ACCURACY_FAST);
+    tc_space_alternative_list l = tc_space_alternatives(c, w, TC_ACCURACY_DEFAULT);
     const void *in[] = {d->x, d->w, d->scale, d->zero};
     bool found = l.n == 1 && strcmp(l.data[0].name, "digits") == 0;
     if (found && tc_te_interp(l.data[0].workload, in, (void *[]){y}, &err) != TC_OK)
@@ -149,6 +149,27 @@ static void test_extremes(void **state) {
     tc_strbuf_free(&b);
 }
 
+/* Whatever stands in one row, the bits of the others stay. */
+static void test_rows_are_apart(void **state) {
+    (void)state;
+    static const float odd[] = {NAN, INFINITY, 3e38F, 3e4F};
+    const shape s = {MOST_ROWS, 4, ZERO_IS_TENSOR};
+    tc_strbuf b = {0};
+    for (size_t i = 0; i < TC_LEN(odd); i++) {
+        data d;
+        float before[MOST_ROWS * COLUMNS], after[MOST_ROWS * COLUMNS];
+        fill(&d, 2);
+        assert_true(by_digits(text_of(&b, &s), &d, before));
+        d.x[DEPTH + 3] = odd[i]; /* row 1 */
+        assert_true(by_digits(tc_sb_str(&b), &d, after));
+        for (int row = 0; row < MOST_ROWS; row++) {
+            bool same = memcmp(before + row * COLUMNS, after + row * COLUMNS, sizeof(float[COLUMNS])) == 0;
+            assert_true(same == (row != 1));
+        }
+    }
+    tc_strbuf_free(&b);
+}
+
 /* Where nothing is tuned: for one row, and a target that has a unit for it. */
 static void test_untuned(void **state) {
     (void)state;
@@ -158,7 +179,7 @@ static void test_untuned(void **state) {
         tc_ctx *c = tc_ctx_new();
         const tc_workload *w;
         assert_int_equal(tc_te_parse(c, "problem", text_of(&b, &(shape){rows, 4, ZERO_IS_NUMBER}), &w, NULL), TC_OK);
-        tc_space_alternative_list l = tc_space_alternatives(c, w, TC_ACCURACY_FAST);
+        tc_space_alternative_list l = tc_space_alternatives(c, w, TC_ACCURACY_DEFAULT);
         assert_null(tc_space_untuned(w, l, none));
         assert_ptr_equal(tc_space_untuned(w, l, dots), rows == 1 ? &l.data[0] : NULL);
         tc_ctx_free(c);
@@ -201,7 +222,7 @@ static void test_refused(void **state) {
         tc_error err;
         if (tc_te_parse(c, "problem", no[i], &w, &err) != TC_OK)
             fail_msg("%s\n%s", err.msg, no[i]);
-        if (tc_space_alternatives(c, w, TC_ACCURACY_FAST).n != 0)
+        if (tc_space_alternatives(c, w, TC_ACCURACY_DEFAULT).n != 0)
             fail_msg("this has no form by digits:\n%s", no[i]);
         tc_ctx_free(c);
     }
@@ -209,10 +230,8 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_form),
-        cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_untuned),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_every_form), cmocka_unit_test(test_extremes), cmocka_unit_test(test_rows_are_apart),
+        cmocka_unit_test(test_untuned),    cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

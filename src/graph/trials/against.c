@@ -40,9 +40,11 @@ const char *tc_graph_standing_text(tc_graph_standing s) {
 static tc_status check_same(const tc_graph_base *b, const char *what, const char *was, const char *now, tc_error *err) {
     return strcmp(was, now) == 0
                ? TC_OK
-               : tc_fail(err, TC_BAD_INPUT,
-                         "%s is of %s '%s', and this is of '%s': only what ran under the same conditions is compared", b->path,
-                         what, was, now);
+               : tc_fail(
+                     err, TC_BAD_INPUT,
+                     "%s is of %s '%s', and this is of '%s': only what ran under the same conditions is compared; add --%s '%s', "
+                     "or make a new base",
+                     b->path, what, was, now, what, was);
 }
 
 static tc_status check_model(const tc_graph_model *m, tc_error *err) {

@@ -35,8 +35,8 @@ static void add_target(const page *p, tc_strbuf *b) {
 
 /* Which forms count. */
 static void add_accuracy(const page *p, tc_strbuf *b) {
-    if (!(p->o->accuracy & TC_ACCURACY_FAST))
-        tc_sb_add(b, " --accuracy strict");
+    if ((p->o->accuracy & TC_ACCURACY_FAST) != TC_ACCURACY_DEFAULT)
+        tc_sb_printf(b, " --accuracy %s", tc_accuracy_text(p->o->accuracy));
     if (p->o->accuracy & TC_ACCURACY_BF16)
         tc_sb_add(b, " --precision bf16");
 }

@@ -7,29 +7,37 @@
 #include "support/vec.h"
 #include "te/unit_gain.h"
 
+/* Every form that adds to the error of a kernel stands here, and only here. */
 static const struct {
     const char *name;
     space_algorithm *apply;
     int parameter;
-    tc_accuracy needs; /* it is offered where that is allowed */
+    tc_accuracy needs; /* it is offered where that is allowed: by where its error stays, which its file states */
     /* Another with whose constants it computes, and one whose stages it has: it is offered where sizes vary, beside both. NULL:
      * its own. */
     const char *constants, *stages;
 } algorithms[] = {
-    {"winograd-f2", space_winograd, 2, TC_ACCURACY_FAST, NULL, NULL},
-    {"winograd-f4", space_winograd, 4, TC_ACCURACY_FAST, NULL, NULL},
-    {"winograd-f2-of-f4", space_winograd, 24, TC_ACCURACY_FAST, "winograd-f4", "winograd-f2"},
-    {"strassen", space_strassen, 1, TC_ACCURACY_FAST, NULL, NULL},
-    {"bf16", space_bf16, 0, TC_ACCURACY_BF16, NULL, NULL},
-    {"digits", space_digits, 0, TC_ACCURACY_FAST, NULL, NULL},
+    {"winograd-f2", space_winograd, 2, TC_ACCURACY_DEFAULT, NULL, NULL}, /* its tile of the image */
+    {"winograd-f4", space_winograd, 4, TC_ACCURACY_DEFAULT, NULL, NULL},
+    {"winograd-f2-of-f4", space_winograd, 24, TC_ACCURACY_DEFAULT, "winograd-f4", "winograd-f2"},
+    {"strassen", space_strassen, 1, TC_ACCURACY_FAST, NULL, NULL}, /* two rows and two columns */
+    {"bf16", space_bf16, 0, TC_ACCURACY_BF16, NULL, NULL},         /* its operands */
+    {"digits", space_digits, 0, TC_ACCURACY_DEFAULT, NULL, NULL},  /* a block of its row */
 };
 
+/* Each allows what those before it allow. */
+static const struct {
+    const char *name;
+    tc_accuracy set;
+} levels[] = {{"strict", TC_ACCURACY_STRICT}, {"default", TC_ACCURACY_DEFAULT}, {"fast", TC_ACCURACY_FAST}};
+
 tc_status tc_accuracy_parse(const char *name, tc_accuracy *set, tc_error *err) {
-    bool strict = strcmp(name, "strict") == 0;
-    if (!strict && strcmp(name, "fast") != 0)
-        return tc_fail(err, TC_BAD_INPUT, "the accuracy is strict or fast, not '%s'", name);
-    *set = (*set & ~TC_ACCURACY_FAST) | (strict ? TC_ACCURACY_STRICT : TC_ACCURACY_FAST);
-    return TC_OK;
+    for (size_t i = 0; i < TC_LEN(levels); i++)
+        if (strcmp(name, levels[i].name) == 0) {
+            *set = (*set & ~TC_ACCURACY_FAST) | levels[i].set;
+            return TC_OK;
+        }
+    return tc_fail(err, TC_BAD_INPUT, "the accuracy is strict, default or fast, not '%s'", name);
 }
 
 tc_status tc_accuracy_parse_precision(const char *name, tc_accuracy *set, tc_error *err) {
@@ -41,7 +49,10 @@ tc_status tc_accuracy_parse_precision(const char *name, tc_accuracy *set, tc_err
 }
 
 const char *tc_accuracy_text(tc_accuracy set) {
-    return set & TC_ACCURACY_FAST ? "fast" : "strict";
+    size_t i = 0;
+    while (i + 1 < TC_LEN(levels) && (set & TC_ACCURACY_FAST & ~levels[i].set))
+        i++;
+    return levels[i].name;
 }
 
 const char *tc_accuracy_precision_text(tc_accuracy set) {

@@ -13,20 +13,25 @@
 #include "te/intrinsic.h"
 #include "te/te.h"
 
-/* How much accuracy may be given up for speed: a set. Alternatives round differently from the original; some differ by more than a
- * reordered sum. */
+/* Which forms a kernel may have, by what each adds to the error: a set. The first three names are levels, and each level allows
+ * what the level before it allows. alternatives.c says which form needs which level. The file of each form states the bound of
+ * its error. */
 typedef enum tc_accuracy {
-    TC_ACCURACY_STRICT = 0, /* none: only forms with the error of the original, up to the order of sums */
-    /* Also Winograd's and Strassen's forms and products by digits; the file of each states its error bound. */
-    TC_ACCURACY_FAST = 1,
-    TC_ACCURACY_BF16 = 2, /* operands of matmuls and convolutions may be rounded to bf16; bf16.c states the error bound */
+    /* Nothing is added to the rounding of the original; only sums may be in another order. */
+    TC_ACCURACY_STRICT = 0,
+    /* Forms that keep rows apart: the error of an element depends only on the row of the data, or the tile of the image, that the
+     * element itself is computed from. */
+    TC_ACCURACY_DEFAULT = 1,
+    /* Forms that mix rows, too: the error of an element depends on other rows, and an infinity reaches other rows. */
+    TC_ACCURACY_FAST = TC_ACCURACY_DEFAULT | 4,
+    TC_ACCURACY_BF16 = 2, /* not a level: operands of matmuls and convolutions may be rounded to bf16 */
     TC_ACCURACY_ALL = TC_ACCURACY_FAST | TC_ACCURACY_BF16
 } tc_accuracy;
-/* Changes the set as a word says: "strict" or "fast"; for the second function "f32", "bf16" or "auto". TC_BAD_INPUT: another
- * word. */
+/* Changes the set as a word says: "strict", "default" or "fast"; for the second function "f32", "bf16" or "auto". TC_BAD_INPUT:
+ * another word. */
 TC_NODISCARD tc_status tc_accuracy_parse(const char *name, tc_accuracy *set, tc_error *err);
 TC_NODISCARD tc_status tc_accuracy_parse_precision(const char *name, tc_accuracy *set, tc_error *err);
-/* The words for a set: "strict" or "fast"; "f32" or "bf16". */
+/* The words for a set: the lowest level that allows all of its forms; "f32" or "bf16". */
 const char *tc_accuracy_text(tc_accuracy set);
 const char *tc_accuracy_precision_text(tc_accuracy set);
 

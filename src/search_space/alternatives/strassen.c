@@ -23,7 +23,13 @@
  *     direct: 1e-5    one level: 1e-5        (256 terms; the test `alternatives` measures it)
  * as the sums are half as long, which makes up for it. But where the direct form's error follows the values of one row of A and
  * one column of W, this one's follows the largest in two rows (r and r + R/2) and two columns: a small output beside a large one
- * keeps fewer digits, and an infinity or NaN spreads to all four. U is computed in double and rounded once. */
+ * keeps fewer digits, and an infinity or NaN spreads to all four. So only the accuracy `fast` allows it. U is computed in double
+ * and rounded once.
+ *
+ * Scales. With rows of A and columns of W scaled to norms of 1 by powers of two, the error would follow the own row and column
+ * again (Ballard, Benson, Druinsky, Lipshitz and Schwartz, 2016). Columns of W would cost nothing in a run, and rows of A a pass
+ * over A for their norms and a factor in S and in C. But a row with an infinity or NaN needs the direct product, in a branch that
+ * depends on data: a compute evaluates all of its reduction, so the form would contain the direct product for all rows. */
 #include "search_space/alternatives/alternatives_int.h"
 
 #include "te/index/affine.h"

@@ -22,7 +22,17 @@
  * data, the largest error of an output, relative to the root mean square of the outputs, stays below
  *     direct: 1e-5    m = 2: 5e-6    m = 4: 5e-5        (3 x 3 x 256 terms; the test `alternatives` measures it; with the weights
  *                                                         of m = 4, m = 2 stays below 1e-5)
- * and an infinity or NaN in the input spreads over its tile. U is computed in double and rounded once. */
+ * U is computed in double and rounded once.
+ *
+ * An output depends on its own tile alone: m+2 x m+2 inputs in all C channels. An infinity or NaN spreads to the outputs of the
+ * tiles that hold it, as NaN. Whatever the ranges of the inputs are, an output is off by at most
+ *
+ *     (C + 20) 2^-24  k  max |X|  sum |W|          m = 2: k = 16    m = 4: k = 861
+ *
+ * with the largest input of its own tile, and the sum over all weights of its channel. C + 20 counts the roundings of one value:
+ * 6 in the transforms of X, one of U, C in the sum, 8 in the transforms of the result, some to spare. k bounds what the transforms
+ * enlarge: the square of the largest entry of |A^T| D |G|, where D has the row sums of |B^T| on its diagonal. On
+ * images whose pixels are of scales from 1e-6 to 3e4 the error stays below a thousandth of the bound (the test `alternatives`). */
 #include "search_space/alternatives/alternatives_int.h"
 
 #include "support/vec.h"
