@@ -91,11 +91,11 @@ json_t *tc_report_precision(const tc_graph_precision *p) {
 /* By obstacle: the reason that excludes records, and the option that would admit them. */
 static const struct obstacle {
     const char *name, *option;
-} obstacles[] = {[TC_GRAPH_OTHER_THREADS] = {"threads", "--threads"},
-                 [TC_GRAPH_OTHER_TARGET] = {"target", "--target"},
-                 [TC_GRAPH_OTHER_ACCURACY] = {"accuracy", "--accuracy"},
-                 [TC_GRAPH_OTHER_PRECISION] = {"precision", "--precision"},
-                 [TC_GRAPH_OTHER_SHAPE] = {"shape", "--shape"}};
+} obstacles[] = {
+    [TC_GRAPH_OTHER_THREADS] = {"threads", "--threads"},       [TC_GRAPH_OTHER_TARGET] = {"target", "--target"},
+    [TC_GRAPH_OTHER_ACCURACY] = {"accuracy", "--accuracy"},    [TC_GRAPH_FASTER_FORM] = {"accuracy", "--accuracy"},
+    [TC_GRAPH_OTHER_PRECISION] = {"precision", "--precision"}, [TC_GRAPH_OTHER_SHAPE] = {"shape", "--shape"},
+};
 
 /* The short name of the target, if the target is this machine. */
 static const char *target_name(const char *text) {
@@ -113,6 +113,26 @@ static const char *option_of(const tc_graph_unused *u, tc_arena *a) {
     return u->obstacle == TC_GRAPH_OTHER_SHAPE ? option : tc_arena_printf(a, "%s %s%s%s", option, quote, value, quote);
 }
 
+/* What the kernels do instead, and how to use the records. */
+static const char *unused_message(const tc_graph_unused *u, int n, int of, const char *option, tc_arena *a) {
+    if (u->obstacle == TC_GRAPH_OTHER_SHAPE)
+        return tc_arena_printf(a,
+                               "no kernel uses a record: the database has records of kernels like these with other sizes (%s); "
+                               "give the --shape that was tuned, or tune these sizes",
+                               u->recorded);
+    if (u->obstacle == TC_GRAPH_FASTER_FORM)
+        return tc_arena_printf(
+            a,
+            "%d of %d kernels do not use their fastest record: it is of a form that mixes rows, so the error of a row "
+            "depends on other rows; add %s to use it, or change nothing to keep rows apart",
+            n, of, option);
+    return tc_arena_printf(a,
+                           "%d of %d kernels use a default schedule, though the database has records of them: these are for "
+                           "another %s; add %s, or tune for what is asked for here",
+                           n, of, u->obstacle == TC_GRAPH_OTHER_THREADS ? "number of threads" : obstacles[u->obstacle].name,
+                           option);
+}
+
 static json_t *unused_json(const tc_report_built *b) {
     tc_graph_unused u;
     const tc_graph_kernel *k;
@@ -123,19 +143,7 @@ static json_t *unused_json(const tc_report_built *b) {
     const char *option = option_of(&u, a);
     json_t *j = json_pack("{s:s,s:i,s:i,s:s,s:s}", "why", obstacles[u.obstacle].name, "kernels", n, "of", of, "recorded",
                           u.recorded, "option", option);
-    const char *message =
-        u.obstacle == TC_GRAPH_OTHER_SHAPE
-            ? tc_arena_printf(
-                  a,
-                  "no kernel uses a record: the database has records of kernels like these with other sizes (%s); give the "
-                  "--shape that was tuned, or tune these sizes",
-                  u.recorded)
-            : tc_arena_printf(a,
-                              "%d of %d kernels use a default schedule, though the database has records of them: these are for "
-                              "another %s; add %s, or tune for what is asked for here",
-                              n, of, u.obstacle == TC_GRAPH_OTHER_THREADS ? "number of threads" : obstacles[u.obstacle].name,
-                              option);
-    json_object_set_new(j, "message", tc_report_string(message));
+    json_object_set_new(j, "message", tc_report_string(unused_message(&u, n, of, option, a)));
     tc_arena_free(a);
     return j;
 }

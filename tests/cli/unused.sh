@@ -68,6 +68,37 @@ option=$(sed -n 's/.*; add \(--[a-z]* [a-z0-9]*\),.*/\1/p' err)
 ok "$TCTUNE" build --te wide.te --db others.db --threads 1 --out w.so $option
 says "1 of 1 kernels from records"
 
+# ---- a form that mixes rows ----
+ok "$TCTUNE" tune --te wide.te --trials 16 --threads 1 --accuracy fast --db fast.db --start-from none
+only fast.db "$direct" mixing.db
+ok "$TCTUNE" build --te wide.te --db mixing.db --threads 1 --out w.so
+grep -q "1 of 1 kernels use a default schedule.*for another accuracy; add --accuracy fast," err ||
+    fail "a form that mixes rows is left out without a word"
+# Beside slower records of the direct form.
+ok "$TCTUNE" export --db fast.db --out all.jsonl
+slower() {
+    /usr/bin/python3 - "$direct" <<'PY'
+import json
+import sys
+for line in open("all.jsonl"):
+    r = json.loads(line)
+    if r["workload_hash"] == sys.argv[1]:
+        r["times"], r["median"] = [1000 * t for t in r["times"]], 1000 * r["median"]
+    print(json.dumps(r))
+PY
+}
+slower >slower.jsonl
+ok "$TCTUNE" import slower.jsonl --db slower.db
+ok "$TCTUNE" build --te wide.te --db slower.db --threads 1 --out w.so
+says "1 of 1 kernels from records"
+grep -q "1 of 1 kernels do not use their fastest record: it is of a form that mixes rows.*add --accuracy fast " err ||
+    fail "a faster form that mixes rows is left out without a word"
+for level in strict fast; do
+    ok "$TCTUNE" build --te wide.te --db slower.db --threads 1 --accuracy $level --out w.so
+    says "1 of 1 kernels from records"
+    ! grep -q "do not use their fastest record" err || fail "there is a warning at --accuracy $level"
+done
+
 # ---- other sizes ----
 sed 's/64/48/g' wide.te >less.te
 ok "$TCTUNE" build --te less.te --db all.db --threads 1 --out w.so

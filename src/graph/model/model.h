@@ -35,6 +35,7 @@ typedef enum tc_graph_obstacle {
     TC_GRAPH_OTHER_THREADS,
     TC_GRAPH_OTHER_TARGET,
     TC_GRAPH_OTHER_ACCURACY,
+    TC_GRAPH_FASTER_FORM, /* the accuracy too; but a slower record of another form is in use */
     TC_GRAPH_OTHER_PRECISION,
     TC_GRAPH_OTHER_SHAPE
 } tc_graph_obstacle;
@@ -66,7 +67,7 @@ typedef struct tc_graph_kernel {
     int variants;           /* programs that serve different sizes; 1 where these do not vary, 0 of a loaded library */
     const char *why;        /* FROM_DEFAULT: the nearest record and what differs, or that there is no database; FROM_RECORD: why a
                         better one was not used, or "" */
-    tc_graph_unused unused; /* FROM_DEFAULT: which records of it are not used */
+    tc_graph_unused unused; /* which records of it are not used; FROM_RECORD: records that are faster than the one in use */
     double seconds;         /* of all launches of one run, from the last profile; 0 before */
 } tc_graph_kernel;
 

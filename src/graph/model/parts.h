@@ -148,6 +148,10 @@ tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc
 /* Of a task that has no record of its own here: which records of it o leaves out, into its kernel (unused.c). */
 TC_NODISCARD tc_status tc_graph_find_obstacle(const tc_graph_program *p, int task, const tc_graph_build_options *o,
                                               tc_graph_model *m, tc_error *err);
+/* Of a task whose record is used: whether a faster record is of a form that mixes rows, into its kernel. Nothing unless o's
+ * accuracy is `default`. */
+TC_NODISCARD tc_status tc_graph_find_faster_form(const tc_graph_program *p, int task, const tc_graph_build_options *o,
+                                                 tc_graph_model *m, tc_error *err);
 /* The lowered programs of all tasks as the text of file `path`, into m->listing; text[] (one per task) gets where each is. TC_ENV
  * when the file's folder is not there. */
 TC_NODISCARD tc_status tc_graph_list_programs(tc_graph_model *m, const char *path, tc_cg_text *text, tc_error *err);

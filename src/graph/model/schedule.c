@@ -356,6 +356,8 @@ tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc
         s = explain(&c, a, err);
     tc_vec_free(&x);
     tc_arena_free(a);
+    if (s == TC_OK && used && !varies)
+        s = tc_graph_find_faster_form(p, task, o, model, err);
     if (s != TC_OK || used)
         return s;
     if (o->db)

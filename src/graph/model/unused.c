@@ -8,22 +8,37 @@ static tc_graph_unused made(tc_graph_model *m, tc_graph_obstacle what, const cha
     return (tc_graph_unused){what, tc_arena_strdup(m->arena, recorded)};
 }
 
-/* A record of a form that the build's accuracy leaves out. */
-static tc_status find_other_form(const tc_graph_program *p, int task, const tc_graph_build_options *o, tc_graph_model *m,
-                                 tc_arena *a, tc_error *err) {
+/* Finds the best record of the task's forms that `all` allows. If the build does not allow its form: which level would. */
+static tc_status find_other_form(const tc_graph_program *p, int task, const tc_graph_build_options *o, tc_accuracy all,
+                                 tc_graph_model *m, tc_arena *a, tc_error *err) {
     tc_graph_unit u = {0};
     tc_meas_records best;
     tc_accuracy allowed = tc_graph_accuracy_of(o, task);
-    tc_graph_list_forms(p, task, TC_ACCURACY_ALL, &u);
-    tc_status s = tc_graph_ranked_records(&u, o, 0, a, 1, &best, err);
+    tc_graph_list_forms(p, task, all, &u);
+    tc_status s = tc_graph_ranked_records(&u, o, tc_graph_byte_time(p, o), a, 1, &best, err);
     const tc_graph_form *f = s == TC_OK && best.len ? tc_graph_form_of(&u, &best.data[0]) : NULL;
     tc_accuracy lacks = f && f->alternative ? f->alternative->needs & ~allowed : 0;
     if (lacks & TC_ACCURACY_BF16)
         m->kernels[task].unused = made(m, TC_GRAPH_OTHER_PRECISION, tc_accuracy_precision_text(TC_ACCURACY_BF16));
     else if (lacks & TC_ACCURACY_FAST)
-        m->kernels[task].unused = made(m, TC_GRAPH_OTHER_ACCURACY, tc_accuracy_text(TC_ACCURACY_FAST));
+        m->kernels[task].unused = made(m, TC_GRAPH_OTHER_ACCURACY, tc_accuracy_text(lacks));
     tc_ctx_free(u.ctx);
     tc_ctx_free(u.forms);
+    return s;
+}
+
+/* Only for the level `default`: who asks for `strict` expects slower kernels. But a database may come from a search at `fast`, and
+ * its records of forms that mix rows would be left out without a word. */
+tc_status tc_graph_find_faster_form(const tc_graph_program *p, int task, const tc_graph_build_options *o, tc_graph_model *m,
+                                    tc_error *err) {
+    tc_accuracy allowed = tc_graph_accuracy_of(o, task);
+    if (!o->db || (allowed & TC_ACCURACY_FAST) != TC_ACCURACY_DEFAULT)
+        return TC_OK;
+    tc_arena *a = tc_arena_new();
+    tc_status s = find_other_form(p, task, o, allowed | TC_ACCURACY_FAST, m, a, err);
+    if (m->kernels[task].unused.obstacle == TC_GRAPH_OTHER_ACCURACY)
+        m->kernels[task].unused.obstacle = TC_GRAPH_FASTER_FORM;
+    tc_arena_free(a);
     return s;
 }
 
@@ -42,7 +57,7 @@ tc_status tc_graph_find_obstacle(const tc_graph_program *p, int task, const tc_g
     else if (s == TC_OK && near.kind == TC_MEAS_NEAR_SHAPE)
         *out = made(m, TC_GRAPH_OTHER_SHAPE, near.why);
     if (s == TC_OK && (out->obstacle == TC_GRAPH_NO_OBSTACLE || out->obstacle == TC_GRAPH_OTHER_SHAPE))
-        s = find_other_form(p, task, o, m, a, err);
+        s = find_other_form(p, task, o, TC_ACCURACY_ALL, m, a, err);
     tc_arena_free(a);
     return s;
 }

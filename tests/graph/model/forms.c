@@ -312,7 +312,7 @@ static void check_form(const char *name) {
     bench b = open_bench();
     tc_graph_model *m, *loaded;
     assert_true(put_records(&b, name, NULL) >= 2);
-    m = build(&b, TC_ACCURACY_FAST);
+    m = build(&b, TC_ACCURACY_DEFAULT);
     assert_true(count_form(m, name) >= 2);
     expect_right(&b, m, 5e-4);
     const char *so = SCRATCH("forms.so");
@@ -337,6 +337,71 @@ static void test_winograd_f2(void **state) {
 static void test_winograd_f4(void **state) {
     (void)state;
     check_form("winograd-f4");
+}
+
+/* ---- rows that are apart ---- */
+
+enum { ROWS = 64, WIDTH = 256, LARGE_ROW = 3, SMALL_ROW = 35, INFINITE_ROW = 10, NAN_ROW = 20 };
+
+/* Strassen's form computes row r and row r + 32 together. */
+static void spoil_rows(float *x) {
+    for (int k = 0; k < WIDTH; k++) {
+        x[LARGE_ROW * WIDTH + k] *= 3e4F;
+        x[SMALL_ROW * WIDTH + k] *= 1e-2F;
+    }
+    x[INFINITE_ROW * WIDTH + 7] = INFINITY;
+    x[NAN_ROW * WIDTH + 9] = NAN;
+}
+
+/* Whether each finite row is within 1e-4 of its own largest element, and the others are what the interpreter says. */
+static bool rows_are_right(const float *y, const float *want) {
+    bool right = true;
+    for (int row = 0; row < ROWS; row++, y += WIDTH, want += WIDTH) {
+        double largest = 0;
+        for (int i = 0; i < WIDTH; i++)
+            largest = fmax(largest, fabs((double)want[i]));
+        for (int i = 0; i < WIDTH; i++) {
+            if (isfinite(want[i]))
+                right &= fabs((double)y[i] - (double)want[i]) <= 1e-4 * largest;
+            else
+                right &= isnan(want[i]) ? isnan(y[i]) : y[i] == want[i];
+        }
+    }
+    return right;
+}
+
+/* At the default level a record of Strassen's form is left out, though it is the fastest, and the build says so. At `fast` it is
+ * used, and then rows mix: so the test can tell. */
+static void test_default_keeps_rows_apart(void **state) {
+    (void)state;
+    static const struct {
+        tc_accuracy accuracy;
+        bool mixes, told;
+    } levels[] = {{TC_ACCURACY_STRICT, false, false}, {TC_ACCURACY_DEFAULT, false, true}, {TC_ACCURACY_FAST, true, false}};
+    bench b = open_network("input %x : f32[64,256]\nconst %w : f32[256,256]\n%y = MatMul(%x, %w)\noutput y = %y\n",
+                           (tc_graph_shape)DIMS(ROWS, WIDTH));
+    assert_int_equal(put_records(&b, "strassen", NULL), 1);
+    spoil_rows(b.x.data);
+    tc_graph_tensor_free(&b.want);
+    assert_ok(interpret_program(b.p, &b.x, &b.want, err));
+    for (size_t i = 0; i < TC_LEN(levels); i++) {
+        tc_graph_tensor y;
+        tc_graph_unused unused;
+        tc_graph_model *m = build(&b, levels[i].accuracy);
+        assert_int_equal(count_form(m, "strassen"), levels[i].mixes);
+        assert_int_equal(count_form(m, "direct"), !levels[i].mixes);
+        assert_int_equal(m->kernels[0].source, TC_GRAPH_FROM_RECORD);
+        assert_int_equal(tc_graph_model_unused(m, &unused), levels[i].told);
+        if (levels[i].told) {
+            assert_int_equal(unused.obstacle, TC_GRAPH_FASTER_FORM);
+            assert_string_equal(unused.recorded, "fast");
+        }
+        assert_ok(tc_graph_model_run(m, &b.x, &y, err));
+        assert_true(rows_are_right(y.data, b.want.data) == !levels[i].mixes);
+        tc_graph_tensor_free(&y);
+        tc_graph_model_free(m);
+    }
+    close_bench(&b);
 }
 
 static void test_the_faster_record_wins(void **state) {
@@ -387,6 +452,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_winograd_f2),
         cmocka_unit_test(test_winograd_f4),
+        cmocka_unit_test(test_default_keeps_rows_apart),
         cmocka_unit_test(test_the_faster_record_wins),
         cmocka_unit_test(test_stale_record),
         cmocka_unit_test(test_default_is_direct),
