@@ -17,6 +17,7 @@ const usage = `usage: benchmarks/model.sh MODEL.onnx [options]
   --shape N=1,2   shape of an input, or value of a symbol; may be repeated
   --vocab N       ids are below it (1000)
   --no-untuned    leaves the default schedules unmeasured
+  --fast          also tunes with --accuracy fast (DB.fast, a database of its own); that library takes turns with the others
   --table FILE    Markdown table that gets the row (build/benchmarks/model.md)
   --record        puts the figures into benchmarks/results and RESULTS.md`;
 
@@ -27,6 +28,7 @@ function options() {
         options: {
             threads: text('2'), trials: text('500'), db: {type: 'string'}, seed: text('0'), rounds: text('9'), repeats: text('20'),
             shape: {type: 'string', multiple: true, default: []}, vocab: text('1000'), 'no-untuned': {type: 'boolean', default: false},
+            fast: {type: 'boolean', default: false},
             table: {type: 'string'}, record: {type: 'boolean', default: false}, help: {type: 'boolean', default: false},
         },
     });
@@ -50,16 +52,17 @@ function importSeconds(o) {
     return b.median([1, 2, 3].map(() => b.seconds(['show', ...o.source], {cwd: o.work})));
 }
 
-function tune(o) {
+function tune(o, db, options) {
     if (!o.trials)
         return null;
-    return b.runJson(['tune', ...o.source, '--trials', String(o.trials), '--threads', String(o.threads), '--seed', o.seed, '--db', o.db]);
+    return b.runJson(['tune', ...o.source, '--trials', String(o.trials), '--threads', String(o.threads), '--seed', o.seed, '--db', db,
+                      ...options]);
 }
 
 // The library with the records of `db`, or with default schedules. Built in the work folder, which holds no database of its own.
-function build(o, name, db) {
+function build(o, name, db, options) {
     const out = path.join(o.work, `${name}.so`);
-    b.run(['build', ...o.source, '--threads', String(o.threads), '--out', out, ...(db ? ['--db', db] : [])], {cwd: o.work});
+    b.run(['build', ...o.source, '--threads', String(o.threads), '--out', out, ...(db ? ['--db', db] : []), ...options], {cwd: o.work});
     return out;
 }
 
@@ -92,7 +95,17 @@ async function measure(o, ort, dir, libraries) {
     return {turns, peak: ours[0].peak, flops: profile.flops, kernels: profile.kernels};
 }
 
-function report(o, import_s, tuning, m, error, version, load) {
+// What the level fast adds to the row: its time and error beside those of the default level, and the size of both libraries.
+function fastColumns(m, error, libraries) {
+    if (!m.turns.fast)
+        return {};
+    const fast = b.median(m.turns.fast), ratios = m.turns.fast.map((x, i) => x / m.turns.tuned[i]);
+    const [mb, fastMb] = ['tuned', 'fast'].map(name => fs.statSync(libraries.find(x => x[0] === name)[1]).size / 1e6);
+    return {'fast ms': b.show(fast, 3), 'fast / default': b.show(b.median(ratios)), 'fast ±': b.percent(b.spread(ratios)),
+            'fast error': error.toExponential(1), MB: b.show(mb), 'fast MB': b.show(fastMb)};
+}
+
+function report(o, import_s, tuning, m, errors, libraries, version, load) {
     const ours = b.median(m.turns.tuned), ort = b.median(m.turns['ONNX Runtime']);
     const untuned = m.turns.untuned ? b.median(m.turns.untuned) : NaN;
     const ratios = m.turns.tuned.map((x, i) => x / m.turns['ONNX Runtime'][i]);
@@ -103,27 +116,32 @@ function report(o, import_s, tuning, m, error, version, load) {
         [`ORT ${version} ms`]: b.show(ort, 3), 'ours / ORT': b.show(b.median(ratios)), '±': b.percent(b.spread(ratios)),
         'GFLOP/s': b.show(rate(ours), 1), 'peak GFLOP/s': b.show(m.peak, 1), 'of peak': b.percent(rate(ours) / m.peak),
         'ORT of peak': b.percent(rate(ort) / m.peak), 'untuned / tuned': b.show(untuned / ours), 'trials/s': fresh ? b.show(tuning.trials_per_second) : '-',
-        'import s': b.show(import_s), error: error.toExponential(1), 'load at start': b.show(load), date: new Date().toISOString().slice(0, 10),
-        machine: b.machine(),
+        'import s': b.show(import_s), error: errors.tuned.toExponential(1), ...fastColumns(m, errors.fast, libraries),
+        'load at start': b.show(load), date: new Date().toISOString().slice(0, 10), machine: b.machine(),
     }, {turns: m.turns, kernels: m.kernels, tuning}, o.table);
     if (o.record)
         b.publish('networks', [{
             network: o.name, threads: o.threads, ours_ms: ours, ort_ms: ort, ratio: b.median(ratios), spread: b.spread(ratios),
             of_peak: rate(ours) / m.peak, untuned: untuned / ours, untuned_ratio: untuned / ort,
-            trials_s: fresh ? tuning.trials_per_second : NaN, error,
+            trials_s: fresh ? tuning.trials_per_second : NaN, error: errors.tuned,
         }], {'ONNX Runtime': version});
 }
 
 b.main(async () => {
     const o = options(), load = b.load();
     fs.mkdirSync(o.work, {recursive: true});
-    const import_s = importSeconds(o), tuning = tune(o);
-    const libraries = [['tuned', build(o, 'tuned', o.db)]];
+    const import_s = importSeconds(o), tuning = tune(o, o.db, []), level = ['--accuracy', 'fast'];
+    const libraries = [['tuned', build(o, 'tuned', o.db, [])]];
     if (!o['no-untuned'])
-        libraries.push(['untuned', build(o, 'untuned', null)]);
+        libraries.push(['untuned', build(o, 'untuned', null, [])]);
+    if (o.fast) {
+        tune(o, `${o.db}.fast`, level);
+        libraries.push(['fast', build(o, 'fast', `${o.db}.fast`, level)]);
+    }
     const ort = await startOrt(o);
-    const dir = await saveInputs(o, ort), error = compare(o, dir, libraries[0][1]);
+    const dir = await saveInputs(o, ort);
+    const errors = Object.fromEntries(libraries.filter(x => x[0] !== 'untuned').map(([name, file]) => [name, compare(o, dir, file)]));
     const m = await measure(o, ort, dir, libraries);
     ort.stop();
-    report(o, import_s, tuning, m, error, ort.about.version, load);
+    report(o, import_s, tuning, m, errors, libraries, ort.about.version, load);
 });
