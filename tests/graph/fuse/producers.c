@@ -122,6 +122,8 @@ typedef struct bout {
     tc_target *t;
     tc_meas_db *db;
     int64_t now;
+    tc_accuracy accuracy;
+    const tc_workload *anchor; /* the form of the anchor that is compared; NULL: its own workload */
 } bout;
 
 /* Seconds per round, 0: no record; of the whole in the rounds with odd numbers those of `odd`. */
@@ -145,8 +147,11 @@ static void put_beside(const bout *x, int task, double seconds, double odd) {
     tc_graph_program_tunable(x->b.p, &tasks);
     for (int i = 0; i < ROUNDS; i++)
         times[i] = i % 2 && odd > 0 ? odd : seconds;
+    tc_tune_task ran = tasks[task];
+    if (x->anchor && task == x->b.p->mergings[0].anchor[0])
+        ran.workload = x->anchor;
     if (seconds > 0)
-        put_record(x->db, x->t, &tasks[task], "one", TC_MEAS_BESIDE, x->now, times, ROUNDS);
+        put_record(x->db, x->t, &ran, "one", TC_MEAS_BESIDE, x->now, times, ROUNDS);
 }
 
 /* Whether kernels are merged, once they ran in turns. */
@@ -157,7 +162,7 @@ static bool merges(bout *x, const taken *s) {
     put_beside(x, m->producer[0], s->producer, 0);
     put_beside(x, m->anchor[0], s->anchor, 0);
     put_beside(x, m->whole[0], s->whole, s->odd);
-    tc_graph_build_options o = {.target = x->t, .threads = 1, .db = x->db};
+    tc_graph_build_options o = {.target = x->t, .threads = 1, .db = x->db, .accuracy = x->accuracy};
     assert_ok(tc_graph_program_merge(x->b.g, x->b.p, &o, &q, err));
     bool any = q != NULL;
     if (any)
@@ -191,8 +196,42 @@ static void test_turns_decide(void **state) {
     close_bench(&x.b);
 }
 
+/* A comparison with a form that the accuracy leaves out does not count, as that form would not be built. */
+static void test_the_accuracy_decides(void **state) {
+    (void)state;
+    bout x = {
+        .b = open_text("input %x : f32[64,256]\nconst %w : f32[256,256]\n%m = Exp(%x)\n%y = MatMul(%m, %w)\noutput y = %y\n")};
+    const taken compared = {.producer = 1e-5, .anchor = 2e-5, .whole = 2.5e-5};
+    const double alone = 2e-5;
+    const tc_tune_task *tasks;
+    tc_ctx *c = tc_ctx_new();
+    assert_ok(tc_target_parse("native", &x.t, err));
+    assert_ok(tc_meas_db_open_memory(&x.db, err));
+    tc_graph_program_tunable(x.b.p, &tasks);
+    const tc_tune_task *anchor = &tasks[x.b.p->mergings[0].anchor[0]];
+    tc_space_alternative_list l = tc_space_alternatives(c, tc_te_canonical(c, anchor->workload), TC_ACCURACY_FAST);
+    assert_true(l.n == 1 && l.data[0].needs == TC_ACCURACY_FAST);
+    tune_all(&x, "one", &(taken){.producer = 1e-5, .anchor = 3e-5, .whole = 2.5e-5});
+    tc_tune_task mixing = *anchor;
+    mixing.workload = x.anchor = tc_te_canonical(c, l.data[0].workload);
+    put_record(x.db, x.t, &mixing, "one", TC_MEAS_COLD, 1, &alone, 1);
+    x.accuracy = TC_ACCURACY_FAST;
+    assert_true(merges(&x, &compared));
+    x.accuracy = TC_ACCURACY_DEFAULT;
+    assert_false(merges(&x, &(taken){0}));
+    x.anchor = NULL; /* now the direct form is compared, which is the best at this level only */
+    assert_true(merges(&x, &compared));
+    x.accuracy = TC_ACCURACY_FAST;
+    assert_false(merges(&x, &(taken){0}));
+    tc_meas_db_close(x.db);
+    tc_target_free(x.t);
+    close_bench(&x.b);
+    tc_ctx_free(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_which), cmocka_unit_test(test_which_not),
-                                       cmocka_unit_test(test_several_readers), cmocka_unit_test(test_turns_decide)};
+                                       cmocka_unit_test(test_several_readers), cmocka_unit_test(test_turns_decide),
+                                       cmocka_unit_test(test_the_accuracy_decides)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
