@@ -1,6 +1,9 @@
 /* Databases and their records (include/tctune/database.h). */
+#include <string.h>
+
 #include "api/api_int.h"
 #include "measure/records/exchange.h"
+#include "support/guess.h"
 
 static tc_status open_database(const char *file, tctune_access access, tctune_database **out, tc_error *err) {
     static const tc_meas_db_mode modes[] = {[TCTUNE_ACCESS_READ] = TC_MEAS_DB_READ,
@@ -28,12 +31,20 @@ void tctune_database_close(tctune_database *d) {
 
 /* ---- records ---- */
 
+static tc_status no_mode(const char *mode, tc_error *err) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(mode, strlen(mode));
+    for (int m = 0; m < TC_MEAS_NMODES; m++)
+        tc_guess_add(&g, tc_meas_mode_text((tc_meas_mode)m));
+    return tc_fail(err, TC_BAD_INPUT, "'%s' is no mode of measuring%s", mode, tc_guess_say(&g, "", NULL, text));
+}
+
 static tc_status read_query(const tctune_query *query, tc_meas_filter *out, tc_error *err) {
     tctune_query q;
     tc_meas_mode mode;
     TC_TRY(API_OPTIONS(q, query, err));
     if (q.mode && !tc_meas_mode_parse(q.mode, &mode))
-        return tc_fail(err, TC_BAD_INPUT, "'%s' is no mode of measuring", q.mode);
+        return no_mode(q.mode, err);
     if ((unsigned)q.order > TCTUNE_ORDER_BY_RANK)
         return tc_fail(err, TC_BAD_INPUT, "order %d is none", (int)q.order);
     *out = (tc_meas_filter){.workload_hash = q.workload_hash,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/model_int.h"
+#include "support/guess.h"
 
 /* A size that varies. */
 typedef struct varying {
@@ -10,45 +11,64 @@ typedef struct varying {
     long long least, most, multiple;
 } varying;
 
+/* All of them. what: "kernel" */
+typedef struct varying_sizes {
+    const char *what;
+    int n;
+    varying *v;
+    tc_arena *a;
+} varying_sizes;
+
+static varying_sizes sizes_of(const char *what, int n, tc_arena *a) {
+    return (varying_sizes){what, n, TC_NEW_N(a, varying, n), a};
+}
+
 /* "N = 1..512, S = 32..128 in steps of 32" */
-static const char *ranges_text(tc_arena *a, const varying *v, int n) {
+static const char *ranges_text(const varying_sizes *s) {
     const char *text = "";
-    for (int i = 0; i < n; i++) {
-        text = tc_arena_printf(a, "%s%s%s = %lld..%lld", text, i ? ", " : "", v[i].name, v[i].least, v[i].most);
-        if (v[i].multiple > 1)
-            text = tc_arena_printf(a, "%s in steps of %lld", text, v[i].multiple);
+    for (int i = 0; i < s->n; i++) {
+        const varying *v = &s->v[i];
+        text = tc_arena_printf(s->a, "%s%s%s = %lld..%lld", text, i ? ", " : "", v->name, v->least, v->most);
+        if (v->multiple > 1)
+            text = tc_arena_printf(s->a, "%s in steps of %lld", text, v->multiple);
     }
     return text;
 }
 
-/* "N=17": which it is, -1 where none has that name. */
-static int read_size(const char *text, const varying *v, int n, int64_t *size) {
+/* "N=17" with a size that exists. */
+static tc_status read_size(const char *text, const varying_sizes *s, int *which, int64_t *size, tc_error *err) {
+    char guess[TC_GUESS_TEXT], *end = "";
     const char *is = strchr(text, '=');
-    char *end;
     *size = is && is[1] >= '0' && is[1] <= '9' ? strtoll(is + 1, &end, 10) : -1;
-    for (int i = 0; i < n && *size >= 0 && !*end; i++)
-        if (strlen(v[i].name) == (size_t)(is - text) && strncmp(text, v[i].name, (size_t)(is - text)) == 0)
-            return i;
-    return -1;
+    if (*size < 0 || *end)
+        return tc_fail(err, TC_BAD_INPUT, "at %s: expected NAME=SIZE with a size of the %s, which has %s", text, s->what,
+                       ranges_text(s));
+    size_t len = (size_t)(is - text);
+    tc_guess g = tc_guess_new(text, len);
+    for (*which = 0; *which < s->n; ++*which) {
+        const char *name = s->v[*which].name;
+        if (strlen(name) == len && strncmp(text, name, len) == 0)
+            return TC_OK;
+        tc_guess_add(&g, name);
+    }
+    return tc_fail(err, TC_BAD_INPUT, "at %s: the %s has no size '%.*s'%s Its sizes are %s", text, s->what, (int)len, text,
+                   g.nclose ? tc_guess_say(&g, "", NULL, guess) : ".", ranges_text(s));
 }
 
-/* sizes[i]: -1 where it is not given. what: "kernel" */
-static tc_status read_all(const char *const *at, const char *what, const varying *v, int n, tc_arena *a, int64_t *sizes,
-                          tc_error *err) {
+/* sizes[i]: -1 where it is not given. */
+static tc_status read_all(const char *const *at, const varying_sizes *s, int64_t *sizes, tc_error *err) {
     int64_t size;
-    for (int i = 0; i < n; i++)
+    int i;
+    for (i = 0; i < s->n; i++)
         sizes[i] = -1;
-    if (!n)
-        return tc_fail(err, TC_BAD_INPUT, "at %s: no size of the %s varies", at[0], what);
+    if (!s->n)
+        return tc_fail(err, TC_BAD_INPUT, "at %s: no size of the %s varies", at[0], s->what);
     for (size_t k = 0; at[k]; k++) {
-        int i = read_size(at[k], v, n, &size);
-        if (i < 0)
-            return tc_fail(err, TC_BAD_INPUT, "at %s: expected NAME=SIZE with a size of the %s, which has %s", at[k], what,
-                           ranges_text(a, v, n));
-        if (sizes[i] >= 0 || size < v[i].least || size > v[i].most || size % v[i].multiple)
-            return tc_fail(err, TC_BAD_INPUT, "at %s: %s runs from %lld to %lld%s, and is given once", at[k], v[i].name,
-                           v[i].least, v[i].most,
-                           v[i].multiple > 1 ? tc_arena_printf(a, " in steps of %lld", v[i].multiple) : "");
+        TC_TRY(read_size(at[k], s, &i, &size, err));
+        const varying *v = &s->v[i];
+        if (sizes[i] >= 0 || size < v->least || size > v->most || size % v->multiple)
+            return tc_fail(err, TC_BAD_INPUT, "at %s: %s runs from %lld to %lld%s, and is given once", at[k], v->name, v->least,
+                           v->most, v->multiple > 1 ? tc_arena_printf(s->a, " in steps of %lld", v->multiple) : "");
         sizes[i] = size;
     }
     return TC_OK;
@@ -56,29 +76,29 @@ static tc_status read_all(const char *const *at, const char *what, const varying
 
 tc_status api_task_sizes(const char *const *at, const tc_workload *w, tc_arena *a, const int64_t **out, tc_error *err) {
     int64_t *sizes = TC_NEW_N(a, int64_t, w->nsymbol);
-    varying *v = TC_NEW_N(a, varying, w->nsymbol);
+    varying_sizes s = sizes_of("kernel", w->nsymbol, a);
     *out = NULL;
     if (!at || !at[0])
         return TC_OK;
     for (int i = 0; i < w->nsymbol; i++)
-        v[i] = (varying){w->symbols[i]->name, w->symbols[i]->least, w->symbols[i]->most, 1};
-    tc_status st = read_all(at, "kernel", v, w->nsymbol, a, sizes, err);
+        s.v[i] = (varying){w->symbols[i]->name, w->symbols[i]->least, w->symbols[i]->most, 1};
+    tc_status st = read_all(at, &s, sizes, err);
     for (int i = 0; st == TC_OK && i < w->nsymbol; i++)
         if (sizes[i] < 0)
-            return tc_fail(err, TC_BAD_INPUT, "at: give %s too, as %s=%lld", v[i].name, v[i].name, v[i].most);
+            return tc_fail(err, TC_BAD_INPUT, "at: give %s too, as %s=%lld", s.v[i].name, s.v[i].name, s.v[i].most);
     *out = sizes;
     return st;
 }
 
 tc_status api_model_sizes(const char *const *at, const tc_graph_size_rules *r, tc_arena *a, const int64_t **out, tc_error *err) {
     int64_t *sizes = TC_NEW_N(a, int64_t, r->nsize);
-    varying *v = TC_NEW_N(a, varying, r->nsize);
+    varying_sizes s = sizes_of("network", r->nsize, a);
     *out = NULL;
     if (!at || !at[0])
         return TC_OK;
     for (int i = 0; i < r->nsize; i++)
-        v[i] = (varying){r->size[i].name, r->size[i].least, r->size[i].most, r->size[i].multiple};
-    tc_status st = read_all(at, "network", v, r->nsize, a, sizes, err);
+        s.v[i] = (varying){r->size[i].name, r->size[i].least, r->size[i].most, r->size[i].multiple};
+    tc_status st = read_all(at, &s, sizes, err);
     if (st == TC_OK && tc_graph_size_rules_complete(r, sizes, err) != TC_OK) {
         tc_error_prefix(err, "at: ");
         return TC_BAD_INPUT;

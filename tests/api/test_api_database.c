@@ -112,6 +112,8 @@ static void test_bad_files(void **state) {
     tctune_records *l;
     d = open_database(db, TCTUNE_ACCESS_CREATE);
     REFUSED(TCTUNE_BAD_INPUT, "warm", tctune_database_records(d, &q, &l, error, sizeof error));
+    q.mode = "clod";
+    REFUSED(TCTUNE_BAD_INPUT, "did you mean cold?", tctune_database_records(d, &q, &l, error, sizeof error));
     assert_null(l);
     REFUSED(TCTUNE_BAD_INPUT, other, tctune_database_add(d, other, NULL, NULL, error, sizeof error));
     assert_int_equal(count(d, NULL), 0);

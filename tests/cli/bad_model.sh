@@ -51,7 +51,8 @@ output Y
 TE
 refused 1 "varying.te|size N varies|--shape N=64" "$TCTUNE" bench --te varying.te --untuned
 refused 1 "varying.te|from 1 to 64" "$TCTUNE" bench --te varying.te --shape N=65 --untuned
-refused 1 "varying.te|--shape M|no symbol" "$TCTUNE" bench --te varying.te --shape M=1 --untuned
+refused 1 "varying.te|--shape M|no symbol of that name; there is only N" "$TCTUNE" bench --te varying.te --shape M=1 --untuned
+refused 1 "--shape NN|did you mean N?" "$TCTUNE" bench --te varying.te --shape NN=1 --untuned
 refused 1 "varying.te|--shape N|one number" "$TCTUNE" bench --te varying.te --shape N=1..8 --untuned
 ok "$TCTUNE" bench --te varying.te --shape N=17 --untuned --threads 1
 ok "$TCTUNE" show --te varying.te --print workload,nest,tir,asm

@@ -24,11 +24,13 @@ refused 2 "8 or 4|3" "$TCTUNE" quantize "$model" --weights-only 3 -o n.onnx
 refused 2 "--method|median" "$TCTUNE" quantize "$model" --calibrate "$models/x.npz" --method median -o n.onnx
 refused 2 "--activations|u4" "$TCTUNE" quantize "$model" --calibrate "$models/x.npz" --activations u4 -o n.onnx
 refused 1 "shape.npz|'x'|[8,48]|[8,49]" "$TCTUNE" quantize "$model" --calibrate "$models/shape.npz" -o n.onnx
-refused 1 "name.npz|'x'" "$TCTUNE" quantize "$model" --calibrate "$models/name.npz" -o n.onnx
+refused 1 "name.npz|the model's input 'x' is missing; there is only z" \
+    "$TCTUNE" quantize "$model" --calibrate "$models/name.npz" -o n.onnx
 refused 1 "none.npz" "$TCTUNE" quantize "$model" --calibrate none.npz -o n.onnx
 refused 1 "budget" "$TCTUNE" quantize "$model" --calibrate "$models/x.npz" --error-budget 0 -o n.onnx
-refused 1 "'nothing'|keep" "$TCTUNE" quantize "$model" --dynamic --keep nothing -o n.onnx
-refused 1 "symbolic.onnx|batch|--shape" "$TCTUNE" quantize "$models/symbolic.onnx" --dynamic --shape bitch=3 -o n.onnx
+refused 1 "'nothing'|keep. Layers are" "$TCTUNE" quantize "$model" --dynamic --keep nothing -o n.onnx
+refused 1 "symbolic.onnx|--shape bitch|did you mean batch?" "$TCTUNE" quantize "$models/symbolic.onnx" --dynamic \
+    --shape bitch=3 -o n.onnx
 ok "$TCTUNE" quantize "$models/symbolic.onnx" --dynamic -o s.onnx
 ok "$TCTUNE" quantize "$models/symbolic.onnx" --dynamic --shape batch=3 -o s.onnx
 ok "$TCTUNE" run --model s.onnx --shape batch=5

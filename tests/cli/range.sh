@@ -16,7 +16,7 @@ weights() { # LINE STATUS TEXT
     refused "$2" "$3" "$TCTUNE" --te layer.te --trials 4 --db bad.db --shape-weights weights
 }
 weights '' 1 'weights|has no sizes'
-weights 'M=3 1\n' 1 'weights:1|nothing has a size M|there are N'
+weights 'M=3 1\n' 1 'weights:1|nothing has a size M|there is only N'
 weights 'N=3 1\nN=7 1\n' 1 'weights:2|N is 7|from 1 to 6'
 weights 'N=3 -1\n' 1 'weights:1|the weight is -1'
 weights 'N=3\n' 1 'weights:1|expected NAME=SIZE'

@@ -112,7 +112,7 @@ refused 2 "goes with --model" "$TCTUNE" build --te "$models/none.te" --in-place-
 
 # ---- what is refused ----
 for command in run bench; do
-    refused 2 '--at bitch=3|expected NAME=SIZE|batch = 1..16' "$TCTUNE" $command --model s.so --at bitch=3
+    refused 2 "--at bitch=3|has no size 'bitch'; did you mean batch?|batch = 1..16" "$TCTUNE" $command --model s.so --at bitch=3
     refused 2 '--at batch=many|expected NAME=SIZE' "$TCTUNE" $command --model s.so --at batch=many
     refused 2 '--at batch=17|from 1 to 16' "$TCTUNE" $command --model s.so --at batch=17
     refused 2 '--at batch=0|from 1 to 16' "$TCTUNE" $command --model s.so --at batch=0

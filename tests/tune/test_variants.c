@@ -234,7 +234,7 @@ static void bad_files_are_refused(void **state) {
     assert_int_equal(tc_tune_weights_of(a, load(a, "N=1 1\nN=513 1\n", TC_OK, NULL), w, &x, &err), TC_BAD_INPUT);
     assert_non_null(strstr(err.msg, ":2: N is 513, but it runs from 1 to 512"));
     assert_int_equal(tc_tune_weights_of(a, load(a, "M=1 1\n", TC_OK, NULL), w, &x, &err), TC_BAD_INPUT);
-    assert_non_null(strstr(err.msg, ":1: nothing has a size M that varies; there are N"));
+    assert_non_null(strstr(err.msg, ":1: nothing has a size M that varies; there is only N"));
     const tc_workload *two = parse(b->ctx, pair);
     assert_int_equal(tc_tune_weights_of(a, load(a, "B=2 1\n", TC_OK, NULL), two, &x, &err), TC_BAD_INPUT);
     assert_non_null(strstr(err.msg, ":1: does not say the size of S"));

@@ -278,15 +278,25 @@ static tc_status check_layout(const char *text, const tc_target *t, tc_error *er
     return ok ? TC_OK : unknown(err, text, "only 64-bit little-endian targets are supported");
 }
 
+static tc_status no_such_feature(tc_error *err, const char *text, const char *name, const tc_cg_isa *isa) {
+    char guess[TC_GUESS_TEXT], why[2048], *next = NULL, *names = tc_xstrdup(isa->features);
+    tc_guess g = tc_guess_new(name, strlen(name));
+    for (char *f = strtok_r(names, " ", &next); f; f = strtok_r(NULL, " ", &next))
+        tc_guess_add(&g, f);
+    snprintf(why, sizeof why, "feature '%.60s' is not known for this architecture; -mattr takes%s", name, isa->features);
+    tc_status s = g.nclose ? tc_fail(err, TC_BAD_INPUT, "target '%s': feature '%.60s' is not known for this architecture%s", text,
+                                     name, tc_guess_say(&g, "", NULL, guess))
+                           : unknown(err, text, why);
+    free(names);
+    return s;
+}
+
 /* LLVM warns of a feature that it does not know and goes on; we refuse it. */
 static tc_status check_features(const char *text, const features *f, const tc_cg_isa *isa, tc_error *err) {
     for (size_t i = 0; isa && i < f->len; i++) {
-        char word[64], why[2048];
-        if (snprintf(word, sizeof word, " %s ", f->data[i].name) < (int)sizeof word && strstr(isa->features, word))
-            continue;
-        snprintf(why, sizeof why, "feature '%.60s' is not known for this architecture; -mattr takes%s", f->data[i].name,
-                 isa->features);
-        return unknown(err, text, why);
+        char word[64];
+        if (snprintf(word, sizeof word, " %s ", f->data[i].name) >= (int)sizeof word || !strstr(isa->features, word))
+            return no_such_feature(err, text, f->data[i].name, isa);
     }
     return TC_OK;
 }

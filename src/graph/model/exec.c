@@ -1,5 +1,6 @@
 /* Runs a model: in this process, or in a loaded library. */
 #include "graph/model/parts.h"
+#include "support/guess.h"
 #include "support/log.h"
 
 #include <string.h>
@@ -350,12 +351,36 @@ tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, 
     return tc_graph_context_run_into(c, in, out, err);
 }
 
+static bool is_input(const tc_graph_model *m, const char *name) {
+    for (int i = 0; i < m->rules.nin; i++)
+        if (strcmp(m->in[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* "; 'imput' is none of them; did you mean input?" of the first name that is no input; else "". */
+static void guess_input(const tc_graph_model *m, const tc_graph_bundle *in, tc_strbuf *b) {
+    char text[TC_GUESS_TEXT];
+    size_t k = 0;
+    while (k < in->len && is_input(m, in->items[k].name))
+        k++;
+    if (k == in->len)
+        return;
+    tc_guess g = tc_guess_new(in->items[k].name, strlen(in->items[k].name));
+    for (int i = 0; i < m->rules.nin; i++)
+        if (!tc_graph_bundle_find(in, m->in[i].name))
+            tc_guess_add(&g, m->in[i].name);
+    if (g.nclose)
+        tc_sb_printf(b, "; '%s' is none of them%s", in->items[k].name, tc_guess_say(&g, "", NULL, text));
+}
+
 static tc_status bad_names(const tc_graph_model *m, const tc_graph_bundle *in, tc_error *err) {
     tc_strbuf want = {0}, got = {0};
     for (int i = 0; i < m->rules.nin; i++)
         tc_sb_printf(&want, "%s%s", i ? ", " : "", m->in[i].name);
     for (size_t i = 0; i < in->len; i++)
         tc_sb_printf(&got, "%s%s", i ? ", " : "", in->items[i].name);
+    guess_input(m, in, &got);
     tc_status s = tc_fail(err, TC_BAD_INPUT, "the model's inputs are named %s; given were %s", tc_sb_str(&want),
                           in->len ? tc_sb_str(&got) : "none");
     tc_strbuf_free(&want);

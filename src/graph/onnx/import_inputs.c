@@ -9,6 +9,7 @@
 #include "graph/ir/sizes.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/import_int.h"
+#include "support/guess.h"
 
 /* ---- which sizes ---- */
 
@@ -302,23 +303,37 @@ static tc_status take_said(tc_graph_importer *im, const Onnx__ValueInfoProto *in
     return TC_OK;
 }
 
+/* What --shape could have named: inputs, and the names that the model gives to their dimensions. */
+static tc_status no_shape(tc_graph_importer *im, const char *name, tc_error *err) {
+    char text[TC_GUESS_TEXT];
+    tc_map names = {0};
+    tc_guess g = tc_guess_new(name, strlen(name));
+    for (size_t i = 0; i < im->g->inputs.len; i++)
+        tc_map_puts(&names, im->g->inputs.data[i]->name, 0);
+    for (size_t i = 0; i < im->proto->n_input; i++) {
+        const Onnx__TypeProto *type = im->proto->input[i]->type;
+        const Onnx__TensorShapeProto *s =
+            type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type->shape : NULL;
+        for (size_t d = 0; s && d < s->n_dim; d++)
+            if (symbol_of(s->dim[d]))
+                tc_map_puts(&names, symbol_of(s->dim[d]), 0);
+    }
+    for (size_t i = 0; i < names.len; i++)
+        tc_guess_add(&g, names.entries[i].str);
+    tc_status st = tc_fail(err, TC_BAD_INPUT, "--shape %s: the model has no input or symbolic dimension of that name%s", name,
+                           tc_guess_say(&g, "", NULL, text));
+    tc_map_free(&names);
+    return st;
+}
+
 tc_status tc_graph_import_inputs(tc_graph_importer *im, tc_error *err) {
     for (size_t i = 0; i < im->proto->n_input; i++)
         TC_TRY(take_said(im, im->proto->input[i], err));
     for (size_t i = 0; i < im->proto->n_input; i++)
         TC_TRY(add_input(im, im->proto->input[i], err));
-    for (size_t i = 0; im->opts && i < im->opts->nshapes; i++) {
-        if (im->used_shapes[i])
-            continue;
-        tc_strbuf names = {0};
-        for (size_t k = 0; k < im->g->inputs.len; k++)
-            tc_sb_printf(&names, "%s%s", k ? ", " : "", im->g->inputs.data[k]->name);
-        tc_status s =
-            tc_fail(err, TC_BAD_INPUT, "--shape %s: the model has no input or symbolic dimension of that name; its inputs are %s",
-                    im->opts->shapes[i].name, tc_sb_str(&names));
-        tc_strbuf_free(&names);
-        return s;
-    }
+    for (size_t i = 0; im->opts && i < im->opts->nshapes; i++)
+        if (!im->used_shapes[i])
+            return no_shape(im, im->opts->shapes[i].name, err);
     for (size_t i = 0; i < im->g->symbols.len; i++)
         tc_push(&im->g->inputs, im->g->symbols.data[i].value);
     return TC_OK;

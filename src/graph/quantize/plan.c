@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/quantize/quantize_int.h"
+#include "support/guess.h"
 
 static bool is_default_op(const tc_onnx_edit_node *n, const char *op) {
     return n->op && strcmp(n->op, op) == 0 && (!*n->domain || strcmp(n->domain, "ai.onnx") == 0);
@@ -201,17 +202,33 @@ static tc_status add_node(tc_onnx_edit *e, int i, const tc_quantize_options *o, 
     return TC_OK;
 }
 
+/* A layer is named by its node, or by an output of its node. */
+static tc_status no_layer(tc_onnx_edit *e, const plan *p, const char *name, tc_error *err) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, strlen(name));
+    for (size_t i = 0; i < p->steps.len; i++) {
+        tc_onnx_edit_node n = tc_onnx_edit_node_at(e, p->steps.data[i].node);
+        if (!p->steps.data[i].layer)
+            continue;
+        if (*n.name)
+            tc_guess_add(&g, n.name);
+        for (int k = 0; k < n.nout; k++)
+            if (*n.out[k] && strcmp(n.out[k], n.name) != 0)
+                tc_guess_add(&g, n.out[k]);
+    }
+    return tc_fail(err, TC_BAD_INPUT,
+                   "there is no layer '%s' to keep%s Layers are nodes Conv, ConvTranspose, MatMul, Gemm and Gather with constant "
+                   "weights; give the name of the node or of its output",
+                   name, g.nclose ? tc_guess_say(&g, "", NULL, text) : ".");
+}
+
 tc_status quant_plan(tc_onnx_edit *e, const tc_quantize_options *o, plan *p, tc_error *err) {
     bool *found = TC_NEW_N(tc_onnx_edit_arena(e), bool, o->nkeep);
     for (int i = 0; i < tc_onnx_edit_nodes(e); i++)
         TC_TRY(add_node(e, i, o, found, p, err));
     for (size_t i = 0; i < o->nkeep; i++)
         if (!found[i])
-            return tc_fail(
-                err, TC_BAD_INPUT,
-                "there is no layer '%s' to keep: it must be the name of a Conv, ConvTranspose, MatMul, Gemm or Gather with "
-                "constant weights, or of its output",
-                o->keep[i]);
+            return no_layer(e, p, o->keep[i], err);
     bool any = false;
     for (size_t i = 0; i < p->steps.len; i++)
         any |= p->steps.data[i].layer && !p->steps.data[i].why;

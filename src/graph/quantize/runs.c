@@ -6,6 +6,7 @@
 #include "graph/quantize/quantize_int.h"
 #include "graph/trials/bundle.h"
 #include "graph/work/work.h"
+#include "support/guess.h"
 #include "support/system/stop.h"
 
 tc_status quant_runs_open(runs *r, const tc_quantize_options *o, tc_error *err) {
@@ -36,10 +37,21 @@ static tc_status check_finite(const tc_graph_named *item, tc_error *err) {
                              isnan(tc_load_f(item->t.dtype, item->t.data, bad)) ? "NaN" : "infinity", (long long)bad);
 }
 
+static tc_status no_input(const tc_graph_bundle *b, const char *name, tc_error *err) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, strlen(name));
+    for (size_t i = 0; i < b->len; i++)
+        tc_guess_add(&g, b->items[i].name);
+    if (g.nclose)
+        return tc_fail(err, TC_BAD_INPUT, "the model's input '%s' is missing; rename the array '%s' if it is that input", name,
+                       g.close[0]);
+    return tc_fail(err, TC_BAD_INPUT, "the model's input '%s' is missing%s", name, tc_guess_say(&g, "", NULL, text));
+}
+
 static tc_status check_input(const tc_graph_bundle *b, const tc_graph_port *p, tc_error *err) {
     const tc_graph_tensor *t = tc_graph_bundle_find(b, p->name);
     if (!t)
-        return tc_fail(err, TC_BAD_INPUT, "there is no input '%s'", p->name);
+        return no_input(b, p->name, err);
     if (t->dtype == p->dtype && tc_graph_shape_equal(&t->shape, &p->shape))
         return TC_OK;
     tc_arena *a = tc_arena_new();

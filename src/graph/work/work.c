@@ -52,13 +52,21 @@ static const char *stem(const char *path, tc_arena *a) {
     return tc_arena_strndup(a, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
 }
 
+static tc_status no_symbol(const tc_workload *w, const char *name, tc_error *err) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, strlen(name));
+    for (int i = 0; i < w->nsymbol; i++)
+        tc_guess_add(&g, w->symbols[i]->name);
+    return tc_fail(err, TC_BAD_INPUT, "--shape %s: the kernel has no symbol of that name%s", name,
+                   tc_guess_say(&g, "", w->nsymbol ? NULL : "its sizes are fixed", text));
+}
+
 static tc_status find_symbol(const tc_workload *w, const tc_graph_binding *b, int *at, tc_error *err) {
     for (*at = 0; *at < w->nsymbol; ++*at)
         if (strcmp(w->symbols[*at]->name, b->name) == 0)
             break;
     if (*at == w->nsymbol)
-        return tc_fail(err, TC_BAD_INPUT, "--shape %s: the kernel has no symbol of that name%s", b->name,
-                       w->nsymbol ? "" : "; its sizes are fixed");
+        return no_symbol(w, b->name, err);
     if (b->ndim != 1 || b->d[0].least != b->d[0].most)
         return tc_fail(err, TC_BAD_INPUT, "--shape %s: a kernel's symbol gets one number; its range stands in the kernel",
                        b->name);

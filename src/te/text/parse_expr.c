@@ -3,8 +3,11 @@
  * recursion. */
 #include "te/te_int.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+
+#include "support/guess.h"
 
 enum { MAX_NESTING = 200, MAX_ARGS = 3 };
 
@@ -322,8 +325,13 @@ static const tc_expr *sugar(tc_ctx *c, const char *name, const tc_expr *x) {
     return tc_mul(c, tc_mul(c, x, tc_bcast(c, tc_float(c, t, 0.5), x->lanes)), phi);
 }
 
+static const char *const SUGAR[] = {"gelu", "silu", "relu"};
+
 static bool is_sugar(const char *name) {
-    return strcmp(name, "gelu") == 0 || strcmp(name, "silu") == 0 || strcmp(name, "relu") == 0;
+    for (size_t i = 0; i < TC_LEN(SUGAR); i++)
+        if (strcmp(SUGAR[i], name) == 0)
+            return true;
+    return false;
 }
 
 static tc_status call_sugar(parser *p, const char *name, place at, operand *out) {
@@ -344,6 +352,23 @@ static bool find_op(const char *name, tc_op *op) {
             return true;
         }
     return false;
+}
+
+static bool is_allowed(const parser *p, tc_op op) {
+    return p->scope->dialect == TC_DIALECT_TIR || !(tc_op_traits(op) & TC_VECTOR);
+}
+
+static tc_status unknown_function(parser *p, const char *name, place at) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, strlen(name));
+    for (int i = 0; i < TC_NOPS; i++)
+        if (i != TC_OP_CAST && isalpha((unsigned char)tc_op_text((tc_op)i)[0]) && is_allowed(p, (tc_op)i))
+            tc_guess_add(&g, tc_op_text((tc_op)i));
+    for (size_t i = 0; i < TC_LEN(SUGAR); i++)
+        tc_guess_add(&g, SUGAR[i]);
+    for (int t = 0; t < TC_NDTYPES; t++)
+        tc_guess_add(&g, tc_dtype_name((tc_dtype)t));
+    return FAIL_AT(p, at, "unknown function '%s'%s", name, tc_guess_say(&g, "", "`man tctune-te` describes all functions", text));
 }
 
 static tc_status call_op(parser *p, tc_op op, place at, operand *out) {
@@ -367,8 +392,8 @@ static tc_status parse_call(parser *p, const char *name, place at, operand *out)
     if (is_sugar(name))
         return call_sugar(p, name, at, out);
     if (!find_op(name, &op))
-        return FAIL_AT(p, at, "unknown function '%s'", name);
-    if (p->scope->dialect == TC_DIALECT_TE && (tc_op_traits(op) & TC_VECTOR))
+        return unknown_function(p, name, at);
+    if (!is_allowed(p, op))
         return FAIL_AT(p, at, "the body of a compute must be a scalar expression, without %s",
                        op == TC_OP_DOT ? "dot" : "ramp and bcast");
     return CALLS[op] ? CALLS[op](p, op, at, out) : call_op(p, op, at, out);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "support/guess.h"
 #include "support/map.h"
 
 /* Where a compute was defined, for what is only found out when the workload is whole. */
@@ -44,6 +45,20 @@ static const tc_var *find_axis(const te_parser *p, const char *name) {
     return NULL;
 }
 
+static void guess_from(tc_guess *g, const tc_map *names) {
+    for (size_t i = 0; i < names->len; i++)
+        tc_guess_add(g, names->entries[i].str);
+}
+
+/* What stands behind "unknown name": tensors where there is an index; else axes and symbols. */
+static const char *guess_name(const te_parser *p, const char *name, bool indexed, char text[TC_GUESS_TEXT]) {
+    tc_guess g = tc_guess_new(name, strlen(name));
+    for (int i = 0; i < p->naxis + p->nraxis && !indexed; i++)
+        tc_guess_add(&g, (i < p->naxis ? p->axes[i] : p->raxes[i - p->naxis]).var->name);
+    guess_from(&g, indexed ? &p->tensors : &p->symbols);
+    return tc_guess_say(&g, "", NULL, text);
+}
+
 static const tc_expr *resolve(void *user, const char *name, int nidx, const tc_expr *const *idx) {
     te_parser *p = user;
     const tc_var *axis = find_axis(p, name);
@@ -54,9 +69,12 @@ static const tc_expr *resolve(void *user, const char *name, int nidx, const tc_e
         return tc_varx(p->c, (const tc_var *)*symbol);
     const uintptr_t *known = tc_map_gets(&p->tensors, name);
     if (!known) {
+        char text[TC_GUESS_TEXT];
         if (axis || symbol)
             p->why = tc_arena_printf(tc_ctx_arena(p->c), "'%s' is %s, not a tensor; it cannot be indexed", name,
                                      axis ? "an axis" : "a symbol");
+        else
+            p->why = tc_arena_printf(tc_ctx_arena(p->c), "unknown name '%s'%s", name, guess_name(p, name, idx != NULL, text));
         return NULL;
     }
     const tc_tensor *t = (const tc_tensor *)*known;
@@ -84,12 +102,21 @@ static tc_status parse_name(te_parser *p, const char **name, const char *what) {
 
 /* ---- symbol ---- */
 
+/* "did you mean ...?" where a symbol is close; else the hint. */
+static const char *guess_symbol(const te_parser *p, const char *name, const char *hint, char text[TC_GUESS_TEXT]) {
+    tc_guess g = tc_guess_new(name, strlen(name));
+    guess_from(&g, &p->symbols);
+    return g.nclose ? tc_guess_say(&g, "", NULL, text) : hint;
+}
+
 static const tc_expr *resolve_symbol(void *user, const char *name, int nidx, const tc_expr *const *idx) {
     te_parser *p = user;
+    char text[TC_GUESS_TEXT];
     (void)nidx;
     const uintptr_t *symbol = idx ? NULL : tc_map_gets(&p->symbols, name);
     if (!symbol)
-        p->why = tc_arena_printf(tc_ctx_arena(p->c), "'%s' is no symbol above; only symbols and integers define one", name);
+        p->why = tc_arena_printf(tc_ctx_arena(p->c), "'%s' is no symbol above%s", name,
+                                 guess_symbol(p, name, "; only symbols and integers define one", text));
     return symbol ? tc_varx(p->c, (const tc_var *)*symbol) : NULL;
 }
 
@@ -147,9 +174,12 @@ static tc_status parse_extent(te_parser *p, int64_t *out, const tc_var **symbol)
     if (p->lex.tok.kind == TC_TOK_IDENT) {
         TC_TRY(tc_lex_ident(&p->lex, &name, "an extent", p->err));
         const uintptr_t *known = tc_map_gets(&p->symbols, name);
-        if (!known)
-            return tc_lex_fail(&at, p->err, "%s is no symbol; a size that varies needs a line such as `symbol %s 1..512` above",
-                               name, name);
+        if (!known) {
+            char text[TC_GUESS_TEXT];
+            const char *hint =
+                tc_arena_printf(tc_ctx_arena(p->c), "; a size that varies needs a line such as `symbol %s 1..512` above", name);
+            return tc_lex_fail(&at, p->err, "%s is no symbol%s", name, guess_symbol(p, name, hint, text));
+        }
         *symbol = (const tc_var *)*known;
         *out = (*symbol)->most;
         return TC_OK;
@@ -330,6 +360,15 @@ static tc_status parse_compute(te_parser *p) {
 
 /* ---- output, statements ---- */
 
+static tc_status undefined_output(const te_parser *p, const tc_lex *at, const char *name) {
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, strlen(name));
+    for (size_t i = 0; i < p->computes.len; i++)
+        for (int o = 0; o < p->computes.data[i].op->nout; o++)
+            tc_guess_add(&g, p->computes.data[i].op->out[o]->name);
+    return tc_lex_fail(at, p->err, "output %s is not defined%s", name, tc_guess_say(&g, "", "a compute must produce it", text));
+}
+
 static tc_status parse_output(te_parser *p) {
     bool more = true;
     while (more) {
@@ -338,7 +377,7 @@ static tc_status parse_output(te_parser *p) {
         TC_TRY(tc_lex_ident(&p->lex, &name, "the name of an output", p->err));
         const uintptr_t *t = tc_map_gets(&p->tensors, name);
         if (!t)
-            return tc_lex_fail(&at, p->err, "output %s is not defined", name);
+            return undefined_output(p, &at, name);
         if (!((const tc_tensor *)*t)->op)
             return tc_lex_fail(&at, p->err, "output %s is an input; an output must be produced by a compute", name);
         for (size_t i = 0; i < p->out.len; i++)

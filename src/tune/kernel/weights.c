@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/guess.h"
 #include "support/system/fs.h"
 #include "support/vec.h"
 
@@ -120,13 +121,12 @@ static int find(const char *name, int n, const char *const *names) {
 }
 
 static tc_status unknown(const char *name, int n, const char *const *names, tc_error *err) {
-    tc_strbuf known = {0};
+    char text[TC_GUESS_TEXT];
+    tc_guess g = tc_guess_new(name, strlen(name));
     for (int k = 0; k < n; k++)
-        tc_sb_printf(&known, "%s%s", k ? ", " : "there are ", names[k]);
-    tc_status s =
-        tc_fail(err, TC_BAD_INPUT, "nothing has a size %s that varies; %s", name, n ? tc_sb_str(&known) : "all sizes are fixed");
-    tc_strbuf_free(&known);
-    return s;
+        tc_guess_add(&g, names[k]);
+    return tc_fail(err, TC_BAD_INPUT, "nothing has a size %s that varies%s", name,
+                   tc_guess_say(&g, "", n ? NULL : "all sizes are fixed", text));
 }
 
 tc_status tc_tune_weights_line(const tc_tune_weights_file *f, int i, int n, const char *const *names, int64_t *size,

@@ -471,7 +471,7 @@ static void test_nameless(void **state) {
     expect_symbol(g, "x.shape[0]", 2, 8, false);
     tc_graph_free(g);
     dim.name = "z";
-    assert_not_imported(nameless(), &dim, 1, "--shape z", "no input or symbolic dimension of that name", "its inputs are x");
+    assert_not_imported(nameless(), &dim, 1, "--shape z", "no input or symbolic dimension of that name", "there is only x");
 }
 
 /* A failure under assumed sizes says what they are and how to say otherwise. */

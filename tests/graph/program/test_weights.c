@@ -162,7 +162,7 @@ static void lines_that_fit_no_run_are_refused(void **state) {
     tc_graph_writer_output(w, "y", TC_F32, NULL);
     save(w, "");
     refuse("", "has no sizes");
-    refuse("n=2 m=3 1\nn=2 k=3 1\n", ":2: nothing has a size k that varies; there are n, m, both");
+    refuse("n=2 m=3 1\nn=2 k=3 1\n", ":2: nothing has a size k that varies; there are n, m and both");
     refuse("n=2 1\n", ":1: does not say the size of m");
     refuse("n=10 m=1 1\n", ":1: size 'n' is 10, but 'n' was given as 2..8");
     refuse("n=3 m=1 1\n", ":1: size 'n' is 3, but 'n' was given as 2..8 in steps");

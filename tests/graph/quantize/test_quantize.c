@@ -318,6 +318,9 @@ static void test_keep(void **state) {
     keep[1] = "nothing";
     assert_fails(TC_BAD_INPUT, tc_quantize(MODEL, OUT, &o, &r, err), "f32.onnx", "'nothing'");
     tc_quantize_report_free(&r);
+    keep[1] = "cnov2";
+    assert_fails(TC_BAD_INPUT, tc_quantize(MODEL, OUT, &o, &r, err), "'cnov2'", "did you mean conv2?");
+    tc_quantize_report_free(&r);
 }
 
 /* A file with more than the inputs, and a folder, whose files are the inputs in their order whatever they call themselves, serve as
