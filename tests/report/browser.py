@@ -1,14 +1,13 @@
 """The page in Chromium: it says nothing on the console, its links lead somewhere, its figures are the database's, and names and
 messages never become markup. Exit status 77: there is no Chromium (scripts/install-deps.sh --browser)."""
 import sqlite3
-import sys
 
-import chromium
 import common
 from common import run
 
-FIGURES = """[...document.querySelectorAll('#kernel-table tr[data-kernel]')].map(tr => Object.fromEntries([...tr.querySelectorAll('td[data-figure]')]
-    .map(td => [td.dataset.figure, td.dataset.value === undefined ? null : Number(td.dataset.value)])))"""
+FIGURES = """[...document.querySelectorAll('#kernel-table tr[data-kernel]')].map(tr => Object.fromEntries(
+    [...tr.querySelectorAll('td[data-figure]')].map(td => [td.dataset.figure,
+        td.dataset.value === undefined ? null : Number(td.dataset.value)])))"""
 POINTS = "[...document.querySelectorAll('#%s circle[data-record]')].map(c => [Number(c.dataset.record), Number(c.dataset.ms)])"
 
 
@@ -146,15 +145,4 @@ def test_widths(b):
 
 
 if __name__ == "__main__":
-    if not chromium.program():
-        print("skipped: there is no Chromium (scripts/install-deps.sh --browser)")
-        sys.exit(77)
-    common.scratch()
-    browser = chromium.Browser()
-    try:
-        for name, test in list(globals().items()):
-            if name.startswith("test_"):
-                test(browser)
-                print(name, flush=True)
-    finally:
-        browser.close()
+    common.in_browser(globals())

@@ -3,22 +3,29 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 import tempfile
+
+import chromium
 
 TCTUNE, FIXTURE = os.environ["TCTUNE"], os.environ["FIXTURE"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 EVIL = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"><!--"
 
-BENCH = """{"name": "whole.onnx", "median_ms": 0.09, "min_ms": 0.08, "max_ms": 0.2, "repeats": 30, "peak_gflops": 40, "triad_gbs": 8, "isa": "RVV",
-"threads": 1, "unit_peaks": {}, "kernels": [{"name": "one", "hash": "", "source": "default", "time_ms": 0.05}]}"""
+BENCH = """{"name": "whole.onnx", "median_ms": 0.09, "min_ms": 0.08, "max_ms": 0.2, "repeats": 30, "peak_gflops": 40,
+"triad_gbs": 8, "isa": "RVV", "threads": 1, "unit_peaks": {},
+"kernels": [{"name": "one", "hash": "", "source": "default", "time_ms": 0.05}]}"""
 CURVES = """{"name": "varying.onnx", "threads": 1, "repeats": 5, "curves": [{"over": "batch", "points": [
-{"sizes": {"batch": 1}, "median_ms": 1, "min_ms": 0.9, "max_ms": 1.2, "repeats": 5}, {"sizes": {"batch": 8}, "median_ms": 4, "min_ms": 3.9, "max_ms": 4.4, "repeats": 5}]}]}"""
+{"sizes": {"batch": 1}, "median_ms": 1, "min_ms": 0.9, "max_ms": 1.2, "repeats": 5},
+{"sizes": {"batch": 8}, "median_ms": 4, "min_ms": 3.9, "max_ms": 4.4, "repeats": 5}]}]}"""
 
 
 PEERS = """{"peers": [{"name": "ONNX Runtime", "median_ms": 0.12, "how": "1.26, 30 runs in turns"}]}"""
 EXPLANATION = """{"answer": "Nothing within the space helps.", "hash": "%s", "spec": "1", "mode": "hot", "trials": [
-{"kind": "change", "decision": "tile", "what": "4 in place of 8", "percent": 12.5, "low": 10, "high": 15, "rounds": 12, "failed": null},
-{"kind": "change", "decision": "vector", "what": "none", "percent": null, "low": null, "high": null, "rounds": 0, "failed": "it does not build"}]}"""
+{"kind": "change", "decision": "tile", "what": "4 in place of 8", "percent": 12.5, "low": 10, "high": 15, "rounds": 12,
+ "failed": null},
+{"kind": "change", "decision": "vector", "what": "none", "percent": null, "low": null, "high": null, "rounds": 0,
+ "failed": "it does not build"}]}"""
 
 
 def run(*arguments, code=0):
@@ -59,3 +66,19 @@ def scratch():
     change("normal.db", "broken.db",
            "UPDATE records SET trace = substr(trace, 1, 60) WHERE workload = (SELECT min(workload) FROM records)")
     return folder
+
+
+def in_browser(names):
+    """Runs each function named test_... of a module, with a browser, in a new folder. Exit status 77: there is no Chromium."""
+    if not chromium.program():
+        print("skipped: there is no Chromium (scripts/install-deps.sh --browser)")
+        sys.exit(77)
+    scratch()
+    browser = chromium.Browser()
+    try:
+        for name, test in list(names.items()):
+            if name.startswith("test_"):
+                test(browser)
+                print(name, flush=True)
+    finally:
+        browser.close()

@@ -1,5 +1,5 @@
-"""How the page looks, against pictures that were looked at by a person: tests/report/goldens, a quarter as large. Chromium itself makes them smaller
-and compares them. Exit status 77: there is no Chromium, or not the font that the pictures have.
+"""How the page looks, against pictures that a person looked at: tests/report/goldens, a quarter as large. Chromium itself makes
+them smaller and compares them. Exit status 77: there is no Chromium, or not the font that the pictures have.
     goldens.py            compares
     goldens.py --renew    takes the pictures anew, to be looked at before they are committed"""
 import base64
@@ -13,11 +13,13 @@ from common import run
 
 FOLDER = os.path.join(common.HERE, "goldens")
 FONT = "DejaVu Sans"
-SHOTS = [(section, width, dark) for section in ("overview", "kernels", "roofline", "search", "kernel-course", "failures", "model", "ranges")
-         for width, dark in ((1280, False), (1280, True), (400, False)) if width == 1280 and not dark or section in ("overview", "roofline", "search")]
+SECTIONS = ("overview", "kernels", "roofline", "search", "kernel-course", "failures", "model", "ranges")
+EVERYWHERE = ("overview", "roofline", "search")  # also dark, and on a narrow screen
+SHOTS = [(section, 1280, False) for section in SECTIONS]
+SHOTS += [(section, width, dark) for section in EVERYWHERE for width, dark in ((1280, True), (400, False))]
 
-# A cell of the small picture, of 16 pixels, is off when a colour of it differs by more than 24 of 255. In pictures by one version of Chromium none is;
-# roofs that are missing are 0.6 % of their section's cells, and points that lie 12 pixels beside their places 0.16 %.
+# A cell of the small picture, of 16 pixels, is off when a colour of it differs by more than 24 of 255. In pictures by one version
+# of Chromium no cell is off. Missing roofs are 0.6 % of their section's cells, and points 12 pixels beside their places 0.16 %.
 OFF, FEW = 24, 0.001
 
 COMPARE = """(async (shot, golden) => {
@@ -25,7 +27,9 @@ COMPARE = """(async (shot, golden) => {
         const image = new Image();
         image.src = 'data:image/png;base64,' + url;
         await image.decode();
-        const canvas = Object.assign(document.createElement('canvas'), {width: w || Math.ceil(image.width / 4), height: h || Math.ceil(image.height / 4)});
+        const canvas = document.createElement('canvas');
+        canvas.width = w || Math.ceil(image.width / 4);
+        canvas.height = h || Math.ceil(image.height / 4);
         const context = canvas.getContext('2d');
         context.imageSmoothingQuality = 'high';
         context.drawImage(image, 0, 0, canvas.width, canvas.height);
@@ -50,14 +54,16 @@ COMPARE = """(async (shot, golden) => {
 def show(b, width, dark, spoil=""):
     """Opens the page; spoil: more style."""
     b.open("normal.html", width=width, dark=dark)
-    b.run(f"document.head.append(Object.assign(document.createElement('style'), {{textContent: '* {{ font-family: \"{FONT}\" !important; }} {spoil}'}}))")
+    style = f"* {{ font-family: \"{FONT}\" !important; }} {spoil}"
+    b.run(f"document.head.append(Object.assign(document.createElement('style'), {{textContent: '{style}'}}))")
     b.run("dispatchEvent(new Event('resize'))")
     b.run("new Promise(f => setTimeout(f, 200))")
 
 
 def take(b, section):
     """The section of the page as base64 of a PNG."""
-    x, y, w, h = b.run(f"(r => [r.x + scrollX, r.y + scrollY, r.width, r.height])(document.querySelector('#{section}').getBoundingClientRect())")
+    x, y, w, h = b.run("(r => [r.x + scrollX, r.y + scrollY, r.width, r.height])"
+                       f"(document.querySelector('#{section}').getBoundingClientRect())")
     clip = {"x": x, "y": y, "width": w, "height": h, "scale": 1}
     return b.page("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)["data"]
 
@@ -103,7 +109,8 @@ def check(b):
 
 def check_the_check(b):
     """A picture that lacks a line, or whose points are elsewhere, is not taken for the right one."""
-    for section, spoil in (("roofline", "#roofline-picture line.roof { display: none; }"), ("search", "#search circle { transform: translate(12px); }"),
+    for section, spoil in (("roofline", "#roofline-picture line.roof { display: none; }"),
+                           ("search", "#search circle { transform: translate(12px); }"),
                            ("overview", "#overview svg { display: none; }")):
         show(b, 1280, False, spoil)
         r = compare(b, take(b, section), read(file_of(section, 1280, False)))
@@ -112,11 +119,13 @@ def check_the_check(b):
 
 
 if __name__ == "__main__":
-    if not chromium.program() or FONT not in subprocess.run(["fc-list", ":", "family"], stdout=subprocess.PIPE, text=True, check=False).stdout:
+    fonts = subprocess.run(["fc-list", ":", "family"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    if not chromium.program() or FONT not in fonts:
         print(f"skipped: there is no Chromium, or no font {FONT} (scripts/install-deps.sh --browser)")
         sys.exit(77)
     common.scratch()
-    run("report", "--db", "normal.db", "--baseline", "base.db", "--with", "bench.json", "--with", "curves.json", "-o", "normal.html")
+    run("report", "--db", "normal.db", "--baseline", "base.db", "--with", "bench.json", "--with", "curves.json",
+        "-o", "normal.html")
     browser = chromium.Browser()
     try:
         if "--renew" in sys.argv:

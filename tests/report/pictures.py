@@ -2,16 +2,15 @@
 (scripts/install-deps.sh --browser)."""
 import os
 import re
-import sys
 
-import chromium
 import common
 from common import run
 
 TEXTS = """(() => {
     const box = e => { const r = e.getBoundingClientRect(); return [r.left, r.right, r.top, r.bottom]; };
     const svg = document.documentElement, bars = [...document.querySelectorAll('rect[fill]:not([width="100%"])')].map(box);
-    return [...document.querySelectorAll('text')].map(t => [t.textContent, box(t), bars.filter(b => box(t)[0] < b[1] - 0.5 && box(t)[1] > b[0] + 0.5 && box(t)[2] < b[3] && box(t)[3] > b[2]).length,
+    const meet = (a, b) => a[0] < b[1] - 0.5 && a[1] > b[0] + 0.5 && a[2] < b[3] && a[3] > b[2];
+    return [...document.querySelectorAll('text')].map(t => [t.textContent, box(t), bars.filter(b => meet(box(t), b)).length,
         svg.width.baseVal.value, svg.height.baseVal.value]);
 })()"""
 
@@ -65,15 +64,4 @@ def test_the_test(b):
 
 
 if __name__ == "__main__":
-    if not chromium.program():
-        print("skipped: there is no Chromium (scripts/install-deps.sh --browser)")
-        sys.exit(77)
-    common.scratch()
-    browser = chromium.Browser()
-    try:
-        for test_name, test in list(globals().items()):
-            if test_name.startswith("test_"):
-                test(browser)
-                print(test_name, flush=True)
-    finally:
-        browser.close()
+    common.in_browser(globals())

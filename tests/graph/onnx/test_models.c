@@ -157,71 +157,64 @@ static void test_decoders(void **state) {
     }
 }
 
+/* What is done with a network whose sizes vary. */
+enum { EVALUATED = 1, BUILT = 2 };
+
 /* A network, some of whose sizes are given as ranges (the others are assumed), and sizes at which there are references. */
 typedef struct ranged {
     const char *model;
+    int how;
     bool shared, full; /* full: for the full test alone */
     tc_graph_binding sizes[3];
     const char *references[4];
 } ranged;
 
-/* NULL: it is left out. Free *path. */
-static tc_graph *import_ranged(const ranged *r, char **path) {
-    tc_graph *g;
-    size_t n = 0;
-    if (!is_there(r->shared) || (r->full && !test_is_full()))
-        return NULL;
-    while (n < TC_LEN(r->sizes) && r->sizes[n].name)
-        n++;
-    *path = file_of(r->model, r->shared);
-    assert_ok(tc_graph_import(*path, &(tc_graph_import_options){.shapes = r->sizes, .nshapes = n}, &g, err));
-    return g;
-}
-
-/* One graph for all sizes of a range. */
-static void test_sizes_that_vary(void **state) {
-    (void)state;
-    static const ranged cases[] = {
-        {"bert",
-         false,
-         false,
-         {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 48, 1}}}},
-         {"bert.b1_s16", "bert.b2_s7", "bert.b2_s40"}},
-        {"gpt",
-         false,
-         false,
-         {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 16, 1}}}, {"past", 1, {{0, 48, 1}}}},
-         {"gpt.b1_s16_p0", "gpt.b1_s1_p16", "gpt.b1_s12_p12", "gpt.b2_s1_p40"}},
-        {"decoder_q4",
-         false,
-         false,
-         {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 16, 1}}}, {"past", 1, {{0, 40, 1}}}},
-         {"decoder_q4.b1_s16_p0", "decoder_q4.b1_s1_p31", "decoder_q4.b2_s1_p40"}},
-        {"resnet", false, false, {{"batch", 1, {{1, 4, 1}}}}, {"resnet.b1", "resnet.b3"}},
-        {"bert_tiny_dyn", true, false, {{"batch", 1, {{1, 1, 1}}}, {"sequence", 1, {{1, 136, 1}}}}, {"bert_tiny_dyn"}},
-        {"gpt2_past_dyn",
-         true,
-         false,
-         {{"batch", 1, {{1, 1, 1}}}, {"sequence", 1, {{1, 16, 1}}}, {"past", 1, {{0, 16, 1}}}},
-         {"gpt2_past_dyn.b1_s16_p0", "gpt2_past_dyn.b1_s1_p16"}},
-        {"decoder_q4_dyn",
-         true,
-         false,
-         {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 16, 1}}}, {"past", 1, {{0, 40, 1}}}},
-         {"decoder_q4_dyn.b1_s16_p0", "decoder_q4_dyn.b1_s1_p31", "decoder_q4_dyn.b2_s1_p40"}},
-    };
-    for (size_t i = 0; i < TC_LEN(cases); i++) {
-        char *path;
-        tc_graph *g = import_ranged(&cases[i], &path);
-        if (!g)
-            continue;
-        assert_ok(tc_graph_verify(g, err));
-        for (size_t k = 0; k < TC_LEN(cases[i].references) && cases[i].references[k]; k++)
-            expect_reference(g, cases[i].references[k], cases[i].shared, 1e-5);
-        tc_graph_free(g);
-        free(path);
-    }
-}
+static const ranged RANGED[] = {
+    {"bert",
+     EVALUATED | BUILT,
+     false,
+     false,
+     {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 48, 1}}}},
+     {"bert.b1_s16", "bert.b2_s7", "bert.b2_s40"}},
+    {"gpt",
+     EVALUATED | BUILT,
+     false,
+     false,
+     {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 16, 1}}}, {"past", 1, {{0, 48, 1}}}},
+     {"gpt.b1_s16_p0", "gpt.b1_s1_p16", "gpt.b1_s12_p12", "gpt.b2_s1_p40"}},
+    {"gpt", BUILT, false, true, {{NULL}}, {"gpt.b1_s1_p16", "gpt.b2_s1_p40"}},
+    {"decoder_q4",
+     EVALUATED,
+     false,
+     false,
+     {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 16, 1}}}, {"past", 1, {{0, 40, 1}}}},
+     {"decoder_q4.b1_s16_p0", "decoder_q4.b1_s1_p31", "decoder_q4.b2_s1_p40"}},
+    {"decoder_q4", BUILT, false, false, {{NULL}}, {"decoder_q4.b1_s16_p0", "decoder_q4.b2_s1_p40"}},
+    {"resnet", EVALUATED | BUILT, false, false, {{"batch", 1, {{1, 4, 1}}}}, {"resnet.b1", "resnet.b3"}},
+    {"bert_tiny_dyn", EVALUATED, true, false, {{"batch", 1, {{1, 1, 1}}}, {"sequence", 1, {{1, 136, 1}}}}, {"bert_tiny_dyn"}},
+    {"bert_tiny_dyn", BUILT, true, false, {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 200, 1}}}}, {"bert_tiny_dyn"}},
+    {"gpt2_past_dyn",
+     EVALUATED,
+     true,
+     false,
+     {{"batch", 1, {{1, 1, 1}}}, {"sequence", 1, {{1, 16, 1}}}, {"past", 1, {{0, 16, 1}}}},
+     {"gpt2_past_dyn.b1_s16_p0", "gpt2_past_dyn.b1_s1_p16"}},
+    {"gpt2_past_dyn",
+     BUILT,
+     true,
+     true,
+     {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 64, 1}}}, {"past", 1, {{0, 128, 1}}}},
+     {"gpt2_past_dyn.b1_s16_p0", "gpt2_past_dyn.b1_s1_p16", "gpt2_past_dyn.b1_s64_p64", "gpt2_past_dyn.b2_s1_p100"}},
+    {"gpt2_past_dyn", BUILT, true, true, {{NULL}}, {"gpt2_past_dyn.b1_s1_p16", "gpt2_past_dyn.b2_s1_p100"}},
+    {"resnet18_dynb", BUILT, true, true, {{"batch", 1, {{1, 4, 1}}}}, {"resnet18_dynb.b1", "resnet18_dynb.b3"}},
+    {"decoder_q4_dyn",
+     EVALUATED,
+     true,
+     false,
+     {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 16, 1}}}, {"past", 1, {{0, 40, 1}}}},
+     {"decoder_q4_dyn.b1_s16_p0", "decoder_q4_dyn.b1_s1_p31", "decoder_q4_dyn.b2_s1_p40"}},
+    {"decoder_q4_dyn", BUILT, true, false, {{NULL}}, {"decoder_q4_dyn.b1_s16_p0", "decoder_q4_dyn.b2_s1_p40"}},
+};
 
 static void expect_built_reference(tc_graph_model *m, const char *name, bool shared) {
     const tc_graph_port *ports;
@@ -265,44 +258,47 @@ static void free_made(made *x) {
     tc_graph_free(x->g);
 }
 
+/* At each size of the references; frees the graph. */
+static void expect_evaluated(tc_graph *g, const ranged *r) {
+    assert_ok(tc_graph_verify(g, err));
+    for (size_t k = 0; k < TC_LEN(r->references) && r->references[k]; k++)
+        expect_reference(g, r->references[k], r->shared, 1e-5);
+    tc_graph_free(g);
+}
+
+static void expect_built(tc_graph *g, const ranged *r) {
+    made x = build(g);
+    for (size_t k = 0; k < TC_LEN(r->references) && r->references[k]; k++)
+        expect_built_reference(x.m, r->references[k], r->shared);
+    free_made(&x);
+}
+
+static void each_ranged(int how, void (*expect)(tc_graph *g, const ranged *r)) {
+    for (size_t i = 0; i < TC_LEN(RANGED); i++) {
+        const ranged *r = &RANGED[i];
+        size_t n = 0;
+        tc_graph *g;
+        if (!(r->how & how) || !is_there(r->shared) || (r->full && !test_is_full()))
+            continue;
+        while (n < TC_LEN(r->sizes) && r->sizes[n].name)
+            n++;
+        char *path = file_of(r->model, r->shared);
+        assert_ok(tc_graph_import(path, &(tc_graph_import_options){.shapes = r->sizes, .nshapes = n}, &g, err));
+        expect(g, r);
+        free(path);
+    }
+}
+
+/* One graph for all sizes of a range. */
+static void test_sizes_that_vary(void **state) {
+    (void)state;
+    each_ranged(EVALUATED, expect_evaluated);
+}
+
 /* One program for all sizes of a range, given or assumed. */
 static void test_built_for_ranges(void **state) {
     (void)state;
-    static const ranged cases[] = {
-        {"bert",
-         false,
-         false,
-         {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 48, 1}}}},
-         {"bert.b1_s16", "bert.b2_s7", "bert.b2_s40"}},
-        {"gpt",
-         false,
-         false,
-         {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 16, 1}}}, {"past", 1, {{0, 48, 1}}}},
-         {"gpt.b1_s16_p0", "gpt.b1_s1_p16", "gpt.b1_s12_p12", "gpt.b2_s1_p40"}},
-        {"gpt", false, true, {{NULL}}, {"gpt.b1_s1_p16", "gpt.b2_s1_p40"}},
-        {"resnet", false, false, {{"batch", 1, {{1, 4, 1}}}}, {"resnet.b1", "resnet.b3"}},
-        {"decoder_q4", false, false, {{NULL}}, {"decoder_q4.b1_s16_p0", "decoder_q4.b2_s1_p40"}},
-        {"bert_tiny_dyn", true, false, {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 200, 1}}}}, {"bert_tiny_dyn"}},
-        {"gpt2_past_dyn",
-         true,
-         true,
-         {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 64, 1}}}, {"past", 1, {{0, 128, 1}}}},
-         {"gpt2_past_dyn.b1_s16_p0", "gpt2_past_dyn.b1_s1_p16", "gpt2_past_dyn.b1_s64_p64", "gpt2_past_dyn.b2_s1_p100"}},
-        {"gpt2_past_dyn", true, true, {{NULL}}, {"gpt2_past_dyn.b1_s1_p16", "gpt2_past_dyn.b2_s1_p100"}},
-        {"resnet18_dynb", true, true, {{"batch", 1, {{1, 4, 1}}}}, {"resnet18_dynb.b1", "resnet18_dynb.b3"}},
-        {"decoder_q4_dyn", true, false, {{NULL}}, {"decoder_q4_dyn.b1_s16_p0", "decoder_q4_dyn.b2_s1_p40"}},
-    };
-    for (size_t i = 0; i < TC_LEN(cases); i++) {
-        char *path;
-        tc_graph *g = import_ranged(&cases[i], &path);
-        if (!g)
-            continue;
-        made x = build(g);
-        for (size_t k = 0; k < TC_LEN(cases[i].references) && cases[i].references[k]; k++)
-            expect_built_reference(x.m, cases[i].references[k], cases[i].shared);
-        free_made(&x);
-        free(path);
-    }
+    each_ranged(BUILT, expect_built);
 }
 
 /* Of a tagger, at sizes other than those that it was exported with: as the graph of exactly these gives. */
