@@ -13,7 +13,8 @@ RUN cd build/packages && cpack -G DEB -B /packages
 FROM debian:12
 COPY --from=build /packages/*.deb /packages/
 RUN apt-get update -q && \
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends libllvm19 /packages/libtctune0*.deb /packages/tctune_*.deb && \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+        libllvm19 /packages/libtctune0*.deb /packages/tctune_*.deb && \
     rm -rf /packages /var/lib/apt/lists/*
 WORKDIR /work
 ENTRYPOINT ["tctune"]

@@ -1,4 +1,5 @@
-// What the benchmark drivers share: the command, peers that stay alive between their turns, medians, and the tables that results go to.
+// What the benchmark drivers share: the command, peers that stay alive between their turns, medians, and the tables that results go
+// to.
 'use strict';
 
 const child_process = require('child_process');
@@ -40,7 +41,8 @@ function fail(message) {
 
 // Runs the command; its progress goes to the terminal. Returns what it printed.
 function run(args, options = {}) {
-    const r = child_process.spawnSync(tctune, args, {encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1 << 28, ...options});
+    const r = child_process.spawnSync(
+        tctune, args, {encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1 << 28, ...options});
     if (r.error)
         fail(`${tctune} cannot be run (${r.error.message}): build it, or name it in TCTUNE`);
     if (r.status !== 0)
@@ -171,11 +173,13 @@ function record(name, columns, raw, table) {
     console.log(`\nappended to ${path.relative(process.cwd(), file)}`);
 }
 
-// Rows of figures into results/SUBJECT.json, in the place of this machine's older ones; RESULTS.md is written anew. What is not a number
-// was not measured.
+// Rows of figures into results/SUBJECT.json, in the place of this machine's older ones; RESULTS.md is written anew. What is not a
+// number was not measured.
 function publish(subject, rows, peers = {}) {
-    const kept = rows.map(row => Object.fromEntries(Object.entries(row).filter(([, x]) => typeof x === 'string' || Number.isFinite(x))
-        .map(([k, x]) => [k, typeof x === 'string' ? x : Number(x.toPrecision(4))])));
+    const kept = rows.map(
+        row => Object.fromEntries(Object.entries(row)
+                                      .filter(([, x]) => typeof x === 'string' || Number.isFinite(x))
+                                      .map(([k, x]) => [k, typeof x === 'string' ? x : Number(x.toPrecision(4))])));
     child_process.execFileSync('/usr/bin/python3', [path.join(__dirname, 'results.py'), 'record', subject],
                                {input: JSON.stringify({rows: kept, peers}), stdio: ['pipe', 'inherit', 'inherit']});
 }
@@ -197,5 +201,27 @@ function main(body) {
     });
 }
 
-module.exports = {Ours, Peer, alternate, fail, library_env, load, machine, main, median, percent, positive, programs, publish, record, results, root,
-                  run, runJson, seconds, show, spread, tctune};
+module.exports = {
+    Ours,
+    Peer,
+    alternate,
+    fail,
+    library_env,
+    load,
+    machine,
+    main,
+    median,
+    percent,
+    positive,
+    programs,
+    publish,
+    record,
+    results,
+    root,
+    run,
+    runJson,
+    seconds,
+    show,
+    spread,
+    tctune
+};

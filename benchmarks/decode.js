@@ -1,6 +1,6 @@
-// What decoding consists of: one to eight rows times weights of few bits. A chain of layers that no cache holds, so that all weights come
-// from memory in every run, takes turns with ONNX Runtime on the same file; the kernel of one layer, timed cold, with a plain read of
-// as many bytes. benchmarks/decode.sh calls it.
+// What decoding consists of: one to eight rows times weights of few bits. A chain of layers that no cache holds, so that all
+// weights come from memory in every run, takes turns with ONNX Runtime on the same file; the kernel of one layer, timed cold, with
+// a plain read of as many bytes. benchmarks/decode.sh calls it.
 'use strict';
 
 const fs = require('fs');
@@ -37,9 +37,19 @@ function options() {
     const text = d => ({type: 'string', default: d});
     const {values: o} = parseArgs({
         options: {
-            weights: text(Object.keys(KINDS).join(',')), rows: text('1,2,4,8'), size: text('4096'), block: text('32'), layers: text('4'),
-            threads: text('2,1'), trials: text('40'), db: text(path.join(b.results, 'decode.db')), rounds: text('5'), repeats: text('20'),
-            table: {type: 'string'}, record: {type: 'boolean', default: false}, help: {type: 'boolean', default: false},
+            weights: text(Object.keys(KINDS).join(',')),
+            rows: text('1,2,4,8'),
+            size: text('4096'),
+            block: text('32'),
+            layers: text('4'),
+            threads: text('2,1'),
+            trials: text('40'),
+            db: text(path.join(b.results, 'decode.db')),
+            rounds: text('5'),
+            repeats: text('20'),
+            table: {type: 'string'},
+            record: {type: 'boolean', default: false},
+            help: {type: 'boolean', default: false},
         },
     });
     if (o.help) {
@@ -107,7 +117,11 @@ function writeModel(o, c) {
         layers.push(c.bits ? blockLayer(o, c, i) : columnLayer(o, c, i));
     const constants = layers.flatMap(l => l.constants), dims = [c.rows, o.size];
     fs.writeFileSync(file, onnx.encode({
-        name: c.kind, nodes: layers.flatMap(l => l.nodes), constants, inputs: [{name: 'x0', dims}], outputs: [{name: `x${o.layers}`, dims}],
+        name: c.kind,
+        nodes: layers.flatMap(l => l.nodes),
+        constants,
+        inputs: [{name: 'x0', dims}],
+        outputs: [{name: `x${o.layers}`, dims}],
     }));
     return {file, bytes: constants.reduce((sum, k) => sum + k.data.byteLength, 0)};
 }
@@ -148,7 +162,8 @@ class Runtime extends b.Peer {
 }
 
 async function startRuntime(model, threads) {
-    const p = new Runtime('ONNX Runtime', process.execPath, [path.join(__dirname, 'ort/ort_bench.js'), model, '--threads', threads, '--serve']);
+    const p = new Runtime(
+        'ONNX Runtime', process.execPath, [path.join(__dirname, 'ort/ort_bench.js'), model, '--threads', threads, '--serve']);
     await p.ready();
     return p;
 }
@@ -165,7 +180,8 @@ async function compare(o, args, runtime) {
 }
 
 async function measure(o, c, threads) {
-    const {file, bytes} = writeModel(o, c), load = b.load(), common = ['--model', file, '--threads', threads], tuned = ['--db', o.db];
+    const {file, bytes} = writeModel(o, c), load = b.load(), common = ['--model', file, '--threads', threads],
+                 tuned = ['--db', o.db];
     const tuning = o.trials ? b.runJson(['tune', ...common, ...tuned, '--mode', 'cold', '--trials', String(o.trials)]) : null;
     const db = fs.existsSync(o.db) ? tuned : ['--untuned'];
     const runtime = await startRuntime(file, threads), {error, dir} = await compare(o, [...common, ...db], runtime);
@@ -179,21 +195,46 @@ async function measure(o, c, threads) {
 function report(o, c, m) {
     const each = ms => b.show(ms / o.layers, 3), middle = name => b.median(m.turns[name]);
     const over = (x, y) => b.median(m.turns[x].map((ms, i) => ms / m.turns[y][i]));
-    b.record('decode', {
-        weights: c.kind, rows: c.rows, threads: m.threads, trials: m.tuning ? m.tuning.trials : '-',
-        'kernel ms, best': b.show(m.kernel.best, 3), median: b.show(middle('kernel'), 3), 'GB/s, best': b.show(m.bytes / o.layers / m.kernel.best / 1e6, 1),
-        'of a read, best': b.percent(m.read.best / m.kernel.best), 'by turns': b.percent(over('read', 'kernel')),
-        'layer ms, best': each(m.ours.best), 'its median': each(middle('ours')), 'ONNX Runtime ms, best': each(m.runtime.best),
-        'median there': each(middle('ONNX Runtime')), 'speed over it, best': b.show(m.runtime.best / m.ours.best),
-        'by turns of both': b.show(over('ONNX Runtime', 'ours')), error: m.error.toExponential(1), 'load at start': b.show(m.load),
-        date: new Date().toISOString().slice(0, 10), machine: b.machine(),
-    }, {turns: m.turns, tuning: m.tuning}, o.table);
+    b.record(
+        'decode', {
+            weights: c.kind,
+            rows: c.rows,
+            threads: m.threads,
+            trials: m.tuning ? m.tuning.trials : '-',
+            'kernel ms, best': b.show(m.kernel.best, 3),
+            median: b.show(middle('kernel'), 3),
+            'GB/s, best': b.show(m.bytes / o.layers / m.kernel.best / 1e6, 1),
+            'of a read, best': b.percent(m.read.best / m.kernel.best),
+            'by turns': b.percent(over('read', 'kernel')),
+            'layer ms, best': each(m.ours.best),
+            'its median': each(middle('ours')),
+            'ONNX Runtime ms, best': each(m.runtime.best),
+            'median there': each(middle('ONNX Runtime')),
+            'speed over it, best': b.show(m.runtime.best / m.ours.best),
+            'by turns of both': b.show(over('ONNX Runtime', 'ours')),
+            error: m.error.toExponential(1),
+            'load at start': b.show(m.load),
+            date: new Date().toISOString().slice(0, 10),
+            machine: b.machine(),
+        },
+        {turns: m.turns, tuning: m.tuning}, o.table);
     if (o.record)
-        b.publish('decode', [{
-            weights: KINDS[c.kind].is, rows: c.rows, threads: Number(m.threads), trials: o.trials, kernel_ms: m.kernel.best,
-            of_read: m.read.best / m.kernel.best, of_read_turns: over('read', 'kernel'), layer_ms: m.ours.best / o.layers,
-            ort_ms: m.runtime.best / o.layers, speed: m.runtime.best / m.ours.best, speed_turns: over('ONNX Runtime', 'ours'), error: m.error,
-        }], {'ONNX Runtime': m.runtime.about.version});
+        b.publish(
+            'decode', [{
+                weights: KINDS[c.kind].is,
+                rows: c.rows,
+                threads: Number(m.threads),
+                trials: o.trials,
+                kernel_ms: m.kernel.best,
+                of_read: m.read.best / m.kernel.best,
+                of_read_turns: over('read', 'kernel'),
+                layer_ms: m.ours.best / o.layers,
+                ort_ms: m.runtime.best / o.layers,
+                speed: m.runtime.best / m.ours.best,
+                speed_turns: over('ONNX Runtime', 'ours'),
+                error: m.error,
+            }],
+            {'ONNX Runtime': m.runtime.about.version});
 }
 
 b.main(async () => {

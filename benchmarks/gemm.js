@@ -1,4 +1,5 @@
-// Tunes C[M,N] = A[M,K] * W[K,N] with constant W, then lets oneDNN, OpenBLAS and our best kernel take turns. benchmarks/gemm.sh calls it.
+// Tunes C[M,N] = A[M,K] * W[K,N] with constant W, then lets oneDNN, OpenBLAS and our best kernel take turns. benchmarks/gemm.sh
+// calls it.
 'use strict';
 
 const fs = require('fs');
@@ -63,22 +64,44 @@ function startPeers(o) {
 }
 
 function report(o, tuning, ours, turns, load) {
-    const ms = name => o.best ? Math.min(...turns[name]) : b.median(turns[name]), peak = o.best ? Math.max(...ours.peaks) : ours.peak;
+    const ms = name => o.best ? Math.min(...turns[name]) : b.median(turns[name]),
+          peak = o.best ? Math.max(...ours.peaks) : ours.peak;
     const flops = 2 * o.m * o.n * o.k, rate = name => turns[name] ? flops / ms(name) / 1e6 : NaN;
     const speed = name => turns[name] ? b.median(turns.ours.map((x, i) => turns[name][i] / x)) : NaN;
     const versus = name => b.show(speed(name)), share = name => b.percent(rate(name) / peak);
-    b.record('gemm', {
-        'M,N,K': `${o.m},${o.n},${o.k}`, type: o.type, threads: o.threads, trials: tuning ? tuning.trials : '-', 'ours ms': b.show(ms('ours'), 3),
-        '±': b.percent(b.spread(turns.ours)), 'GFLOP/s': b.show(rate('ours'), 1), 'peak GFLOP/s': b.show(peak, 1), 'of peak': share('ours'),
-        'oneDNN of peak': share('onednn'), 'OpenBLAS of peak': share('openblas'), 'speed over oneDNN': versus('onednn'),
-        'speed over OpenBLAS': versus('openblas'), 'trials/s': tuning && tuning.measured ? b.show(tuning.trials_per_second) : '-',
-        'load at start': b.show(load), date: new Date().toISOString().slice(0, 10), machine: b.machine(),
-    }, {turns, tuning, schedule: ours.reports[0].schedule}, o.table);
+    b.record(
+        'gemm', {
+            'M,N,K': `${o.m},${o.n},${o.k}`,
+            type: o.type,
+            threads: o.threads,
+            trials: tuning ? tuning.trials : '-',
+            'ours ms': b.show(ms('ours'), 3),
+            '±': b.percent(b.spread(turns.ours)),
+            'GFLOP/s': b.show(rate('ours'), 1),
+            'peak GFLOP/s': b.show(peak, 1),
+            'of peak': share('ours'),
+            'oneDNN of peak': share('onednn'),
+            'OpenBLAS of peak': share('openblas'),
+            'speed over oneDNN': versus('onednn'),
+            'speed over OpenBLAS': versus('openblas'),
+            'trials/s': tuning && tuning.measured ? b.show(tuning.trials_per_second) : '-',
+            'load at start': b.show(load),
+            date: new Date().toISOString().slice(0, 10),
+            machine: b.machine(),
+        },
+        {turns, tuning, schedule: ours.reports[0].schedule}, o.table);
     if (o.record)
         b.publish('gemm', [{
-            type: o.type.replace('u8s8', 'u8 x s8'), shape: `${o.m} x ${o.n} x ${o.k}`, threads: o.threads, trials: o.trials, ours_ms: ms('ours'),
-            of_peak: rate('ours') / peak, onednn_peak: rate('onednn') / peak, onednn: speed('onednn'), openblas: speed('openblas'),
-        }]);
+                      type: o.type.replace('u8s8', 'u8 x s8'),
+                      shape: `${o.m} x ${o.n} x ${o.k}`,
+                      threads: o.threads,
+                      trials: o.trials,
+                      ours_ms: ms('ours'),
+                      of_peak: rate('ours') / peak,
+                      onednn_peak: rate('onednn') / peak,
+                      onednn: speed('onednn'),
+                      openblas: speed('openblas'),
+                  }]);
 }
 
 b.main(async () => {

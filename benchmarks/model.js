@@ -26,10 +26,19 @@ function options() {
     const {values: o, positionals} = parseArgs({
         allowPositionals: true,
         options: {
-            threads: text('2'), trials: text('500'), db: {type: 'string'}, seed: text('0'), rounds: text('9'), repeats: text('20'),
-            shape: {type: 'string', multiple: true, default: []}, vocab: text('1000'), 'no-untuned': {type: 'boolean', default: false},
+            threads: text('2'),
+            trials: text('500'),
+            db: {type: 'string'},
+            seed: text('0'),
+            rounds: text('9'),
+            repeats: text('20'),
+            shape: {type: 'string', multiple: true, default: []},
+            vocab: text('1000'),
+            'no-untuned': {type: 'boolean', default: false},
             fast: {type: 'boolean', default: false},
-            table: {type: 'string'}, record: {type: 'boolean', default: false}, help: {type: 'boolean', default: false},
+            table: {type: 'string'},
+            record: {type: 'boolean', default: false},
+            help: {type: 'boolean', default: false},
         },
     });
     if (o.help || positionals.length !== 1) {
@@ -46,29 +55,34 @@ function options() {
     return o;
 }
 
-// The listing of a network's kernels reads the file, infers, folds and fuses, and does nothing else: a median of its time, start of the
-// process included, is what import takes at most. Run where there is no database.
+// The listing of a network's kernels reads the file, infers, folds and fuses, and does nothing else: a median of its time, start
+// of the process included, is what import takes at most. Run where there is no database.
 function importSeconds(o) {
     return b.median([1, 2, 3].map(() => b.seconds(['show', ...o.source], {cwd: o.work})));
 }
 
 function tune(o, db, options) {
-    if (!o.trials)
-        return null;
-    return b.runJson(['tune', ...o.source, '--trials', String(o.trials), '--threads', String(o.threads), '--seed', o.seed, '--db', db,
-                      ...options]);
+    if (!o.trials) return null;
+    return b.runJson([
+        'tune', ...o.source, '--trials', String(o.trials), '--threads', String(o.threads), '--seed', o.seed, '--db', db,
+        ...options
+    ]);
 }
 
 // The library with the records of `db`, or with default schedules. Built in the work folder, which holds no database of its own.
 function build(o, name, db, options) {
     const out = path.join(o.work, `${name}.so`);
-    b.run(['build', ...o.source, '--threads', String(o.threads), '--out', out, ...(db ? ['--db', db] : []), ...options], {cwd: o.work});
+    b.run(
+        ['build', ...o.source, '--threads', String(o.threads), '--out', out, ...(db ? ['--db', db] : []), ...options],
+        {cwd: o.work});
     return out;
 }
 
 function startOrt(o) {
-    const args = [path.join(__dirname, 'ort/ort_bench.js'), o.model, '--threads', o.threads, '--seed', o.seed, '--vocab', o.vocab,
-                  ...o.shape.flatMap(s => ['--shape', s]), '--serve'];
+    const args = [
+        path.join(__dirname, 'ort/ort_bench.js'), o.model, '--threads', o.threads, '--seed', o.seed, '--vocab', o.vocab,
+        ...o.shape.flatMap(s => ['--shape', s]), '--serve'
+    ];
     return b.Peer.start('ONNX Runtime', process.execPath, args.map(String));
 }
 
@@ -82,27 +96,36 @@ async function saveInputs(o, ort) {
 
 // The largest error of any output against the peer's, over the largest value there.
 function compare(o, dir, library) {
-    const r = b.runJson(['run', '--model', library, '--threads', String(o.threads), '--inputs', dir, '--check', dir, '--rtol', '1e-2',
-                         '--atol', '1e-3']);
+    const r = b.runJson([
+        'run', '--model', library, '--threads', String(o.threads), '--inputs', dir, '--check', dir, '--rtol', '1e-2', '--atol',
+        '1e-3'
+    ]);
     return Math.max(...r.outputs.map(x => x.error));
 }
 
 async function measure(o, ort, dir, libraries) {
-    const ours = libraries.map(([name, file]) => new b.Ours(name, ['--model', file, '--inputs', dir, '--threads', String(o.threads)]));
+    const ours =
+        libraries.map(([name, file]) => new b.Ours(name, ['--model', file, '--inputs', dir, '--threads', String(o.threads)]));
     const turns = await b.alternate([ort, ...ours], o.rounds, o.repeats);
     // A library does not know its operations; the network does. Its kernels' own times are from the same minutes.
-    const profile = b.runJson(['bench', ...o.source, '--inputs', dir, '--threads', String(o.threads), '--db', o.db, '--repeats', '5']);
+    const profile =
+        b.runJson(['bench', ...o.source, '--inputs', dir, '--threads', String(o.threads), '--db', o.db, '--repeats', '5']);
     return {turns, peak: ours[0].peak, flops: profile.flops, kernels: profile.kernels};
 }
 
 // What the level fast adds to the row: its time and error beside those of the default level, and the size of both libraries.
 function fastColumns(m, error, libraries) {
-    if (!m.turns.fast)
-        return {};
+    if (!m.turns.fast) return {};
     const fast = b.median(m.turns.fast), ratios = m.turns.fast.map((x, i) => x / m.turns.tuned[i]);
     const [mb, fastMb] = ['tuned', 'fast'].map(name => fs.statSync(libraries.find(x => x[0] === name)[1]).size / 1e6);
-    return {'fast ms': b.show(fast, 3), 'fast / default': b.show(b.median(ratios)), 'fast ±': b.percent(b.spread(ratios)),
-            'fast error': error.toExponential(1), MB: b.show(mb), 'fast MB': b.show(fastMb)};
+    return {
+        'fast ms': b.show(fast, 3),
+        'fast / default': b.show(b.median(ratios)),
+        'fast ±': b.percent(b.spread(ratios)),
+        'fast error': error.toExponential(1),
+        MB: b.show(mb),
+        'fast MB': b.show(fastMb)
+    };
 }
 
 function report(o, import_s, tuning, m, errors, libraries, version, load) {
@@ -111,20 +134,45 @@ function report(o, import_s, tuning, m, errors, libraries, version, load) {
     const ratios = m.turns.tuned.map((x, i) => x / m.turns['ONNX Runtime'][i]);
     const rate = ms => m.flops / ms / 1e6;
     const fresh = tuning && tuning.measured > 0;
-    b.record('model', {
-        model: o.name, threads: o.threads, trials: tuning ? tuning.trials : '-', 'ours ms': b.show(ours, 3),
-        [`ORT ${version} ms`]: b.show(ort, 3), 'ours / ORT': b.show(b.median(ratios)), '±': b.percent(b.spread(ratios)),
-        'GFLOP/s': b.show(rate(ours), 1), 'peak GFLOP/s': b.show(m.peak, 1), 'of peak': b.percent(rate(ours) / m.peak),
-        'ORT of peak': b.percent(rate(ort) / m.peak), 'untuned / tuned': b.show(untuned / ours), 'trials/s': fresh ? b.show(tuning.trials_per_second) : '-',
-        'import s': b.show(import_s), error: errors.tuned.toExponential(1), ...fastColumns(m, errors.fast, libraries),
-        'load at start': b.show(load), date: new Date().toISOString().slice(0, 10), machine: b.machine(),
-    }, {turns: m.turns, kernels: m.kernels, tuning}, o.table);
+    b.record(
+        'model', {
+            model: o.name,
+            threads: o.threads,
+            trials: tuning ? tuning.trials : '-',
+            'ours ms': b.show(ours, 3),
+            [`ORT ${version} ms`]: b.show(ort, 3),
+            'ours / ORT': b.show(b.median(ratios)),
+            '±': b.percent(b.spread(ratios)),
+            'GFLOP/s': b.show(rate(ours), 1),
+            'peak GFLOP/s': b.show(m.peak, 1),
+            'of peak': b.percent(rate(ours) / m.peak),
+            'ORT of peak': b.percent(rate(ort) / m.peak),
+            'untuned / tuned': b.show(untuned / ours),
+            'trials/s': fresh ? b.show(tuning.trials_per_second) : '-',
+            'import s': b.show(import_s),
+            error: errors.tuned.toExponential(1),
+            ...fastColumns(m, errors.fast, libraries),
+            'load at start': b.show(load),
+            date: new Date().toISOString().slice(0, 10),
+            machine: b.machine(),
+        },
+        {turns: m.turns, kernels: m.kernels, tuning}, o.table);
     if (o.record)
-        b.publish('networks', [{
-            network: o.name, threads: o.threads, ours_ms: ours, ort_ms: ort, ratio: b.median(ratios), spread: b.spread(ratios),
-            of_peak: rate(ours) / m.peak, untuned: untuned / ours, untuned_ratio: untuned / ort,
-            trials_s: fresh ? tuning.trials_per_second : NaN, error: errors.tuned,
-        }], {'ONNX Runtime': version});
+        b.publish(
+            'networks', [{
+                network: o.name,
+                threads: o.threads,
+                ours_ms: ours,
+                ort_ms: ort,
+                ratio: b.median(ratios),
+                spread: b.spread(ratios),
+                of_peak: rate(ours) / m.peak,
+                untuned: untuned / ours,
+                untuned_ratio: untuned / ort,
+                trials_s: fresh ? tuning.trials_per_second : NaN,
+                error: errors.tuned,
+            }],
+            {'ONNX Runtime': version});
 }
 
 b.main(async () => {
@@ -132,15 +180,15 @@ b.main(async () => {
     fs.mkdirSync(o.work, {recursive: true});
     const import_s = importSeconds(o), tuning = tune(o, o.db, []), level = ['--accuracy', 'fast'];
     const libraries = [['tuned', build(o, 'tuned', o.db, [])]];
-    if (!o['no-untuned'])
-        libraries.push(['untuned', build(o, 'untuned', null, [])]);
+    if (!o['no-untuned']) libraries.push(['untuned', build(o, 'untuned', null, [])]);
     if (o.fast) {
         tune(o, `${o.db}.fast`, level);
         libraries.push(['fast', build(o, 'fast', `${o.db}.fast`, level)]);
     }
     const ort = await startOrt(o);
     const dir = await saveInputs(o, ort);
-    const errors = Object.fromEntries(libraries.filter(x => x[0] !== 'untuned').map(([name, file]) => [name, compare(o, dir, file)]));
+    const errors =
+        Object.fromEntries(libraries.filter(x => x[0] !== 'untuned').map(([name, file]) => [name, compare(o, dir, file)]));
     const m = await measure(o, ort, dir, libraries);
     ort.stop();
     report(o, import_s, tuning, m, errors, libraries, ort.about.version, load);

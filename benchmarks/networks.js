@@ -27,7 +27,13 @@ function options() {
     const {values: o, positionals} = parseArgs({
         allowPositionals: true,
         options: {
-            threads: text('2,1'), trials: text('1000'), seed: text('0'), rounds: text('9'), repeats: text('20'), resume: flag, record: flag,
+            threads: text('2,1'),
+            trials: text('1000'),
+            seed: text('0'),
+            rounds: text('9'),
+            repeats: text('20'),
+            resume: flag,
+            record: flag,
             help: flag,
             table: text(path.join(b.results, 'networks.md')),
         },
@@ -71,11 +77,14 @@ function shapes(network) {
 
 const rawFile = o => o.table.replace(/\.md$/, '') + '.jsonl';
 
-const readRows = o => fs.existsSync(rawFile(o)) ? fs.readFileSync(rawFile(o), 'utf8').split('\n').filter(Boolean).map(l => JSON.parse(l)) : [];
+const readRows = o =>
+    fs.existsSync(rawFile(o)) ? fs.readFileSync(rawFile(o), 'utf8').split('\n').filter(Boolean).map(l => JSON.parse(l)) : [];
 
 function measure(o, network, threads) {
-    const args = [path.join(__dirname, 'model.js'), modelFile(network), ...shapes(network), '--threads', threads, '--trials', o.trials, '--seed',
-                  o.seed, '--rounds', o.rounds, '--repeats', o.repeats, '--table', o.table, ...(o.record ? ['--record'] : [])].map(String);
+    const args = [
+        path.join(__dirname, 'model.js'), modelFile(network), ...shapes(network), '--threads', threads, '--trials', o.trials,
+        '--seed', o.seed, '--rounds', o.rounds, '--repeats', o.repeats, '--table', o.table, ...(o.record ? ['--record'] : [])
+    ].map(String);
     const r = child_process.spawnSync(process.execPath, args, {stdio: 'inherit'});
     return r.status === 0;
 }

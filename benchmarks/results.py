@@ -49,9 +49,9 @@ HEAD = """# Results
 
 The figures of the last runs, losses too. `benchmarks/results/*.json` has every row and column. [README.md](README.md) says how
 programs take turns. Ratios are medians over the turns, means are geometric, and the worst value stands in brackets. "Of the peak"
-counts the operations of direct forms against the f32 peak of the same run. 0 trials, "untuned" and "default" are the schedules of the
-analytic model. Until 2026-11-26 the default accuracy allowed what `--accuracy fast` allows now. Figures of different machines cannot
-be compared. [What was tried](../docs/explanation/experiments.md) is a page of its own.
+counts the operations of direct forms against the f32 peak of the same run. 0 trials, "untuned" and "default" are the schedules of
+the analytic model. Until 2026-11-26 the default accuracy allowed what `--accuracy fast` allows now. Figures of different machines
+cannot be compared. [What was tried](../docs/explanation/experiments.md) is a page of its own.
 """
 
 

@@ -27,13 +27,28 @@ const usage = `usage: benchmarks/sizes.sh MODEL.onnx --range NAME=LEAST..MOST --
   --record        puts the figures into benchmarks/results and RESULTS.md`;
 
 function options() {
-    const text = d => ({type: 'string', default: d}), list = {type: 'string', multiple: true, default: []}, flag = {type: 'boolean', default: false};
+    const text = d => ({type: 'string', default: d}), list = {type: 'string', multiple: true, default: []},
+          flag = {type: 'boolean', default: false};
     const {values: o, positionals} = parseArgs({
         allowPositionals: true,
         options: {
-            range: list, at: {type: 'string'}, with: list, threads: text('2'), trials: text('0'), exact: text('0'), db: {type: 'string'},
-            'no-exact': flag, 'in-place': flag, seed: text('0'), rounds: text('5'), repeats: text('10'), vocab: text('1000'), check: flag,
-            table: {type: 'string'}, record: flag, help: flag,
+            range: list,
+            at: {type: 'string'},
+            with: list,
+            threads: text('2'),
+            trials: text('0'),
+            exact: text('0'),
+            db: {type: 'string'},
+            'no-exact': flag,
+            'in-place': flag,
+            seed: text('0'),
+            rounds: text('5'),
+            repeats: text('10'),
+            vocab: text('1000'),
+            check: flag,
+            table: {type: 'string'},
+            record: flag,
+            help: flag,
         },
     });
     if (o.help || positionals.length !== 1 || !o.at || !o.range.length) {
@@ -72,20 +87,27 @@ function build(o, name, source) {
 
 function tune(o, source, trials) {
     if (Number(trials))
-        b.run(['tune', '--model', o.model, ...source, '--trials', trials, '--threads', String(o.threads), '--seed', o.seed, '--db', path.resolve(o.db)],
-              {cwd: o.work});
+        b.run(
+            [
+                'tune', '--model', o.model, ...source, '--trials', trials, '--threads', String(o.threads), '--seed', o.seed, '--db',
+                path.resolve(o.db)
+            ],
+            {cwd: o.work});
 }
 
 function startOrt(o, run) {
-    const args = [path.join(__dirname, 'ort/ort_bench.js'), o.model, '--threads', o.threads, '--seed', o.seed, '--vocab', o.vocab, ...shapes(run),
-                  '--serve'];
+    const args = [
+        path.join(__dirname, 'ort/ort_bench.js'), o.model, '--threads', o.threads, '--seed', o.seed, '--vocab', o.vocab,
+        ...shapes(run), '--serve'
+    ];
     return b.Peer.start('ONNX Runtime', process.execPath, args.map(String));
 }
 
 // One of our libraries: loaded once, as a network's weights take longer to read than it takes to run.
 class Library extends b.Peer {
     static async start(o, name, file, dir) {
-        const p = new Library(name, '/usr/bin/python3', [path.join(__dirname, 'api/serve_library.py'), file, dir, String(o.threads)], b.library_env);
+        const p = new Library(
+            name, '/usr/bin/python3', [path.join(__dirname, 'api/serve_library.py'), file, dir, String(o.threads)], b.library_env);
         await p.ready();
         return p;
     }
@@ -96,7 +118,10 @@ class Library extends b.Peer {
 }
 
 function error(o, dir, library) {
-    const r = b.runJson(['run', '--model', library, '--threads', String(o.threads), '--inputs', dir, '--check', dir, '--rtol', '1e-2', '--atol', '1e-3']);
+    const r = b.runJson([
+        'run', '--model', library, '--threads', String(o.threads), '--inputs', dir, '--check', dir, '--rtol', '1e-2', '--atol',
+        '1e-3'
+    ]);
     return Math.max(...r.outputs.map(x => x.error));
 }
 
@@ -132,17 +157,29 @@ const in_place = m => ({'in place ms': b.show(b.median(m.turns['in place']), 3),
                         'in place / ORT': b.show(ratio(m.turns, 'in place', 'ONNX Runtime'))});
 
 function report(o, m, load) {
-    const columns = {model: o.name, [o.symbol]: m.size, others: o.with.join(' ') || '-', threads: o.threads, 'range ms': b.show(b.median(m.turns.range), 3),
-                     'exact ms': m.turns.exact ? b.show(b.median(m.turns.exact), 3) : '-', [`ORT ${m.version} ms`]: b.show(b.median(m.turns['ONNX Runtime']), 3),
-                     'range / ORT': b.show(ratio(m.turns, 'range', 'ONNX Runtime')), 'range / exact': m.turns.exact ? b.show(ratio(m.turns, 'range', 'exact')) : '-',
-                     ...(m.turns['in place'] ? in_place(m) : {}),
-                     error: m.wrong.toExponential(1), 'load at start': b.show(load), date: new Date().toISOString().slice(0, 10), machine: b.machine()};
+    const columns = {
+        model: o.name,
+        [o.symbol]: m.size,
+        others: o.with.join(' ') || '-',
+        threads: o.threads,
+        'range ms': b.show(b.median(m.turns.range), 3),
+        'exact ms': m.turns.exact ? b.show(b.median(m.turns.exact), 3) : '-',
+        [`ORT ${m.version} ms`]: b.show(b.median(m.turns['ONNX Runtime']), 3),
+        'range / ORT': b.show(ratio(m.turns, 'range', 'ONNX Runtime')),
+        'range / exact': m.turns.exact ? b.show(ratio(m.turns, 'range', 'exact')) : '-',
+        ...(m.turns['in place'] ? in_place(m) : {}),
+        error: m.wrong.toExponential(1),
+        'load at start': b.show(load),
+        date: new Date().toISOString().slice(0, 10),
+        machine: b.machine()
+    };
     b.record('sizes', columns, {turns: m.turns}, o.table);
 }
 
 // A row of results/sizes.json.
 function figures(o, m) {
-    const ms = name => m.turns[name] ? b.median(m.turns[name]) : NaN, over = (x, y) => m.turns[x] && m.turns[y] ? ratio(m.turns, x, y) : NaN;
+    const ms = name => m.turns[name] ? b.median(m.turns[name]) : NaN,
+          over = (x, y) => m.turns[x] && m.turns[y] ? ratio(m.turns, x, y) : NaN;
     return {
         model: o.db ? o.name : `${o.name}, untuned`, at: [`${o.symbol}=${m.size}`, ...o.with].join(' '), ours_ms: ms('range'),
         in_place_ms: ms('in place'), exact_ms: ms('exact'), ort_ms: ms('ONNX Runtime'), exact: over('range', 'exact'),

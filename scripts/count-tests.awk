@@ -1,5 +1,5 @@
-# Reads what `ctest --output-junit` wrote; `part` is the name of the run. Prints one line for each test that failed, for each that was left
-# out and for each part of a test that says `skipped: WHY`; then `counts PASSED FAILED SKIPPED`.
+# Reads what `ctest --output-junit` wrote; `part` is the name of the run. Prints one line for each failed test, for each test that
+# was left out, and for each part of a test that says `skipped: WHY`; then `counts PASSED FAILED SKIPPED`.
 function plain(s) {
     gsub(/&quot;/, "\"", s)
     gsub(/&apos;/, "'", s)

@@ -2,9 +2,10 @@
 //
 //   node ort_bench.js MODEL.onnx [--threads N] [--repeats N] [--seed S] [--vocab N] [--shape NAME=1,128]... [--serve]
 //
-// Without --serve: a warm-up, N timed runs, one JSON line {median_ms, min_ms, max_ms, n, ...}. With --serve it stays alive and obeys lines
-// on its standard input, so that its runs can alternate with another program's: "run K" times K runs (after an untimed one) and
-// prints {times_ms: [...]}; "save DIR" writes the inputs and outputs as DIR/input_N.pb and DIR/output_N.pb; "quit" ends it.
+// Without --serve: a warm-up, N timed runs, one JSON line {median_ms, min_ms, max_ms, n, ...}. With --serve it stays alive and
+// obeys lines on its standard input, so that its runs can alternate with another program's: "run K" times K runs (after an untimed
+// one) and prints {times_ms: [...]}; "save DIR" writes the inputs and outputs as DIR/input_N.pb and DIR/output_N.pb; "quit" ends
+// it.
 'use strict';
 
 const fs = require('fs');
@@ -23,7 +24,8 @@ function options() {
         },
     });
     if (positionals.length !== 1)
-        throw new Error('usage: node ort_bench.js MODEL.onnx [--threads N] [--repeats N] [--seed S] [--shape NAME=1,128]... [--serve]');
+        throw new Error(
+            'usage: node ort_bench.js MODEL.onnx [--threads N] [--repeats N] [--seed S] [--shape NAME=1,128]... [--serve]');
     const shapes = Object.fromEntries(values.shape.map(s => [s.slice(0, s.lastIndexOf('=')),
                                                               s.slice(s.lastIndexOf('=') + 1).split(',').map(Number)]));
     return {model: positionals[0], threads: Number(values.threads), repeats: Number(values.repeats), seed: Number(values.seed),

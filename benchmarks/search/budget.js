@@ -45,8 +45,12 @@ function tune(o, name, budget) {
     fs.rmSync(folder, {recursive: true, force: true});
     fs.mkdirSync(folder, {recursive: true});
     const started = performance.now();
-    const report = b.runJson(['tune', '--model', o.model, ...budget, '--threads', String(o.threads), '--seed', o.seed, '--start-from', 'none',
-                              '--db', db], options);
+    const report = b.runJson(
+        [
+            'tune', '--model', o.model, ...budget, '--threads', String(o.threads), '--seed', o.seed, '--start-from', 'none', '--db',
+            db
+        ],
+        options);
     report.wall = (performance.now() - started) / 1000;
     b.run(['build', '--model', o.model, '--threads', String(o.threads), '--db', db, '--out', library], options);
     return {report, library};
@@ -54,7 +58,10 @@ function tune(o, name, budget) {
 
 b.main(async () => {
     const o = options(), load = b.load();
-    const found = {minutes: tune(o, 'minutes', ['--minutes', String(o.minutes)]), trials: tune(o, 'trials', ['--trials', String(o.trials)])};
+    const found = {
+        minutes: tune(o, 'minutes', ['--minutes', String(o.minutes)]),
+        trials: tune(o, 'trials', ['--trials', String(o.trials)])
+    };
     const turns = await b.alternate(Object.entries(found).map(
         ([name, f]) => new b.Ours(name, ['--model', f.library, '--threads', String(o.threads)])), o.rounds, o.repeats);
     const shares = turns.trials.map((x, i) => x / turns.minutes[i]), ms = name => b.show(b.median(turns[name]), 3);

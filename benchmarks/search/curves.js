@@ -6,7 +6,8 @@ const {median, percent, show} = require('../common.js');
 const SECONDS = [2, 5, 10, 20, 40, 80];
 const GOALS = {32: 0.90, 200: 0.97};
 
-// The fastest verified time of a task in any run. One lucky time is no best: of each run its best counts, and runs end with contests.
+// The fastest verified time of a task in any run. One lucky time is no best: of each run its best counts, and runs end with
+// contests.
 const bestKnown = runs => Math.min(...runs.flatMap(r => r.samples.map(s => s[1] ?? Infinity)));
 
 // Share of the best known that run r had after n trials, or after t seconds.
@@ -46,7 +47,8 @@ function sharesInTurns(runs, kinds, inTurns, keyOf) {
 
 // {tasks, kinds, trials: [n], seconds: [t], byTrials: {kind: [share]}, bySeconds, perTask: {task: {kind: {at32, end}}}}
 function summarise(runs, kinds, trials, inTurns = [], keyOf = null) {
-    const tasks = [...new Set(runs.map(r => r.task))], s = {tasks, kinds: [], trials: grid(trials), byTrials: {}, bySeconds: {}, perTask: {}};
+    const tasks = [...new Set(runs.map(r => r.task))],
+          s = {tasks, kinds: [], trials: grid(trials), byTrials: {}, bySeconds: {}, perTask: {}};
     const best = Object.fromEntries(tasks.map(t => [t, bestKnown(runs.filter(r => r.task === t))]));
     const longest = Math.max(...runs.filter(r => kinds.includes(r.kind)).map(r => r.seconds));
     s.seconds = SECONDS.filter((t, i) => i === 0 || t <= longest);
@@ -81,27 +83,33 @@ function goals(s, runs, speed) {
         if (Number.isFinite(share))
             rows.push([`share of the best known after ${n} trials, timed in turns`, percent(share), verdict(share, goal)]);
         if (at >= 0 && s.byTrials.phases)
-            rows.push([`the same by the searches' own timings`, percent(s.byTrials.phases[at]), verdict(s.byTrials.phases[at], goal)]);
+            rows.push(
+                [`the same by the searches' own timings`, percent(s.byTrials.phases[at]), verdict(s.byTrials.phases[at], goal)]);
     }
     for (const [task, goal] of Object.entries(speed)) {
         const of = ours.filter(r => r.task === task);
         if (of.length)
-            rows.push([`trials a second, ${task}`, show(median(of.map(r => r.rate)), 1), verdict(median(of.map(r => r.rate)), goal)]);
+            rows.push(
+                [`trials a second, ${task}`, show(median(of.map(r => r.rate)), 1), verdict(median(of.map(r => r.rate)), goal)]);
     }
     if (!ours.length)
         return rows;
     const own = median(ours.map(r => r.own)), judged = ours.filter(r => Number.isFinite(r.pairwise));
     rows.push(['the tuner\'s own share of the time', percent(own), `${own < 0.15 ? 'reached' : 'missed'} (goal below 15 %)`]);
     if (judged.length && s.trials.at(-1) >= 128)
-        rows.push(['pairs of next batches, after 128 records, that the model orders rightly', show(median(judged.map(r => r.pairwise))),
-                   verdict(median(judged.map(r => r.pairwise)), 0.8)]);
+        rows.push([
+            'pairs of next batches, after 128 records, that the model orders rightly', show(median(judged.map(r => r.pairwise))),
+            verdict(median(judged.map(r => r.pairwise)), 0.8)
+        ]);
     return rows;
 }
 
 function perRun(runs) {
-    return runs.map(r => [r.task, r.kind, r.seed, show(Math.min(...r.samples.slice(0, r.trials).map(x => x[1] ?? Infinity)) * 1e3, 3),
-                          show(r.seconds, 1), show(r.rate, 1), percent(r.own), show(r.pairwise ?? NaN), show(r.peak, 0),
-                          show(r.load, 1) + (r.busy ? ' busy' : '')]);
+    return runs.map(
+        r =>
+            [r.task, r.kind, r.seed, show(Math.min(...r.samples.slice(0, r.trials).map(x => x[1] ?? Infinity)) * 1e3, 3),
+             show(r.seconds, 1), show(r.rate, 1), percent(r.own), show(r.pairwise ?? NaN), show(r.peak, 0),
+             show(r.load, 1) + (r.busy ? ' busy' : '')]);
 }
 
 function turnsTable(s) {
@@ -116,24 +124,33 @@ function turnsTable(s) {
 }
 
 function markdown(s, runs, speed, machine) {
-    const parts = [`# Search\n\n${machine}. Shares of the best time that any run found, a longer one (long) among them; geometric means over ` +
-                   'kernels and seeds.\n\n'];
+    const parts =
+        [`# Search\n\n${
+             machine}. Shares of the best time that any run found, a longer one (long) among them; geometric means over ` +
+         'kernels and seeds.\n\n'];
     parts.push(table(['goal', 'is', ''], goals(s, runs, speed)));
-    parts.push('Equal trials:\n\n', table(['trials', ...s.kinds], s.trials.map((n, i) => [n, ...s.kinds.map(k => percent(s.byTrials[k][i]))])));
-    parts.push('Equal seconds:\n\n', table(['seconds', ...s.kinds], s.seconds.map((t, i) => [t, ...s.kinds.map(k => percent(s.bySeconds[k][i]))])));
+    parts.push(
+        'Equal trials:\n\n',
+        table(['trials', ...s.kinds], s.trials.map((n, i) => [n, ...s.kinds.map(k => percent(s.byTrials[k][i]))])));
+    parts.push(
+        'Equal seconds:\n\n',
+        table(['seconds', ...s.kinds], s.seconds.map((t, i) => [t, ...s.kinds.map(k => percent(s.bySeconds[k][i]))])));
     parts.push('Each kernel, after 32 trials and at the end:\n\n',
                table(['kernel', 'best ms', ...s.kinds], s.tasks.map(t => [t, show(s.best[t] * 1e3, 3), ...s.kinds.map(
                    k => `${percent(s.perTask[t][k].early)} → ${percent(s.perTask[t][k].end)}`)])));
     parts.push(turnsTable(s));
-    parts.push('Each run:\n\n', table(['kernel', 'search', 'seed', 'best ms', 'seconds', 'trials/s', 'own share', 'pairwise', 'peak GFLOP/s', 'load'],
-                                      perRun(runs)));
+    parts.push(
+        'Each run:\n\n',
+        table(
+            ['kernel', 'search', 'seed', 'best ms', 'seconds', 'trials/s', 'own share', 'pairwise', 'peak GFLOP/s', 'load'],
+            perRun(runs)));
     return parts.join('');
 }
 
 // ---- sets of kernels ----
 
-// What the cost model is worth on the kernels of a set that have runs: the median share of pairs of next batches, after 128 records, that it
-// orders rightly, and shares of the best known after 32 trials. runs: of any kind; what ours found counts.
+// What the cost model is worth on the kernels of a set that have runs: the median share of pairs of next batches, after 128
+// records, that it orders rightly, and shares of the best known after 32 trials. runs: of any kind; what ours found counts.
 function figures(runs, tasks, trials, inTurns, keyOf) {
     const done = tasks.filter(t => runs.some(r => r.task === t && r.kind === 'phases'));
     const of = runs.filter(r => done.includes(r.task)), s = summarise(of, ['phases'], trials, inTurns, keyOf);
@@ -146,17 +163,21 @@ function figures(runs, tasks, trials, inTurns, keyOf) {
 // list: [name, figures]
 function sets(list) {
     const share = x => Number.isFinite(x) ? percent(x) : '-';
-    return 'The cost model on each set of kernels: pairs of next batches, after 128 records, that it orders rightly; share of the best known ' +
-           'after 32 trials, timed in turns and by the searches\' own timings:\n\n' +
-           table(['set', 'kernels', 'pairs', 'in turns', 'own timings'], list.map(
-               ([name, f]) => [name, f.kernels < f.of ? `${f.kernels} of ${f.of}` : f.of, Number.isFinite(f.pairs) ? show(f.pairs) : '-',
-                               share(f.turns), share(f.own)]));
+    return 'The cost model on each set of kernels: pairs of next batches, after 128 records, that it orders rightly; ' +
+        'share of the best known after 32 trials, timed in turns and by the searches\' own timings:\n\n' +
+        table(['set', 'kernels', 'pairs', 'in turns', 'own timings'],
+              list.map(
+                  ([name, f]) =>
+                      [name, f.kernels < f.of ? `${f.kernels} of ${f.of}` : f.of, Number.isFinite(f.pairs) ? show(f.pairs) : '-',
+                       share(f.turns), share(f.own)]));
 }
 
 // Rows of results/search.json: what was found after 32 and after 200 trials, timed in turns.
 function published(s) {
     const share = (n, kind, task) => s.inTurns[n]?.[kind]?.[task] ?? NaN;
-    return s.kinds.flatMap(kind => s.tasks.map(task => ({search: kind, kernel: task, n32: share(32, kind, task), n200: share(200, kind, task)})))
+    return s.kinds
+        .flatMap(
+            kind => s.tasks.map(task => ({search: kind, kernel: task, n32: share(32, kind, task), n200: share(200, kind, task)})))
         .filter(r => Number.isFinite(r.n32) || Number.isFinite(r.n200));
 }
 

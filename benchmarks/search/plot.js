@@ -37,8 +37,9 @@ function panel(left, xs, series, label, goals) {
 
 function write(file, title, s) {
     const width = LEFT + 2 * WIDTH + GAP + RIGHT, height = TOP + HEIGHT + BOTTOM;
-    const legend = s.kinds.map((k, i) => `<rect x="${LEFT + 220 * i}" y="${height - 16}" width="14" height="3" fill="${COLOURS[k]}"/>` +
-                                         text(LEFT + 220 * i + 20, height - 11, NAMES[k]));
+    const legend = s.kinds.map(
+        (k, i) => `<rect x="${LEFT + 220 * i}" y="${height - 16}" width="14" height="3" fill="${COLOURS[k]}"/>` +
+            text(LEFT + 220 * i + 20, height - 11, NAMES[k]));
     const parts = [
         `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="sans-serif" font-size="10">`,
         `<rect width="100%" height="100%" fill="white"/>`, text(LEFT, 18, title, 'font-size="12" font-weight="bold"'),

@@ -13,13 +13,20 @@ const turns = require('./turns.js');
 const cache = path.join(b.results, 'search/cache');
 const folder = path.join(b.results, 'search');
 const KINDS = ['phases', 'random', 'ansor'];
-// From the operator suite, BERT-base and ResNet-50; and one of each of 14 families, with shapes that occur nowhere else. Constants of the
-// cost model were chosen on the first: what they are worth shows on the others, on which nothing is ever to be chosen.
+// From the operator suite, BERT-base and ResNet-50; and one of each of 14 families, with shapes that occur nowhere else. Constants
+// of the cost model were chosen on the first: what they are worth shows on the others, on which nothing is ever to be chosen.
 const apart = path.join(b.root, 'benchmarks/search/apart');
 const SETS = {
-    suite: {folder: path.join(b.root, 'benchmarks/ops'), table: 'search',
-            tasks: ['GMM_2', 'GMM_3', 'BERT_0', 'BERT_1', 'BERT_2', 'ATT_0', 'R50_1', 'R50_6', 'R50_8', 'CBR_3', 'DEP_1', 'SFM_2']},
-    apart: {folder: apart, table: 'search-apart', tasks: fs.readdirSync(apart).filter(f => f.endsWith('.te')).map(f => f.slice(0, -3)).sort()},
+    suite: {
+        folder: path.join(b.root, 'benchmarks/ops'),
+        table: 'search',
+        tasks: ['GMM_2', 'GMM_3', 'BERT_0', 'BERT_1', 'BERT_2', 'ATT_0', 'R50_1', 'R50_6', 'R50_8', 'CBR_3', 'DEP_1', 'SFM_2']
+    },
+    apart: {
+        folder: apart,
+        table: 'search-apart',
+        tasks: fs.readdirSync(apart).filter(f => f.endsWith('.te')).map(f => f.slice(0, -3)).sort()
+    },
 };
 // Measured trials a second are asked for on these.
 const SPEED = {GMM_2: 12, R50_6: 5};
@@ -45,16 +52,28 @@ const usage = `usage: benchmarks/search/run [options]
   --plot FILE      picture (the same with .svg)
   --record         puts the figures into benchmarks/results and RESULTS.md, and the picture into benchmarks/search.svg
 
-The table ends with what the cost model is worth on either set, as far as that was run. All of a set takes about an hour on 2 cores that have nothing else to do; --tasks GMM_2,R50_6 --seeds 0 --trials 64 --bound 0 about two
-minutes. Ctrl-C loses the run that it interrupts, no other.`;
+The table ends with what the cost model is worth on either set, as far as that was run. All of a set takes about an hour on 2
+idle cores; --tasks GMM_2,R50_6 --seeds 0 --trials 64 --bound 0 takes about two minutes.
+Ctrl-C loses the run that it interrupts, no other.`;
 
 function options() {
     const text = d => ({type: 'string', default: d}), flag = {type: 'boolean', default: false};
-    const {values: o} = parseArgs({options: {
-        set: text('suite'), tasks: {type: 'string'}, seeds: text('0,1,2'), trials: text('200'), bound: text('1000'), search: text(KINDS.join()),
-        threads: text('2'), fresh: flag, table: {type: 'string'}, plot: {type: 'string'}, record: flag,
-        help: flag,
-    }});
+    const {values: o} = parseArgs({
+        options: {
+            set: text('suite'),
+            tasks: {type: 'string'},
+            seeds: text('0,1,2'),
+            trials: text('200'),
+            bound: text('1000'),
+            search: text(KINDS.join()),
+            threads: text('2'),
+            fresh: flag,
+            table: {type: 'string'},
+            plot: {type: 'string'},
+            record: flag,
+            help: flag,
+        }
+    });
     if (o.help) {
         console.log(usage);
         process.exit(0);
@@ -71,7 +90,8 @@ function options() {
     o.seeds = o.seeds.split(',').map(Number);
     o.kinds = o.search.split(',');
     for (const t of o.tasks)
-        fs.existsSync(path.join(o.folder, `${t}.te`)) || b.fail(`--tasks: there is no kernel '${t}' in ${path.relative(b.root, o.folder)}`);
+        fs.existsSync(path.join(o.folder, `${t}.te`)) ||
+            b.fail(`--tasks: there is no kernel '${t}' in ${path.relative(b.root, o.folder)}`);
     for (const k of o.kinds)
         KINDS.includes(k) || b.fail(`--search: there is no '${k}'; there are ${KINDS.join(', ')}`);
     o.seeds.every(s => Number.isInteger(s) && s >= 0) || b.fail('--seeds wants whole numbers');
@@ -84,9 +104,12 @@ const keyOf = r => [r.task, r.kind, r.seed, r.trials, r.threads].join(' ');
 
 function tune(o, run, db, trials, more = []) {
     const started = Date.now(), kind = run.kind === LONG ? 'phases' : run.kind;
-    const report = b.runJson(['tune', '--te', path.join(o.folder, `${run.task}.te`), '--trials', String(trials), '--seed', String(run.seed),
-                              '--threads', String(o.threads), '--search', kind, '--start-from', 'none', '--stop-at-roof', '9', '--db', db,
-                              ...more], {stdio: ['ignore', 'pipe', 'ignore'], env: {...process.env, TCTUNE_CACHE: cache}});
+    const report = b.runJson(
+        [
+            'tune', '--te', path.join(o.folder, `${run.task}.te`), '--trials', String(trials), '--seed', String(run.seed),
+            '--threads', String(o.threads), '--search', kind, '--start-from', 'none', '--stop-at-roof', '9', '--db', db, ...more
+        ],
+        {stdio: ['ignore', 'pipe', 'ignore'], env: {...process.env, TCTUNE_CACHE: cache}});
     return {started, seconds: (Date.now() - started) / 1000, report};
 }
 
@@ -116,9 +139,20 @@ function search(o, run, seconds) {
         parts.push(tune(o, run, db, MORE * o.trials, ['--minutes', String(left / 60)]));
     const r = parts[0].report;
     return {
-        ...run, at: new Date().toISOString(), load: b.load(), seconds: parts[0].seconds, samples: trialsOf(db, parts),
-        rate: r.trials_per_second, own: (r.search_seconds + r.model_seconds) / r.seconds, pairwise: r.pairwise_known, recall: r.top_recall,
-        peak: r.peak_gflops, flops: r.tasks[0].flops, mode: r.tasks[0].mode, busy: r.busy, phases: r.phases,
+        ...run,
+        at: new Date().toISOString(),
+        load: b.load(),
+        seconds: parts[0].seconds,
+        samples: trialsOf(db, parts),
+        rate: r.trials_per_second,
+        own: (r.search_seconds + r.model_seconds) / r.seconds,
+        pairwise: r.pairwise_known,
+        recall: r.top_recall,
+        peak: r.peak_gflops,
+        flops: r.tasks[0].flops,
+        mode: r.tasks[0].mode,
+        busy: r.busy,
+        phases: r.phases,
     };
 }
 
@@ -161,7 +195,8 @@ function write(o, runs) {
     const inTurns = of.filter(r => r.kind === TURNS && r.trials === o.trials);
     wanted.push(...of.filter(r => r.kind === LONG && r.trials === o.bound && wanted.some(w => w.task === r.task)));
     const summary = curves.summarise(wanted, o.kinds, o.trials, inTurns, keyOf);
-    const text = curves.markdown(summary, wanted, SPEED, `${b.machine()}, ${o.threads} threads`) + curves.sets(figuresOfSets(o, runs));
+    const text =
+        curves.markdown(summary, wanted, SPEED, `${b.machine()}, ${o.threads} threads`) + curves.sets(figuresOfSets(o, runs));
     fs.mkdirSync(path.dirname(path.resolve(o.table)), {recursive: true});
     fs.writeFileSync(o.table, text);
     plot.write(o.plot, `Best so far: ${summary.tasks.length} kernels, ${o.seeds.length} seeds, ${o.threads} threads`, summary);
@@ -177,9 +212,14 @@ function takeTurns(o, runs, task, file) {
     if (runs.has(keyOf(key)) || done.length < 2)
         return;
     process.stderr.write(`${task}: what ${done.length} searches found, in turns (load ${b.load().toFixed(1)})\n`);
-    const counts = Object.keys(curves.GOALS).map(Number).concat(o.trials).filter((n, i, all) => n <= o.trials && all.indexOf(n) === i);
+    const counts =
+        Object.keys(curves.GOALS).map(Number).concat(o.trials).filter((n, i, all) => n <= o.trials && all.indexOf(n) === i);
     try {
-        const r = {...key, at: new Date().toISOString(), found: turns.time(folder, path.join(o.folder, `${task}.te`), done, counts, keyOf, o.threads)};
+        const r = {
+            ...key,
+            at: new Date().toISOString(),
+            found: turns.time(folder, path.join(o.folder, `${task}.te`), done, counts, keyOf, o.threads)
+        };
         runs.set(keyOf(r), r);
         fs.appendFileSync(file, JSON.stringify(r) + '\n');
     } catch (e) {
@@ -199,7 +239,8 @@ function main() {
         if (runs.has(keyOf(run)))
             continue;
         const ours = runs.get(keyOf({...run, kind: 'phases'}));
-        process.stderr.write(`[${i + 1}/${todo.length}] ${run.task}, ${run.kind}, seed ${run.seed} (load ${b.load().toFixed(1)})\n`);
+        process.stderr.write(
+            `[${i + 1}/${todo.length}] ${run.task}, ${run.kind}, seed ${run.seed} (load ${b.load().toFixed(1)})\n`);
         let r;
         try {
             r = search(o, run, ours && o.kinds.includes(run.kind) && run.kind !== 'phases' ? ours.seconds : 0);

@@ -1,5 +1,5 @@
-// What searches had found after some trials, timed in turns with one reference. Their own timings are minutes apart, and a machine that
-// others share has slow minutes.
+// What searches had found after some trials, timed in turns with one reference. Their own timings are minutes apart, and a machine
+// that others share has slow minutes.
 'use strict';
 
 const path = require('path');
@@ -19,13 +19,15 @@ function incumbent(r, n) {
     return best;
 }
 
-// {run: key, n, slower}: the best of a run's first n trials takes `slower` times as long as the reference, which is the best of the last
-// of the runs. One task's runs; what has no database any more is left out. A process may be lucky, and a minute: who seems to be faster
-// than the reference shows it twice more, when all others have had their turns.
+// {run: key, n, slower}: the best of a run's first n trials takes `slower` times as long as the reference, which is the best of the
+// last of the runs. One task's runs; what has no database any more is left out. A process may be lucky, and a minute: who seems to
+// be faster than the reference shows it twice more, when all others have had their turns.
 function time(folder, te, runs, counts, keyOf, threads) {
     const last = runs.at(-1), reference = `${incumbent(last, Infinity)}@${fileOf(folder, last)}`;
-    const ratio = record => b.runJson(['compare', reference, record, '--te', te, '--threads', String(threads), '--repeats', String(ROUNDS)],
-                                      {stdio: ['ignore', 'pipe', 'ignore']}).verdict.ratio;
+    const ratio = record =>
+        b.runJson(['compare', reference, record, '--te', te, '--threads', String(threads), '--repeats', String(ROUNDS)], {
+             stdio: ['ignore', 'pipe', 'ignore']
+         }).verdict.ratio;
     const found = [], ratios = new Map();
     for (const r of runs)
         for (const n of r === last ? [...counts.filter(x => x < r.trials), Infinity] : counts) {

@@ -53,9 +53,20 @@ function convolution(op, what, s) {
     const depthwise = /depthwise/.test(what), transposed = /^transposed/.test(what), groups = depthwise ? s.C : s.groups || 1;
     const channels = capsule ? 4 : 1; // CI and CO count vectors of a capsule
     const c = {
-        kind: transposed ? 'deconv' : 'conv', rank: sliding + Number(capsule), capsule, groups, depthwise, ...epilogue(what),
-        n: s.N, ci: (s.CI || s.C) * channels, co: (s.CO || s.C) * channels, input: pad(spatial, 4), kernel: pad(every(sliding, k), 1),
-        strides: pad(every(sliding, s.s), 1), pads: pad(every(sliding, s.p), 0), dilations: pad(every(sliding, s.dilation || 1), 1),
+        kind: transposed ? 'deconv' : 'conv',
+        rank: sliding + Number(capsule),
+        capsule,
+        groups,
+        depthwise,
+        ...epilogue(what),
+        n: s.N,
+        ci: (s.CI || s.C) * channels,
+        co: (s.CO || s.C) * channels,
+        input: pad(spatial, 4),
+        kernel: pad(every(sliding, k), 1),
+        strides: pad(every(sliding, s.s), 1),
+        pads: pad(every(sliding, s.p), 0),
+        dilations: pad(every(sliding, s.dilation || 1), 1),
     };
     c.output = c.input.map((x, i) => transposed ? (x - 1) * c.strides[i] - 2 * c.pads[i] + c.kernel[i]
                                      : Math.floor((x + 2 * c.pads[i] - c.dilations[i] * (c.kernel[i] - 1) - 1) / c.strides[i]) + 1);
@@ -79,7 +90,16 @@ function pooling(op, what, s) {
 
 function matmul(op, what, s) {
     const batched = /^batched/.test(what), [a, b] = op.inputs, m = a.dims[a.dims.length - 2], k = a.dims[a.dims.length - 1];
-    const d = {kind: 'matmul', batch: batched ? a.dims[0] : 1, m, k, n: b.dims[b.dims.length - 1], a: a.name, b: b.name, ...epilogue(what)};
+    const d = {
+        kind: 'matmul',
+        batch: batched ? a.dims[0] : 1,
+        m,
+        k,
+        n: b.dims[b.dims.length - 1],
+        a: a.name,
+        b: b.name,
+        ...epilogue(what)
+    };
     if (s.M && (batched ? s.N : s.M) !== d.m || s.K !== d.k)
         fail(op, 'the first line and the shapes differ');
     check(op, op.output.name, d.batch * d.m * d.n);

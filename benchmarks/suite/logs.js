@@ -1,5 +1,5 @@
-// The records that the project keeps: tuning_logs/CPU.jsonl, the best few of every kernel, read into a scratch database before tuning and
-// written back afterwards.
+// The records that the project keeps: tuning_logs/CPU.jsonl, the best few of every kernel, read into a scratch database before
+// tuning and written back afterwards.
 'use strict';
 
 const fs = require('fs');
@@ -14,7 +14,8 @@ const lines = file => fs.readFileSync(file, 'utf8').split('\n').filter(Boolean);
 const cpuOf = record => (/-mcpu=(\S+)/.exec(record.target) || [])[1];
 
 function read(db) {
-    const files = fs.existsSync(folder) ? fs.readdirSync(folder).filter(f => f.endsWith('.jsonl')).map(f => path.join(folder, f)) : [];
+    const files =
+        fs.existsSync(folder) ? fs.readdirSync(folder).filter(f => f.endsWith('.jsonl')).map(f => path.join(folder, f)) : [];
     if (files.length)
         b.run(['import', '--db', db, ...files]);
 }

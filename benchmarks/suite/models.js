@@ -30,7 +30,8 @@ function withEpilogue(o, out, make, options) {
 }
 
 function convolution(o, out) {
-    const attributes = {kernel_shape: o.kernel, strides: o.strides, pads: [...o.pads, ...o.pads], dilations: o.dilations, group: o.groups};
+    const attributes =
+        {kernel_shape: o.kernel, strides: o.strides, pads: [...o.pads, ...o.pads], dilations: o.dilations, group: o.groups};
     const type = o.kind === 'deconv' ? 'ConvTranspose' : 'Conv';
     return withEpilogue(o, out, name => [type, ['X', 'W', ...(o.bias ? ['B'] : [])], [name], attributes], {bias: false});
 }

@@ -1,5 +1,5 @@
-// f32 arrays as an .npz file, a zip of .npy files: what `tctune build --te F --inputs FILE` reads constants from, and what `tctune run
-// --outputs FILE` writes.
+// f32 arrays as an .npz file, a zip of .npy files: what `tctune build --te F --inputs FILE` reads constants from, and what `tctune
+// run --outputs FILE` writes.
 'use strict';
 
 const fs = require('fs');

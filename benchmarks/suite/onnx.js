@@ -46,8 +46,8 @@ function valueInfo({name, dims}) {
     return Buffer.concat([text(1, name), pb.bytes(2, pb.bytes(1, Buffer.concat([pb.number(1, FLOAT), pb.bytes(2, shape)])))]);
 }
 
-// nodes: [type, inputs, outputs, attributes]; inputs and outputs of the model: {name, dims}; constants: {name, dims, data}, where data
-// is an array of one of the types above.
+// nodes: [type, inputs, outputs, attributes]; inputs and outputs of the model: {name, dims}; constants: {name, dims, data}, where
+// data is an array of one of the types above.
 function encode({name, nodes, inputs, outputs, constants}) {
     const tensor = c => pb.encode(c.name, {type: TYPE_OF.get(c.data.constructor), dims: c.dims, data: c.data});
     const domains = new Set(nodes.map(n => domainOf(n[0])).filter(Boolean));

@@ -1,5 +1,5 @@
-// An operator's tensors as its peers see them: feature maps as N, C, spatial axes, weights as O, I, spatial axes, and what can be folded
-// into constants folded. A view (tensor.js) says how; the kernel's own layout stays that of the .te file.
+// An operator's tensors as its peers see them: feature maps as N, C, spatial axes, weights as O, I, spatial axes, and what can be
+// folded into constants folded. A view (tensor.js) says how; the kernel's own layout stays that of the .te file.
 'use strict';
 
 const tensor = require('./tensor.js');
@@ -39,22 +39,29 @@ function views(op) {
 
 // w[o][...] * scale[o], and (b + 0) * scale + shift.
 function foldNorm(list) {
-    const by = name => list.find(t => t.name === name), w = by('W'), b = by('B'), scale = by('scale').data, shift = by('shift').data;
+    const by = name => list.find(t => t.name === name), w = by('W'), b = by('B'), scale = by('scale').data,
+          shift = by('shift').data;
     const row = w.data.length / scale.length;
     w.data = w.data.map((x, i) => x * scale[Math.floor(i / row)]);
     b.data = b.data.map((x, i) => x * scale[i] + shift[i]);
     return list.filter(t => t.name !== 'scale' && t.name !== 'shift');
 }
 
-// values: {name: Float32Array}. [{name, dims, strides, data, const}]: dims of the view; constants dense in the view's order, so that
-// strides say nothing; the others' data as they are in memory, with the view's strides over it.
+// values: {name: Float32Array}. [{name, dims, strides, data, const}]: dims of the view; constants dense in the view's order, so
+// that strides say nothing; the others' data as they are in memory, with the view's strides over it.
 function inputs(op, values) {
     const v = views(op);
     const list = op.inputs.map(t => {
         const groups = v[t.name] || range(0, t.dims.length), dims = tensor.viewDims(t.dims, groups);
         if (!t.const)
             return {name: t.name, own: t.dims, groups, dims, strides: tensor.viewStrides(t.dims, groups), data: values[t.name]};
-        return {name: t.name, dims, strides: tensor.stridesOf(dims), data: tensor.toView(values[t.name], t.dims, groups), const: true};
+        return {
+            name: t.name,
+            dims,
+            strides: tensor.stridesOf(dims),
+            data: tensor.toView(values[t.name], t.dims, groups),
+            const : true
+        };
     });
     return op.op.norm ? foldNorm(list) : list;
 }
@@ -65,6 +72,7 @@ function output(op) {
 }
 
 // Seeded values of every input, by name.
-const seeded = (op, seed) => Object.fromEntries(op.inputs.map((t, i) => [t.name, tensor.random(product(t.dims), seed * 1000 + i + 1)]));
+const seeded = (op, seed) =>
+    Object.fromEntries(op.inputs.map((t, i) => [t.name, tensor.random(product(t.dims), seed * 1000 + i + 1)]));
 
 module.exports = {inputs, output, seeded};

@@ -2,9 +2,9 @@
 //
 //   node ort_server.js MODEL.onnx INPUTS.json THREADS OUTPUT.f32
 //
-// INPUTS.json lists {name, dims, file}, and last of all the output {name, dims}. Outputs are written into the same memory in every run.
-// It obeys lines on its standard input: "run K" takes K samples and prints {times_ms: [...], call_ms}, where call_ms is what a call of a
-// model that does nothing takes in the same minute; "save" writes the output; "quit" ends it.
+// INPUTS.json lists {name, dims, file}, and last of all the output {name, dims}. Outputs are written into the same memory in every
+// run. It obeys lines on its standard input: "run K" takes K samples and prints {times_ms: [...], call_ms}, where call_ms is what a
+// call of a model that does nothing takes in the same minute; "save" writes the output; "quit" ends it.
 'use strict';
 
 const fs = require('fs');

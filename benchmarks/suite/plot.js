@@ -1,5 +1,5 @@
-// The suite as a picture (SVG): one bar per operator, its speed over the best peer on a logarithmic axis, and the share of the roof as a
-// dot on an axis of its own.
+// The suite as a picture (SVG): one bar per operator, its speed over the best peer on a logarithmic axis, and the share of the roof
+// as a dot on an axis of its own.
 'use strict';
 
 const fs = require('fs');
@@ -19,7 +19,8 @@ function axis(bottom) {
     for (const t of TICKS)
         parts.push(line(x(t), TOP - 4, bottom, `stroke="${t === 1 ? '#333' : '#ddd'}"`), text(x(t), TOP - 8, `${t}×`, middle));
     for (const s of [0, 0.2, 0.4, 0.6, 0.8, 1])
-        parts.push(line(dot(s), TOP - 4, bottom, `stroke="${s === 1 ? '#333' : '#ddd'}"`), text(dot(s), TOP - 8, `${100 * s} %`, middle));
+        parts.push(
+            line(dot(s), TOP - 4, bottom, `stroke="${s === 1 ? '#333' : '#ddd'}"`), text(dot(s), TOP - 8, `${100 * s} %`, middle));
     return parts;
 }
 
@@ -28,7 +29,8 @@ function bar(row, i) {
     if (row.ratio > 0) {
         const from = Math.min(x(1), x(row.ratio)), to = Math.max(x(1), x(row.ratio));
         const place = `x="${from.toFixed(1)}" y="${y + 2}" width="${(to - from + 1).toFixed(1)}" height="${BAR - 4}"`;
-        parts.push(`<rect ${place} fill="${colour(row.ratio)}"><title>${row.name}: ${row.ratio.toFixed(2)} × ${row.best}</title></rect>`);
+        parts.push(
+            `<rect ${place} fill="${colour(row.ratio)}"><title>${row.name}: ${row.ratio.toFixed(2)} × ${row.best}</title></rect>`);
     }
     if (row.share > 0)
         parts.push(`<circle cx="${dot(row.share).toFixed(1)}" cy="${y + BAR / 2}" r="3.5" ` +

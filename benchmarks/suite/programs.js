@@ -32,12 +32,15 @@ function convolution(o, list, out) {
     const w = list.find(m => m.name === 'W'), bias = o.bias ? 'B' : '-', y = out.name;
     if (o.groups > 1)
         reshape(list, 'W', [o.groups, o.co / o.groups, w.dims[1], ...w.dims.slice(2)]);
-    const common = attributes({strides: o.strides, dilates: o.dilations.map(d => d - 1), before: o.pads, after: o.pads}) + postText(o);
+    const common =
+        attributes({strides: o.strides, dilates: o.dilations.map(d => d - 1), before: o.pads, after: o.pads}) + postText(o);
     const call = o.kind, square = o.kind === 'conv' && o.rank === 2 && o.groups === 1 && o.kernel.every(k => k === 3);
     return {
         'channels-last': [`${call} X ?W ${bias} ${y} ${common}`],
         'own-layout': [`${call} ?X ?W ${bias} ?${y} ${common}`],
-        ...(square && o.strides[0] === 1 && o.dilations[0] === 1 ? {winograd: [`${call} ?X ?W ${bias} ?${y} ${common} winograd=1`]} : {}),
+        ...(square && o.strides[0] === 1 && o.dilations[0] === 1 ?
+                {winograd: [`${call} ?X ?W ${bias} ?${y} ${common} winograd=1`]} :
+                {}),
     };
 }
 
@@ -78,8 +81,10 @@ const ONEDNN = {
     matmul,
     scores,
     attention,
-    pool: (o, list, out) => ({'channels-last': [`pool X ${out.name} ` + attributes({kind: o.how, strides: o.strides, kernel: o.kernel,
-                                                                                    before: o.pads, after: o.pads})]}),
+    pool: (o, list, out) => ({
+        'channels-last':
+            [`pool X ${out.name} ` + attributes({kind: o.how, strides: o.strides, kernel: o.kernel, before: o.pads, after: o.pads})]
+    }),
     softmax: (o, list, out) => ({plain: [`softmax X ${out.name} axis=1`]}),
     norm2: (o, list, out) => {
         reshape(list, out.name, [o.batch, 1, 1]);
@@ -109,7 +114,8 @@ const OPENBLAS = {
 // erf to 1.5e-7 (Abramowitz and Stegun, 7.1.26): enough to compare with.
 function erf(x) {
     const a = Math.abs(x), t = 1 / (1 + 0.3275911 * a);
-    const y = 1 - ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t * Math.exp(-a * a);
+    const y =
+        1 - ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t * Math.exp(-a * a);
     return x < 0 ? -y : y;
 }
 

@@ -13,8 +13,8 @@ const FLOOR = 0.85;
 const time = ms => !Number.isFinite(ms) ? '-' : ms >= 1 ? `${ms.toFixed(2)} ms` : `${(ms * 1000).toFixed(ms < 0.01 ? 2 : 1)} us`;
 const geomean = list => Math.exp(list.reduce((s, x) => s + Math.log(x), 0) / list.length);
 
-// The larger of what the multiply-adds and the bytes take: {ms, bound}. Bandwidth is that of streams over as many bytes as the operator
-// touches: only read, where it writes little.
+// The larger of what the multiply-adds and the bytes take: {ms, bound}. Bandwidth is that of streams over as many bytes as the
+// operator touches: only read, where it writes little.
 function roof(row) {
     const compute = row.flops / row.peak_gflops / 1e6;
     const rate = row.written < 0.1 * row.bytes ? row.read_gbs : row.triad_gbs, memory = row.bytes / rate / 1e6;
@@ -41,9 +41,16 @@ function figures(row) {
 
 function cells(f) {
     return {
-        op: f.name, ours: time(f.ms), '±': b.percent(f.spread), 'GFLOP/s': b.show(f.flops / f.ms / 1e6, 1), roof: f.bound,
-        'of the roof': b.percent(f.share), ...Object.fromEntries(Object.entries(PEERS).map(([k, title]) => [title, time(f.times[k])])),
-        'best peer': f.best ? PEERS[f.best] : '-', 'speed over it': f.best ? b.show(f.ratio) : '-', schedule: f.schedule || '-',
+        op: f.name,
+        ours: time(f.ms),
+        '±': b.percent(f.spread),
+        'GFLOP/s': b.show(f.flops / f.ms / 1e6, 1),
+        roof: f.bound,
+        'of the roof': b.percent(f.share),
+        ...Object.fromEntries(Object.entries(PEERS).map(([k, title]) => [title, time(f.times[k])])),
+        'best peer': f.best ? PEERS[f.best] : '-',
+        'speed over it': f.best ? b.show(f.ratio) : '-',
+        schedule: f.schedule || '-',
         remarks: f.remarks.join('; ') || ' ',
     };
 }
@@ -56,14 +63,15 @@ function families(list) {
 }
 
 function summary(list) {
-    const compared = list.filter(f => f.ratio > 0), slow = compared.filter(f => f.ratio < FLOOR).map(f => `${f.name} ${b.show(f.ratio)}`);
+    const compared = list.filter(f => f.ratio > 0),
+          slow = compared.filter(f => f.ratio < FLOOR).map(f => `${f.name} ${b.show(f.ratio)}`);
     if (!compared.length)
         return `${list.length} operators, none of them beside a peer`;
     const memory = list.filter(f => f.bound !== 'FMA' && f.share > 0), high = memory.filter(f => f.share >= 0.8);
     return [
         `${compared.length} of ${list.length} operators compared: geometric mean of the speed over each one's best peer ` +
-            `**${b.show(geomean(compared.map(f => f.ratio)))} ×**, faster in ${compared.filter(f => f.ratio >= 1).length}; below ` +
-            `${FLOOR} ×: ${slow.join(', ') || 'none'}.`,
+            `**${b.show(geomean(compared.map(f => f.ratio)))} ×**, ` +
+            `faster in ${compared.filter(f => f.ratio >= 1).length}; below ${FLOOR} ×: ${slow.join(', ') || 'none'}.`,
         `By family: ${families(list)}.`,
         memory.length ? `${high.length} of ${memory.length} operators that memory binds reach 80 % of the bandwidth.` : '',
     ].filter(Boolean).join('\n\n');
@@ -88,17 +96,28 @@ function write(rows, about, table, picture) {
 // Rows of results/ops.json.
 function published(rows) {
     return rows.map(figures).sort(natural).map(f => ({
-        op: f.name, family: f.family, ours_us: 1000 * f.ms, spread: f.spread, gflops: f.flops / f.ms / 1e6, roof: f.bound, of_roof: f.share,
-        onednn_us: 1000 * f.times.onednn, openblas_us: 1000 * f.times.openblas, ort_us: 1000 * f.times.ort, best: f.best ? PEERS[f.best] : '-',
-        speed: f.ratio,
-    }));
+                                                   op: f.name,
+                                                   family: f.family,
+                                                   ours_us: 1000 * f.ms,
+                                                   spread: f.spread,
+                                                   gflops: f.flops / f.ms / 1e6,
+                                                   roof: f.bound,
+                                                   of_roof: f.share,
+                                                   onednn_us: 1000 * f.times.onednn,
+                                                   openblas_us: 1000 * f.times.openblas,
+                                                   ort_us: 1000 * f.times.ort,
+                                                   best: f.best ? PEERS[f.best] : '-',
+                                                   speed: f.ratio,
+                                               }));
 }
 
 function oneLine(row) {
     const c = cells(figures(row));
-    return [c.op.padEnd(8), c.ours.padStart(9), `${c['GFLOP/s'].padStart(7)} GFLOP/s`,
-            `${c['of the roof'].padStart(8)} of ${c.roof.padEnd(6)}`,
-            ...Object.values(PEERS).map(title => `${title} ${c[title]}`), `${c['speed over it']} x ${c['best peer']}`, ...row.remarks].join('  ');
+    return [
+        c.op.padEnd(8), c.ours.padStart(9), `${c['GFLOP/s'].padStart(7)} GFLOP/s`,
+        `${c['of the roof'].padStart(8)} of ${c.roof.padEnd(6)}`, ...Object.values(PEERS).map(title => `${title} ${c[title]}`),
+        `${c['speed over it']} x ${c['best peer']}`, ...row.remarks
+    ].join('  ');
 }
 
 module.exports = {PEERS, oneLine, published, write};

@@ -1,4 +1,5 @@
-// Tunes the operators of benchmarks/ops, then lets our kernel, oneDNN, OpenBLAS and ONNX Runtime take turns. benchmarks/ops/run calls it.
+// Tunes the operators of benchmarks/ops, then lets our kernel, oneDNN, OpenBLAS and ONNX Runtime take turns. benchmarks/ops/run
+// calls it.
 'use strict';
 
 const fs = require('fs');
@@ -17,7 +18,8 @@ const {describe, product} = require('./describe.js');
 
 const opsFolder = path.join(b.root, 'benchmarks/ops');
 const peersProgram = path.resolve(process.env.PEERS || path.join(b.root, 'build/release/bin/op_peers'));
-// Of the largest value: what a peer may differ from ours. Winograd loses digits, and so does a sum of four million squares in a row.
+// Of the largest value: what a peer may differ from ours. Winograd loses digits, and so does a sum of four million squares in a
+// row.
 const TOLERANCE = 3e-3;
 
 const usage = `usage: benchmarks/ops/run [options] [OP|GLOB...]
@@ -28,8 +30,8 @@ Operators by name or pattern, such as GMM_3 'C2D_*' ATT; all of benchmarks/ops w
   --trials N       tuning trials of each operator, those that are known already included (128)
   --no-tune        uses what is known
   --seed S         of the search and of the inputs (0)
-  --db FILE        tuning database; without it a scratch one (build/benchmarks/ops.db), into which the records of tuning_logs are read,
-                   and from which the best are written back
+  --db FILE        tuning database; without it a scratch one (build/benchmarks/ops.db), into which the records of tuning_logs
+                   are read, and from which the best are written back
   --rounds N       turns that each program gets (5)
   --repeats N      samples in a turn (10)
   --resume         keeps the rows of the last session and goes on behind them
@@ -98,7 +100,8 @@ async function startOrt(o, op, list, dir, row) {
         fs.writeFileSync(path.join(dir, `ort.${name}.f32`), Buffer.from(data.buffer, data.byteOffset, data.byteLength));
         return path.join(dir, `ort.${name}.f32`);
     };
-    const inputs = model.inputs.map(t => ({name: t.name, dims: t.dims, file: saved(t.name, tensor.toView(t.data, t.own, t.groups))}));
+    const inputs =
+        model.inputs.map(t => ({name: t.name, dims: t.dims, file: saved(t.name, tensor.toView(t.data, t.own, t.groups))}));
     fs.writeFileSync(file, model.bytes);
     fs.writeFileSync(path.join(dir, 'ort.json'), JSON.stringify([...inputs, {name: model.output.name, dims: model.output.dims}]));
     runner.out = model.output;
@@ -175,7 +178,11 @@ async function measure(o, op) {
 function readSession(o) {
     if (!o.resume || !fs.existsSync(o.session))
         return [];
-    return fs.readFileSync(o.session, 'utf8').split('\n').filter(Boolean).map(l => JSON.parse(l)).filter(r => r.threads === o.threads);
+    return fs.readFileSync(o.session, 'utf8')
+        .split('\n')
+        .filter(Boolean)
+        .map(l => JSON.parse(l))
+        .filter(r => r.threads === o.threads);
 }
 
 function about(o, rows) {

@@ -1,6 +1,6 @@
-// What the operator suite does without its peers: every operator is understood, the ONNX model that is written for it computes what its
-// .te file says (our own import against our own kernel), its programs name only what they declare, and rows become a table and a plot.
-// TCTUNE: the command.
+// What the operator suite does without its peers: every operator is understood, the ONNX model that is written for it computes what
+// its .te file says (our own import against our own kernel), its programs name only what they declare, and rows become a table and
+// a plot. TCTUNE: the command.
 'use strict';
 
 const assert = require('assert');
@@ -46,7 +46,8 @@ function badOperator() {
 // The kernel with these values, and the model with the same ones.
 function bothWays(name) {
     const op = describe(path.join(ops, `${name}.te`)), values = operands.seeded(op, 1), list = operands.inputs(op, values);
-    const arrays = wanted => op.inputs.filter(t => t.const === wanted).map(t => ({name: t.name, dims: t.dims, data: values[t.name]}));
+    const arrays = wanted =>
+        op.inputs.filter(t => t.const === wanted).map(t => ({name: t.name, dims: t.dims, data: values[t.name]}));
     npz.write(at('constants.npz'), arrays(true));
     npz.write(at('inputs.npz'), arrays(false));
     run('build', '--te', op.file, '--out', at('op.so'), ...(arrays(true).length ? ['--inputs', at('constants.npz')] : []));
@@ -74,7 +75,8 @@ function checkPrograms(op, list) {
 }
 
 function views() {
-    const dims = [2, 3, 4, 5], groups = [[0], [3], [1, 2]], data = tensor.random(product(dims), 7), seen = tensor.toView(data, dims, groups);
+    const dims = [2, 3, 4, 5], groups = [[0], [3], [1, 2]], data = tensor.random(product(dims), 7),
+          seen = tensor.toView(data, dims, groups);
     assert.deepStrictEqual(tensor.viewDims(dims, groups), [2, 5, 12]);
     assert.strictEqual(seen[(1 * 5 + 4) * 12 + 2 * 4 + 3], data[((1 * 3 + 2) * 4 + 3) * 5 + 4]);
     assert.deepStrictEqual(tensor.fromView(seen, dims, groups), data);
@@ -83,7 +85,17 @@ function views() {
 
 // 2 GFLOP in 10 ms at a peak of 400 GFLOP/s: half of the roof. One operator is 2 x as fast as its best peer, one has lost a peer.
 function rows() {
-    const row = {family: 'GMM', flops: 2e9, bytes: 1e6, written: 1e5, peak_gflops: 400, read_gbs: 100, triad_gbs: 90, remarks: [], about: {}};
+    const row = {
+        family: 'GMM',
+        flops: 2e9,
+        bytes: 1e6,
+        written: 1e5,
+        peak_gflops: 400,
+        read_gbs: 100,
+        triad_gbs: 90,
+        remarks: [],
+        about: {}
+    };
     const measured = [
         {...row, name: 'GMM_1', turns: {ours: [10, 10, 10], onednn: [20, 20, 20], openblas: [30, 30, 30]}},
         {...row, name: 'GMM_0', turns: {ours: [10, 10, 10], ort: [5, 5, 5]}, remarks: ['oneDNN: ended without an answer']},
@@ -92,15 +104,18 @@ function rows() {
     const text = report.write(measured, 'about', at('t.md'), at('t.svg'));
     assert.match(text, /2 of 3 operators compared: .*\*\*1\.00 ×\*\*, faster in 1; below 0.85 ×: GMM_0 0.50/);
     const table = fs.readFileSync(at('t.md'), 'utf8');
-    assert.match(table, /GMM_0.*\n.*GMM_1 \| 10\.00 ms \| 0\.0 % \| 200\.0 \| FMA \| 50\.0 % \| 20\.00 ms \| 30\.00 ms \| - \| oneDNN \| 2\.00 /);
+    assert.match(
+        table,
+        /GMM_0.*\n.*GMM_1 \| 10\.00 ms \| 0\.0 % \| 200\.0 \| FMA \| 50\.0 % \| 20\.00 ms \| 30\.00 ms \| - \| oneDNN \| 2\.00 /);
     assert.strictEqual(fs.readFileSync(at('t.svg'), 'utf8').match(/<rect /g).length, 3);
     fs.mkdirSync(at('results'));
     fs.copyFileSync(path.resolve(suite, '../results/ops.json'), at('results/ops.json'));
     Object.assign(process.env, {TCTUNE_RESULTS: at('results'), TCTUNE_RESULTS_PAGE: at('R.md'), TCTUNE_RESULTS_MACHINE: 'here'});
     b.publish('ops', report.published(measured));
     const kept = JSON.parse(fs.readFileSync(at('results/ops.json'))).runs.at(-1);
-    assert.deepStrictEqual(kept.rows.map(r => [r.op, r.ours_us, r.best, r.speed]),
-                           [['GMM_0', 10000, 'ONNX Runtime', 0.5], ['GMM_1', 10000, 'oneDNN', 2], ['GMM_2', undefined, '-', undefined]]);
+    assert.deepStrictEqual(
+        kept.rows.map(r => [r.op, r.ours_us, r.best, r.speed]),
+        [['GMM_0', 10000, 'ONNX Runtime', 0.5], ['GMM_1', 10000, 'oneDNN', 2], ['GMM_2', undefined, '-', undefined]]);
 }
 
 try {

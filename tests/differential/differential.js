@@ -1,10 +1,11 @@
-// Every operator against ONNX Runtime: random attributes, shapes, types and opsets; one-operator models, their neighbours in a fusion, and
-// small networks. Each case is written as an ONNX test case (model.onnx, test_data_set_0) with ONNX Runtime's outputs as what is expected,
-// and `tctune verify` runs them, a batch per process. A failing case's folder stays.
+// Every operator against ONNX Runtime: random attributes, shapes, types and opsets; one-operator models, their neighbours in a
+// fusion, and small networks. Each case is written as an ONNX test case (model.onnx, test_data_set_0) with ONNX Runtime's outputs
+// as what is expected, and `tctune verify` runs them, a batch per process. A failing case's folder stays.
 //
 //   TCTUNE=PATH node differential.js [--cases N] [--seed S] [--only NAME] [--keep] [--work DIR]
 //
-// Case i has the seed S + i, and depends on it (and --only) alone. What ONNX Runtime cannot run is skipped and counted; N cases are compared.
+// Case i has the seed S + i, and depends on it (and --only) alone. What ONNX Runtime cannot run is skipped and counted; N cases are
+// compared.
 'use strict';
 
 const child_process = require('child_process');
@@ -19,7 +20,8 @@ const {Random} = require('./random.js');
 
 const root = path.resolve(__dirname, '../..'), ort = require(path.join(root, 'benchmarks/ort/node_modules/onnxruntime-node'));
 const chains = Object.assign({}, ...['chains', 'control', 'graphs'].map(f => require(`./ops/${f}.js`).chains));
-const families = ['elementwise', 'move', 'reduce', 'window', 'contract', 'select', 'others', 'microsoft', 'attention'].map(f => require(`./ops/${f}.js`).ops);
+const families = ['elementwise', 'move', 'reduce', 'window', 'contract', 'select', 'others', 'microsoft', 'attention'].map(
+    f => require(`./ops/${f}.js`).ops);
 const ops = Object.assign({}, ...families);
 
 const OPSETS = [7, 24], BATCH = 50, PROCESSES = 2, ATTEMPTS = 6;
@@ -27,10 +29,15 @@ const OPSETS = [7, 24], BATCH = 50, PROCESSES = 2, ATTEMPTS = 6;
 const TOLERANCE = {half: [2e-2, 1e-2], single: [1e-4, 2e-5], double: [1e-9, 1e-9]};
 
 function options() {
-    const {values} = parseArgs({options: {
-        cases: {type: 'string', default: '2000'}, seed: {type: 'string', default: '1'}, only: {type: 'string'}, keep: {type: 'boolean', default: false},
-        work: {type: 'string', default: path.join(root, 'build/differential')},
-    }});
+    const {values} = parseArgs({
+        options: {
+            cases: {type: 'string', default: '2000'},
+            seed: {type: 'string', default: '1'},
+            only: {type: 'string'},
+            keep: {type: 'boolean', default: false},
+            work: {type: 'string', default: path.join(root, 'build/differential')},
+        }
+    });
     const cases = Number(values.cases), seed = Number(values.seed);
     if (!(cases > 0) || !Number.isSafeInteger(seed))
         throw new Error('--cases and --seed take whole numbers');
@@ -41,11 +48,13 @@ function options() {
 
 // All there is, chains twice as often; a generator is missing where the operator table has grown.
 function names(only) {
-    const table = fs.readFileSync(path.join(root, 'src/graph/ir/ops.def'), 'utf8').matchAll(/^(?:|POINTWISE_|REWRITTEN_)OP\(\w+, "([\w.]+)", (\d+)/gm);
+    const table = fs.readFileSync(path.join(root, 'src/graph/ir/ops.def'), 'utf8')
+                      .matchAll(/^(?:|POINTWISE_|REWRITTEN_)OP\(\w+, "([\w.]+)", (\d+)/gm);
     const missing = [...table].filter(([, name, since]) => Number(since) <= OPSETS[1] && !ops[name]).map(x => x[1]);
     if (missing.length)
         throw new Error(`no generator for: ${missing.join(', ')}`);
-    const own = Object.keys(chains).map(c => `chain_${c}`), all = [...Object.keys(ops), ...own, ...own].filter(n => !only || n === only);
+    const own = Object.keys(chains).map(c => `chain_${c}`),
+          all = [...Object.keys(ops), ...own, ...own].filter(n => !only || n === only);
     if (!all.length)
         throw new Error(`--only: there is no operator or chain '${only}'`);
     return all;
@@ -64,7 +73,11 @@ function generate(seed, list) {
 
 async function expected(model, bytes) {
     const session = await ort.InferenceSession.create(bytes, {
-        executionProviders: ['cpu'], intraOpNumThreads: 1, interOpNumThreads: 1, graphOptimizationLevel: 'disabled', logSeverityLevel: 4,
+        executionProviders: ['cpu'],
+        intraOpNumThreads: 1,
+        interOpNumThreads: 1,
+        graphOptimizationLevel: 'disabled',
+        logSeverityLevel: 4,
     });
     try {
         const feeds = Object.fromEntries(model.inputs.map(x => [x.name, new ort.Tensor(x.type, x.data, x.dims)]));
@@ -94,8 +107,10 @@ function write(dir, model, bytes, out) {
 
 function spawn(args) {
     return new Promise(resolve => {
-        child_process.execFile(process.env.TCTUNE, args, {maxBuffer: 1 << 26, env: {...process.env, TCTUNE_CACHE: 'off'}},
-                               (error, stdout, stderr) => resolve({signal: error && (error.signal || (error.code > 1 && `exit ${error.code}`)), stdout, stderr}));
+        child_process.execFile(
+            process.env.TCTUNE, args, {maxBuffer: 1 << 26, env: {...process.env, TCTUNE_CACHE: 'off'}},
+            (error, stdout, stderr) =>
+                resolve({signal: error && (error.signal || (error.code > 1 && `exit ${error.code}`)), stdout, stderr}));
     });
 }
 
@@ -104,7 +119,8 @@ async function verify(dirs, tolerance) {
     const verdicts = [];
     for (let rest = dirs; rest.length;) {
         const [rtol, atol] = TOLERANCE[tolerance];
-        const done = await spawn(['verify', '--threads', '2', '--rtol', String(rtol), '--atol', String(atol), ...rest]), seen = new Set();
+        const done = await spawn(['verify', '--threads', '2', '--rtol', String(rtol), '--atol', String(atol), ...rest]),
+              seen = new Set();
         for (const line of done.stdout.split('\n')) {
             const m = /^(passed|failed|skipped) +(.*?)(?:: (.*))?$/.exec(line);
             if (m && rest.includes(m[2])) {
@@ -114,7 +130,11 @@ async function verify(dirs, tolerance) {
         }
         rest = rest.filter(d => !seen.has(d));
         if (rest.length)
-            verdicts.push({dir: rest.shift(), verdict: 'failed', why: `the process ended: ${done.signal || ''} ${done.stderr.trim().slice(-200)}`});
+            verdicts.push({
+                dir: rest.shift(),
+                verdict: 'failed',
+                why: `the process ended: ${done.signal || ''} ${done.stderr.trim().slice(-200)}`
+            });
     }
     return verdicts;
 }
@@ -136,7 +156,8 @@ class Tally {
             this.passed++;
         } else {
             this.failed.push(name);
-            console.log(`${verdict} ${name}, seed ${seed}: ${why}\n    again: tests/differential/run --cases 1 --seed ${seed}${only} --keep; the case: ${dir}`);
+            console.log(`${verdict} ${name}, seed ${seed}: ${why}\n    again: tests/differential/run --cases 1 --seed ${seed}${
+                only} --keep; the case: ${dir}`);
         }
         if (verdict === 'passed' && !this.o.keep)
             fs.rmSync(dir, {recursive: true});
@@ -183,15 +204,18 @@ async function all(o, tally) {
 async function main() {
     const o = options(), tally = new Tally(o), started = performance.now();
     fs.mkdirSync(o.work, {recursive: true});
-    console.log(`differential test: seed ${o.seed}, ${o.cases} cases, ${o.names.length} generators; ONNX Runtime ${ort.env.versions.node}`);
+    console.log(
+        `differential test: seed ${o.seed}, ${o.cases} cases, ${o.names.length} generators; ONNX Runtime ${ort.env.versions.node}`);
     const drawn = await all(o, tally);
     for (const [why, of] of Object.entries(tally.skipped))
         console.log(`skipped, ${why}: ${Object.entries(of).map(([name, n]) => n > 1 ? `${name} x${n}` : name).join(' ')}`);
     const never = [...new Set(o.names)].filter(n => !tally.perOp[n]);
     if (never.length && o.cases >= 5 * o.names.length)
         console.log(`never compared: ${never.join(' ')}`);
-    console.log(`seeds ${o.seed} to ${o.seed + drawn - 1}: ${tally.compared} compared, ${tally.passed} passed, ${tally.failed.length} failed; ` +
-                `${drawn - tally.compared} skipped by ONNX Runtime; ${((performance.now() - started) / 1000).toFixed(0)} s`);
+    console.log(
+        `seeds ${o.seed} to ${o.seed + drawn - 1}: ${tally.compared} compared, ${tally.passed} passed, ${
+            tally.failed.length} failed; ` +
+        `${drawn - tally.compared} skipped by ONNX Runtime; ${((performance.now() - started) / 1000).toFixed(0)} s`);
     return tally.failed.length ? 1 : 0;
 }
 

@@ -1,6 +1,6 @@
-// A model in the making. Operands are tensors or names of results; which tensors become inputs and which weights is drawn, but for those
-// marked `fixed`, which compilers need as constants. ONNX Runtime's JavaScript has no bf16 tensors: such operands enter as f32 and are
-// cast, and results are cast back.
+// A model in the making. Operands are tensors or names of results; which tensors become inputs and which weights is drawn, but for
+// those marked `fixed`, which compilers need as constants. ONNX Runtime's JavaScript has no bf16 tensors: such operands enter as
+// f32 and are cast, and results are cast back.
 'use strict';
 
 const {FLOATS, isFloat, scalar} = require('./random.js');
@@ -51,9 +51,9 @@ class Model {
     }
 }
 
-// Turns what a generator of one operator drew into a model: {operands, attrs, results, asked, types, fuse, exact, coarse}. asked: the results
-// that are wanted (all); types are the results'; fuse false: nothing before or after; exact: nothing before, for the function has a domain or steps; coarse: constants of the operator are
-// f32 in ONNX Runtime, also among f64.
+// Turns what a generator of one operator drew into a model: {operands, attrs, results, asked, types, fuse, exact, coarse}. asked:
+// the results that are wanted (all); types are the results'; fuse false: nothing before or after; exact: nothing before, for the
+// function has a domain or steps; coarse: constants of the operator are f32 in ONNX Runtime, also among f64.
 function single(random, opset, op, drawn) {
     const m = new Model(random, opset), {operands, attrs = {}, results = 1} = drawn, ins = [...operands];
     const widen = type => FLOATS.includes(type) && type !== 'bfloat16';

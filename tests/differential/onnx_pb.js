@@ -1,5 +1,6 @@
-// ONNX models as bytes, from a description: {opset, nodes: [{op, inputs, outputs, attrs}], inputs and weights: [{name, type, dims, data}],
-// outputs: [name], known: {name: [type, dims]} where results have to say so}. An attribute's kind follows from its value: {i: 1}, {f: 0.5}, {s: 'x'}, {I: [..]}, {F: [..]}, {S: [..]}, {t: tensor}, {g: body}.
+// ONNX models as bytes, from a description: {opset, nodes: [{op, inputs, outputs, attrs}], inputs and weights: [{name, type, dims,
+// data}], outputs: [name], known: {name: [type, dims]} where results have to say so}. An attribute's kind follows from its value:
+// {i: 1}, {f: 0.5}, {s: 'x'}, {I: [..]}, {F: [..]}, {S: [..]}, {t: tensor}, {g: body}.
 'use strict';
 
 const {bytes, encode, number, varint} = require('../../benchmarks/ort/tensor_pb.js');
@@ -11,7 +12,18 @@ const NODE = {input: 1, output: 2, name: 3, op: 4, attribute: 5, domain: 7};
 const ATTRIBUTE = {name: 1, f: 2, i: 3, s: 4, t: 5, g: 6, floats: 7, ints: 8, strings: 9, type: 20};
 const KIND = {f: 1, i: 2, s: 3, t: 4, g: 5, F: 6, I: 7, S: 8};
 const ELEMENT = {
-    float32: 1, uint8: 2, int8: 3, uint16: 4, int16: 5, int32: 6, int64: 7, bool: 9, float16: 10, float64: 11, uint32: 12, uint64: 13,
+    float32: 1,
+    uint8: 2,
+    int8: 3,
+    uint16: 4,
+    int16: 5,
+    int32: 6,
+    int64: 7,
+    bool: 9,
+    float16: 10,
+    float64: 11,
+    uint32: 12,
+    uint64: 13,
     bfloat16: 16,
 };
 
@@ -37,15 +49,21 @@ const VALUE = {
 
 function attribute(name, value) {
     const [kind] = Object.keys(value);
-    return bytes(NODE.attribute, Buffer.concat([text(ATTRIBUTE.name, name), ...VALUE[kind](value[kind]), number(ATTRIBUTE.type, KIND[kind])]));
+    return bytes(
+        NODE.attribute,
+        Buffer.concat([text(ATTRIBUTE.name, name), ...VALUE[kind](value[kind]), number(ATTRIBUTE.type, KIND[kind])]));
 }
 
 // An operator of another domain than the default one has it in front: com.microsoft.Gelu.
 function node(n, index) {
     const dot = n.op.lastIndexOf('.');
     return bytes(GRAPH.node, Buffer.concat([
-        ...n.inputs.map(x => text(NODE.input, x)), ...n.outputs.map(x => text(NODE.output, x)), text(NODE.name, n.name || `node${index}`),
-        text(NODE.op, n.op.slice(dot + 1)), ...(dot > 0 ? [text(NODE.domain, n.op.slice(0, dot))] : []), ...Object.entries(n.attrs || {}).map(([k, v]) => attribute(k, v)),
+        ...n.inputs.map(x => text(NODE.input, x)),
+        ...n.outputs.map(x => text(NODE.output, x)),
+        text(NODE.name, n.name || `node${index}`),
+        text(NODE.op, n.op.slice(dot + 1)),
+        ...(dot > 0 ? [text(NODE.domain, n.op.slice(0, dot))] : []),
+        ...Object.entries(n.attrs || {}).map(([k, v]) => attribute(k, v)),
     ]));
 }
 

@@ -100,7 +100,8 @@ class Random {
             else if (isFloat(type))
                 data[i] = type === 'float16' ? half(this.int(8 * low, 8 * high) / 8) : this.int(8 * low, 8 * high) / 8;
             else if (wide)
-                data[i] = big ? (BigInt(this.int(0, 2 ** 32 - 1)) << 32n) | BigInt(this.int(0, 2 ** 32 - 1)) : this.int(0, 2 ** 32 - 1);
+                data[i] =
+                    big ? (BigInt(this.int(0, 2 ** 32 - 1)) << 32n) | BigInt(this.int(0, 2 ** 32 - 1)) : this.int(0, 2 ** 32 - 1);
             else
                 data[i] = (big ? BigInt : Number)(this.int(Math.ceil(unsigned ? Math.max(low, 0) : low), high));
         }

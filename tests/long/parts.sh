@@ -75,7 +75,8 @@ run_tests() { # PRESET [OPTION of ctest...]
     tested=$1
     shift
     rm -f "build/$tested/junit.xml"
-    ctest --test-dir "build/$tested" --output-on-failure --no-tests=error --repeat after-timeout:2 -j "$at_once" --output-junit junit.xml "$@"
+    ctest --test-dir "build/$tested" --output-on-failure --no-tests=error --repeat after-timeout:2 -j "$at_once" \
+        --output-junit junit.xml "$@"
 }
 
 # Counts what run_tests ran.

@@ -1,5 +1,5 @@
-# What the completion of zsh proposes for a line, one a line: propose.zsh FOLDER LINE. Another zsh, on a terminal of its own, completes it
-# and lists what it found. What completions there are is read once, and kept in $ZDOTDIR for the next line.
+# Prints what zsh's completion proposes for LINE, one a line: propose.zsh FOLDER LINE. Another zsh, on a terminal of its own,
+# completes LINE and lists what it found. The completions are read once, and kept in $ZDOTDIR for the next line.
 zmodload zsh/zpty
 zpty shell zsh -f -i
 run() { zpty -w shell "$1" }

@@ -13,8 +13,8 @@ const DOMAIN = {
 };
 const SINCE = {Acosh: 9, Asinh: 9, Atanh: 9, Cosh: 9, Sinh: 9, HardSwish: 14, Mish: 18, Round: 11, Erf: 9, Sign: 9};
 const FLOAT_FUNCTIONS = [
-    'Acos', 'Acosh', 'Asin', 'Asinh', 'Atan', 'Atanh', 'Ceil', 'Cos', 'Cosh', 'Exp', 'Floor', 'HardSwish', 'Log', 'Mish', 'Reciprocal',
-    'Round', 'Sigmoid', 'Sin', 'Sinh', 'Softplus', 'Softsign', 'Sqrt', 'Tan', 'Tanh',
+    'Acos', 'Acosh', 'Asin',       'Asinh', 'Atan',    'Atanh', 'Ceil', 'Cos',      'Cosh',     'Exp',  'Floor', 'HardSwish',
+    'Log',  'Mish',  'Reciprocal', 'Round', 'Sigmoid', 'Sin',   'Sinh', 'Softplus', 'Softsign', 'Sqrt', 'Tan',   'Tanh',
 ];
 for (const op of FLOAT_FUNCTIONS) {
     const [low, high] = DOMAIN[op] || [-4, 4];
@@ -37,9 +37,14 @@ const ACTIVATIONS = {
     ThresholdedRelu: [10, r => ({alpha: eighths(r, -1, 2)})],
 };
 for (const [op, [since, attrs]] of Object.entries(ACTIVATIONS))
-    ops[op] = {since, make: r => ({
-        operands: [r.tensor(r.pick(op === 'Shrink' ? NUMBERS : FLOATS), r.dims(0, 4))], attrs: r.chance(0.2) ? {} : attrs(r), coarse: op === 'Gelu',
-    })};
+    ops[op] = {
+        since,
+        make: r => ({
+            operands: [r.tensor(r.pick(op === 'Shrink' ? NUMBERS : FLOATS), r.dims(0, 4))],
+            attrs: r.chance(0.2) ? {} : attrs(r),
+            coarse: op === 'Gelu',
+        })
+    };
 
 // A NaN or infinity here and there.
 function special(r, type, dims) {
@@ -95,11 +100,16 @@ ops.Mod = {since: 10, make: (r, opset) => {
     const type = r.pick(opset < 13 ? NUMBERS.filter(t => t !== 'bfloat16') : NUMBERS), [a, b] = pair(r, type);
     return {operands: [a, without(b, 0, one)], attrs: isFloat(type) || r.chance(0.5) ? {fmod: {i: 1}} : {}};
 }};
-ops.Pow = {since: 7, exact: true, make: (r, opset) => {
-    const type = r.pick(FLOATS.concat(opset >= 12 ? ['int32', 'int64'] : [])), other = r.pick(opset >= 12 ? FLOATS.concat('int32', 'int64') : [type]);
-    const dims = r.dims(0, 3);
-    return {operands: [r.positive(type, dims), r.tensor(other, r.broadcasting(dims), {low: 0, high: 3})]};
-}};
+ops.Pow = {
+    since: 7,
+    exact: true,
+    make: (r, opset) => {
+        const type = r.pick(FLOATS.concat(opset >= 12 ? ['int32', 'int64'] : [])),
+              other = r.pick(opset >= 12 ? FLOATS.concat('int32', 'int64') : [type]);
+        const dims = r.dims(0, 3);
+        return {operands: [r.positive(type, dims), r.tensor(other, r.broadcasting(dims), {low: 0, high: 3})]};
+    }
+};
 ops.PRelu = {since: 7, make: r => {
     const type = r.pick(FLOATS.concat(['int32', 'int64', 'uint32', 'uint64'])), dims = r.dims(1, 4);
     return {operands: [r.tensor(type, dims), r.tensor(type, r.broadcasting(dims))]};
@@ -128,7 +138,10 @@ for (const op of ['Max', 'Min', 'Sum', 'Mean'])
     }};
 ops.Clip = {since: 7, make: (r, opset) => {
     if (opset < 11)
-        return {operands: [r.tensor(r.pick(FLOATS), r.dims(0, 4))], attrs: r.chance(0.2) ? {} : {min: eighths(r, -3, 0), max: eighths(r, 0, 3)}};
+        return {
+            operands: [r.tensor(r.pick(FLOATS), r.dims(0, 4))],
+            attrs: r.chance(0.2) ? {} : {min: eighths(r, -3, 0), max: eighths(r, 0, 3)}
+        };
     const type = r.pick(opset < 12 ? FLOATS : NUMBERS), low = type.startsWith('u') ? 1 : -2;
     const bound = v => r.chance(0.2) ? null : scalar(type, v);
     return {operands: [r.tensor(type, r.dims(0, 4)), bound(low), bound(2)]};

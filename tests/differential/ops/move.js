@@ -11,7 +11,8 @@ const any = (r, low = 0, high = 5) => r.tensor(r.pick(ALL), r.dims(low, high));
 ops.Identity = {since: 7, make: r => ({operands: [any(r)]})};
 ops.Dropout = {since: 7, make: (r, opset) => {
     const operands = [r.tensor(r.pick(FLOATS), r.dims(0, 4))];
-    return opset < 12 ? {operands, attrs: {ratio: {f: 0.25}}} : {operands: r.chance(0.5) ? operands : [...operands, fixed(scalar('float32', 0.25))]};
+    return opset < 12 ? {operands, attrs: {ratio: {f: 0.25}}} :
+                        {operands: r.chance(0.5) ? operands : [...operands, fixed(scalar('float32', 0.25))]};
 }};
 
 // Another shape of as many elements: dimensions split and merged, one perhaps left to be found (-1) or copied (0).
@@ -55,7 +56,12 @@ ops.Squeeze = {since: 7, make: (r, opset) => {
 }};
 ops.Unsqueeze = {since: 7, make: (r, opset) => {
     const x = any(r, 0, 4), k = r.int(1, 2), rank = x.dims.length + k;
-    const a = axes(opset, 13, r.shuffled([...Array(rank).keys()]).slice(0, k).sort((p, q) => p - q).map(i => opset >= 11 && r.chance(0.3) ? i - rank : i));
+    const a = axes(
+        opset, 13,
+        r.shuffled([...Array(rank).keys()])
+            .slice(0, k)
+            .sort((p, q) => p - q)
+            .map(i => opset >= 11 && r.chance(0.3) ? i - rank : i));
     return {operands: [x, ...a.operands], attrs: a.attrs};
 }};
 ops.Transpose = {since: 7, make: r => {
@@ -84,7 +90,11 @@ ops.Slice = {since: 7, make: (r, opset) => {
         const n = x.dims[d], step = opset < 10 || r.chance(0.5) ? 1 : r.pick([2, 3, -1, -2]), a = r.int(0, n - 1);
         const b = step > 0 ? r.int(a + 1, n + 2) : r.int(-1, a - 1);
         starts.push(r.chance(0.3) ? a - n : a);
-        ends.push(b < 0 ? -n - 1 - r.int(0, 3) : r.chance(0.2) && b < n && b > 0 ? b - n : step > 0 && b >= n && r.chance(0.3) ? 2 ** 31 - 1 : b);
+        ends.push(
+            b < 0                                   ? -n - 1 - r.int(0, 3) :
+                r.chance(0.2) && b < n && b > 0     ? b - n :
+                step > 0 && b >= n && r.chance(0.3) ? 2 ** 31 - 1 :
+                                                      b);
         steps.push(step);
     }
     if (opset < 10)
@@ -119,14 +129,27 @@ function rows(r, leading, bounds, negative, unique) {
     }
     return {...ints(values), dims: [...leading, bounds.length]};
 }
-ops.GatherND = {since: 11, make: (r, opset) => {
-    const x = any(r, 2, 4), batch = opset >= 12 ? r.int(0, Math.min(1, x.dims.length - 1)) : 0, depth = r.int(1, x.dims.length - batch);
-    const leading = [...x.dims.slice(0, batch), ...r.dims(0, 2, [1, 2, 3])];
-    return {operands: [x, rows(r, leading, x.dims.slice(batch, batch + depth), true)], attrs: opset >= 12 ? {batch_dims: {i: batch}} : {}};
-}};
+ops.GatherND = {
+    since: 11,
+    make: (r, opset) => {
+        const x = any(r, 2, 4), batch = opset >= 12 ? r.int(0, Math.min(1, x.dims.length - 1)) : 0,
+              depth = r.int(1, x.dims.length - batch);
+        const leading = [...x.dims.slice(0, batch), ...r.dims(0, 2, [1, 2, 3])];
+        return {
+            operands: [x, rows(r, leading, x.dims.slice(batch, batch + depth), true)],
+            attrs: opset >= 12 ? {batch_dims: {i: batch}} : {}
+        };
+    }
+};
 ops.Expand = {since: 8, make: r => {
     const dims = r.dims(1, 4, [1, 2, 3, 4, 5]), x = r.tensor(r.pick(ALL), r.broadcasting(dims));
-    return {operands: [x, fixed(ints(dims.map((d, i) => r.chance(0.2) && x.dims.at(i - dims.length) === d && dims.length - i <= x.dims.length ? 1 : d)))]};
+    return {
+        operands: [
+            x,
+            fixed(ints(
+                dims.map((d, i) => r.chance(0.2) && x.dims.at(i - dims.length) === d && dims.length - i <= x.dims.length ? 1 : d)))
+        ]
+    };
 }};
 ops.Tile = {since: 7, make: r => {
     const x = any(r, 1, 4);
@@ -155,14 +178,22 @@ ops.DepthToSpace = {since: 7, make: (r, opset) => {
 }};
 ops.SpaceToDepth = {since: 7, make: r => {
     const b = r.int(1, 3);
-    return {operands: [r.tensor(r.pick(FLOATS), [r.int(1, 2), r.int(1, 3), b * r.int(1, 4), b * r.int(1, 4)])], attrs: {blocksize: {i: b}}};
+    return {
+        operands: [r.tensor(r.pick(FLOATS), [r.int(1, 2), r.int(1, 3), b * r.int(1, 4), b * r.int(1, 4)])],
+        attrs: {blocksize: {i: b}}
+    };
 }};
 
 // Models of these are all constant: import has to evaluate them.
 ops.Constant = {since: 7, make: (r, opset) => {
     const kinds = {value: () => ({t: r.tensor(r.pick(ALL.filter(t => t !== 'bfloat16')), r.dims(0, 3))})};
     if (opset >= 12)
-        Object.assign(kinds, {value_float: () => ({f: 1.5}), value_floats: () => ({F: [1, 2.5]}), value_int: () => ({i: 3}), value_ints: () => ({I: [1, -2]})});
+        Object.assign(kinds, {
+            value_float: () => ({f: 1.5}),
+            value_floats: () => ({F: [1, 2.5]}),
+            value_int: () => ({i: 3}),
+            value_ints: () => ({I: [1, -2]})
+        });
     const kind = r.pick(Object.keys(kinds));
     return {operands: [], attrs: {[kind]: kinds[kind]()}};
 }};
@@ -173,7 +204,12 @@ ops.ConstantOfShape = {since: 9, make: r => {
 ops.EyeLike = {since: 9, make: r => {
     const to = r.pick(ALL.filter(t => t !== 'bfloat16')), attrs = {k: {i: r.int(-2, 2)}};
     const x = r.tensor(r.pick(ALL), r.dims(2, 2));
-    return {operands: [x], attrs: r.chance(0.5) ? attrs : {...attrs, dtype: {i: ELEMENT[to]}}, types: [attrs.dtype ? to : x.type], fuse: false};
+    return {
+        operands: [x],
+        attrs: r.chance(0.5) ? attrs : {...attrs, dtype: {i: ELEMENT[to]}},
+        types: [attrs.dtype ? to : x.type],
+        fuse: false
+    };
 }};
 ops.Range = {since: 11, make: r => {
     const type = r.pick(['float32', 'float64', 'int16', 'int32', 'int64']), step = r.pick([1, 2, -1, 3]), n = r.int(1, 9);
@@ -182,7 +218,12 @@ ops.Range = {since: 11, make: r => {
 }};
 ops.Shape = {since: 7, make: (r, opset) => {
     const x = any(r);
-    return {operands: [x], attrs: opset >= 15 && r.chance(0.6) ? {start: {i: r.int(-3, 3)}, end: {i: r.int(-3, 5)}} : {}, types: ['int64'], fuse: false};
+    return {
+        operands: [x],
+        attrs: opset >= 15 && r.chance(0.6) ? {start: {i: r.int(-3, 3)}, end: {i: r.int(-3, 5)}} : {},
+        types: ['int64'],
+        fuse: false
+    };
 }};
 ops.Size = {since: 7, make: r => ({operands: [any(r)], types: ['int64'], fuse: false})};
 
@@ -198,32 +239,56 @@ function scatterElements(r, opset) {
         values.push((reduction === 'none' ? orders[line][place] : r.int(0, n - 1)) - (opset >= 11 && r.chance(0.2) ? n : 0));
     }
     const attrs = {axis: {i: axis}, ...(opset >= 16 ? {reduction: {s: reduction}} : {})};
-    return {operands: [r.tensor(type, dims), {...ints(values, r.pick(['int32', 'int64'])), dims: part}, r.tensor(type, part, {low: -2, high: 2})], attrs};
+    return {
+        operands: [
+            r.tensor(type, dims), {...ints(values, r.pick(['int32', 'int64'])), dims: part},
+            r.tensor(type, part, {low: -2, high: 2})
+        ],
+        attrs
+    };
 }
 ops.Scatter = {since: 9, until: 10, make: r => scatterElements(r, 9)};
 ops.ScatterElements = {since: 11, make: scatterElements};
-ops.ScatterND = {since: 11, make: (r, opset) => {
-    const type = r.pick(NUMBERS), dims = r.dims(1, 4, [2, 3, 4, 5]), depth = r.int(1, dims.length), reduction = r.pick(REDUCTIONS(opset));
-    const places = product(dims.slice(0, depth)), leading = [r.int(1, reduction === 'none' ? Math.min(places, 6) : 8)];
-    const at = rows(r, leading, dims.slice(0, depth), false, reduction === 'none');
-    return {operands: [r.tensor(type, dims), at, r.tensor(type, [...leading, ...dims.slice(depth)], {low: -2, high: 2})],
-            attrs: opset >= 16 ? {reduction: {s: reduction}} : {}};
-}};
+ops.ScatterND = {
+    since: 11,
+    make: (r, opset) => {
+        const type = r.pick(NUMBERS), dims = r.dims(1, 4, [2, 3, 4, 5]), depth = r.int(1, dims.length),
+              reduction = r.pick(REDUCTIONS(opset));
+        const places = product(dims.slice(0, depth)), leading = [r.int(1, reduction === 'none' ? Math.min(places, 6) : 8)];
+        const at = rows(r, leading, dims.slice(0, depth), false, reduction === 'none');
+        return {
+            operands: [r.tensor(type, dims), at, r.tensor(type, [...leading, ...dims.slice(depth)], {low: -2, high: 2})],
+            attrs: opset >= 16 ? {reduction: {s: reduction}} : {}
+        };
+    }
+};
 ops.OneHot = {since: 9, make: r => {
     const depth = r.int(2, 6), dims = r.dims(0, 3), n = dims.length + 1, type = r.pick(['float32', 'int32', 'int64', 'float64']);
     const at = r.tensor(r.pick(['int32', 'int64', 'float32']), dims, {low: -depth, high: depth - 1});
     at.data.forEach((v, i) => {
         at.data[i] = at.type === 'float32' ? Math.trunc(v) : v;
     });
-    return {operands: [at, fixed(r.chance(0.5) ? scalar('int64', depth) : ints([depth])), r.tensor(type, [2])], attrs: {axis: {i: r.axis(n)}}, types: [type], fuse: false};
+    return {
+        operands: [at, fixed(r.chance(0.5) ? scalar('int64', depth) : ints([depth])), r.tensor(type, [2])],
+        attrs: {axis: {i: r.axis(n)}},
+        types: [type],
+        fuse: false
+    };
 }};
-ops.ReverseSequence = {since: 10, make: r => {
-    const batch = r.int(0, 1), dims = r.dims(2, 4, [2, 3, 4, 5]), lengths = Array.from({length: dims[batch]}, () => r.int(1, dims[1 - batch]));
-    return {operands: [r.tensor(r.pick(ALL), dims), ints(lengths)], attrs: {batch_axis: {i: batch}, time_axis: {i: 1 - batch}}};
-}};
+ops.ReverseSequence = {
+    since: 10,
+    make: r => {
+        const batch = r.int(0, 1), dims = r.dims(2, 4, [2, 3, 4, 5]),
+              lengths = Array.from({length: dims[batch]}, () => r.int(1, dims[1 - batch]));
+        return {operands: [r.tensor(r.pick(ALL), dims), ints(lengths)], attrs: {batch_axis: {i: batch}, time_axis: {i: 1 - batch}}};
+    }
+};
 ops.CenterCropPad = {since: 18, make: r => {
     const x = r.tensor(r.pick(ALL), r.dims(1, 4)), on = r.subset(x.dims.length, 1);
-    return {operands: [x, fixed(ints(on.map(() => r.int(1, 9))))], attrs: {axes: {I: on.map(d => r.chance(0.3) ? d - x.dims.length : d)}}};
+    return {
+        operands: [x, fixed(ints(on.map(() => r.int(1, 9))))],
+        attrs: {axes: {I: on.map(d => r.chance(0.3) ? d - x.dims.length : d)}}
+    };
 }};
 
 module.exports = {ops, fixed, axes, indices, INTS};

@@ -1,5 +1,6 @@
 "use strict";
-// What all parts of the page use: elements, numbers as text, what a pointer is over. Texts of the data become text nodes, never markup.
+// What all parts of the page use: elements, numbers as text, what a pointer is over. Texts of the data become text nodes, never
+// markup.
 
 const started = performance.now();
 
@@ -7,7 +8,8 @@ function make(tag, attributes, ...children) {
     const e = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes || {})) {
         if (name === "on") for (const [event, f] of Object.entries(value)) e.addEventListener(event, f);
-        else if (value !== null && value !== undefined && value !== false) e.setAttribute(name, value === true ? "" : String(value));
+        else if (value !== null && value !== undefined && value !== false)
+            e.setAttribute(name, value === true ? "" : String(value));
     }
     e.append(...children.filter(c => c !== null && c !== undefined));
     return e;
@@ -74,12 +76,15 @@ function table(columns, rows, options = {}) {
         c.of ? make("button", {type: "button", on: {click: () => sortBy(i)}}, c.name) : c.name));
     const shown = rows.map(row => ({row, tr: make("tr", o.row(row), ...columns.map(c => {
         const text = c.show(row), raw = c.of && c.n ? c.of(row) : null;
-        return make("td", {class: (c.n ? "n" : "") + (c.wide ? "wide" : ""), "data-figure": c.key, "data-value": known(raw) ? raw : null}, text);
+        return make(
+            "td", {class: (c.n ? "n" : "") + (c.wide ? "wide" : ""), "data-figure": c.key, "data-value": known(raw) ? raw : null},
+            text);
     }))}));
     function sortBy(i, fixed) {
         o.down = fixed !== undefined ? fixed : o.sort === i ? !o.down : !!columns[i].n;
         o.sort = i;
-        heads.forEach((h, k) => k === i ? h.setAttribute("aria-sort", o.down ? "descending" : "ascending") : h.removeAttribute("aria-sort"));
+        heads.forEach(
+            (h, k) => k === i ? h.setAttribute("aria-sort", o.down ? "descending" : "ascending") : h.removeAttribute("aria-sort"));
         const of = s => columns[i].of(s.row), less = (a, b) => a < b ? -1 : a > b ? 1 : 0;
         const lacks = v => v === null || v === undefined || Number.isNaN(v);
         shown.sort((a, b) => lacks(of(a)) || lacks(of(b)) ? lacks(of(a)) - lacks(of(b)) : (o.down ? -1 : 1) * less(of(a), of(b)));
@@ -87,7 +92,13 @@ function table(columns, rows, options = {}) {
     }
     tbody.append(...shown.map(s => s.tr));
     if (o.sort >= 0) sortBy(o.sort, o.down);
-    return make("div", {class: "scroll" + (o.tall ? " tall" : ""), tabindex: o.tall ? 0 : null, role: o.tall ? "region" : null, "aria-label": o.tall ? o.label : null},
+    return make(
+        "div", {
+            class: "scroll" + (o.tall ? " tall" : ""),
+            tabindex: o.tall ? 0 : null,
+            role: o.tall ? "region" : null,
+            "aria-label": o.tall ? o.label : null
+        },
         make("table", {"aria-label": o.label}, make("thead", {}, make("tr", {}, ...heads)), tbody));
 }
 

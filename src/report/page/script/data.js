@@ -8,10 +8,24 @@ const roofs = machine.roofs;
 const records = (() => {
     const r = data.records, c = r.columns;
     return c.id.map((id, i) => ({
-        id, i, kernel: kernels[c.kernel[i]], mode: r.modes[c.mode[i]], ms: c.median_ms[i], rounds: c.rounds[i],
-        form: kernels[c.kernel[i]].forms[c.form[i]].name, outcome: r.outcomes[c.outcome[i]], failed: r.outcomes[c.outcome[i]].name !== "ok",
-        message: r.messages[c.message[i]], verified: c.verified[i] === 1, when: c.when_ms[i], seconds: c.measuring_seconds[i],
-        sizes: r.sizes[c.sizes[i]], phase: r.phases[c.phase[i]], predicted: c.predicted[i], steps: r.steps[c.decisions[i][0]], choices: c.decisions[i],
+        id,
+        i,
+        kernel: kernels[c.kernel[i]],
+        mode: r.modes[c.mode[i]],
+        ms: c.median_ms[i],
+        rounds: c.rounds[i],
+        form: kernels[c.kernel[i]].forms[c.form[i]].name,
+        outcome: r.outcomes[c.outcome[i]],
+        failed: r.outcomes[c.outcome[i]].name !== "ok",
+        message: r.messages[c.message[i]],
+        verified: c.verified[i] === 1,
+        when: c.when_ms[i],
+        seconds: c.measuring_seconds[i],
+        sizes: r.sizes[c.sizes[i]],
+        phase: r.phases[c.phase[i]],
+        predicted: c.predicted[i],
+        steps: r.steps[c.decisions[i][0]],
+        choices: c.decisions[i],
     }));
 })();
 
@@ -83,4 +97,5 @@ const phaseColour = p => "var(--c" + (phases.indexOf(p) < 0 ? 4 : phases.indexOf
 const phaseName = p => p === "" ? "not known" : p;
 
 const describe = r => r.kernel.name + "\nrecord " + r.id + ", " + (r.failed ? r.outcome.name : asTime(r.ms)) + ", " + r.mode +
-    (r.form === "direct" ? "" : ", " + r.form) + (r.rounds ? ", " + count(r.rounds, "round") + " in turns" : "") + (r.phase ? "\nfrom " + r.phase : "");
+    (r.form === "direct" ? "" : ", " + r.form) + (r.rounds ? ", " + count(r.rounds, "round") + " in turns" : "") +
+    (r.phase ? "\nfrom " + r.phase : "");

@@ -1,4 +1,5 @@
-// Pictures: a frame with axes that fits the width it has, a caption with the command that shows the same, and the data as a table behind it.
+// Pictures: a frame with axes that fits the width it has, a caption with the command that shows the same, and the data as a table
+// behind it.
 
 const pictures = [];
 
@@ -40,11 +41,27 @@ function axes(at, label, x, y) {
     const across = at.width / 90, up = at.height / 50;
     svg.append("g").attr("class", "grid").attr("transform", `translate(${margin.left},0)`)
         .call(ticks(d3.axisLeft(sy), y, sy, up).tickSize(-(at.width - margin.left - margin.right))).selectAll("text").remove();
-    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${at.height - margin.bottom})`).call(ticks(d3.axisBottom(sx), x, sx, across));
-    svg.append("g").attr("class", "axis").attr("transform", `translate(${margin.left},0)`).call(ticks(d3.axisLeft(sy), y, sy, up)).select(".domain").remove();
+    svg.append("g")
+        .attr("class", "axis")
+        .attr("transform", `translate(0,${at.height - margin.bottom})`)
+        .call(ticks(d3.axisBottom(sx), x, sx, across));
+    svg.append("g")
+        .attr("class", "axis")
+        .attr("transform", `translate(${margin.left},0)`)
+        .call(ticks(d3.axisLeft(sy), y, sy, up))
+        .select(".domain")
+        .remove();
     svg.append("text").attr("x", at.width - margin.right).attr("y", at.height - 4).attr("text-anchor", "end").text(x.label);
     svg.append("text").attr("x", margin.left + 6).attr("y", margin.top + 9).text(y.label);
-    return {svg, x: sx, y: sy, left: margin.left, right: at.width - margin.right, top: margin.top, bottom: at.height - margin.bottom};
+    return {
+        svg,
+        x: sx,
+        y: sy,
+        left: margin.left,
+        right: at.width - margin.right,
+        top: margin.top,
+        bottom: at.height - margin.bottom
+    };
 }
 
 // 1, 2 and 5 times powers of ten, of which as many as there is room for; evenly spaced where these leave one or none.
@@ -70,11 +87,23 @@ function around(values, log, least) {
 // Records as points. at(r) = [x, y] in the picture's units.
 function points(svg, list, at, colour, options = {}) {
     const lit = r => !state.alone || r.kernel === state.alone;
-    return svg.append("g").selectAll("circle").data(list).join("circle").attr("r", r => r.kernel.best.record === r.id ? 4.5 : 2.6)
+    return svg.append("g")
+        .selectAll("circle")
+        .data(list)
+        .join("circle")
+        .attr("r", r => r.kernel.best.record === r.id ? 4.5 : 2.6)
         .attr("class", r => "dot" + (r.kernel.best.record === r.id ? " best" : "") + (!options.own && !lit(r) ? " faded" : ""))
-        .attr("cx", r => at(r)[0]).attr("cy", r => at(r)[1]).attr("fill", colour).attr("data-record", r => r.id).attr("data-ms", r => r.ms)
-        .on("mousemove", r => showTip(d3.event, describe(r) + (options.more ? "\n" + options.more(r) : ""))).on("mouseleave", hideTip)
-        .on("click", r => { hideTip(); options.own ? choose(r.kernel) : isolate(r.kernel); });
+        .attr("cx", r => at(r)[0])
+        .attr("cy", r => at(r)[1])
+        .attr("fill", colour)
+        .attr("data-record", r => r.id)
+        .attr("data-ms", r => r.ms)
+        .on("mousemove", r => showTip(d3.event, describe(r) + (options.more ? "\n" + options.more(r) : "")))
+        .on("mouseleave", hideTip)
+        .on("click", r => {
+            hideTip();
+            options.own ? choose(r.kernel) : isolate(r.kernel);
+        });
 }
 
 const kernelColours = [0, 1, 2, 3, 5, 4];
