@@ -71,8 +71,6 @@ unsteady() {
 }
 if [ -n "${TCTUNE_TEST_FULL:-}" ]; then
     unsteady
-else
-    echo "skipped: an unsteady worker, and one that begins to lie later (./test.sh --full has them)"
 fi
 
 # ---- times that are a tenth of what they are, beside one that can say so ----

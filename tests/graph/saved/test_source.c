@@ -1,5 +1,5 @@
 /* Models as C source: every fourth case of tests/targets, against the code in this process, through GCC with warnings as errors;
- * each 16th with optimisation, and through Clang where it is here (test_size.h: or all); with threads and without; and a network
+ * each 16th with optimisation, and through Clang 19 where it is here (test_size.h: or all); with threads and without; and a network
  * with large weights and one of library kernels, also as relocatable objects. */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -95,7 +95,7 @@ static void expect_same(const char *compile, const char *dir, const char *file, 
 
 static void check_program(const tc_graph_program *p, const char *dir, const char *name, bool object, bool thorough) {
     /* What GCC warns of depends on what its passes find out; results do not, and without optimisation they are there sooner. */
-    static const struct { const char *name, *options; } compilers[] = {{"gcc", GCC_OPTIONS}, {"clang", "-O0"}, {"gcc", "-O0"}};
+    static const struct { const char *name, *options; } compilers[] = {{"gcc", GCC_OPTIONS}, {"clang-19", "-O0"}, {"gcc", "-O0"}};
     tc_target *t;
     tc_graph_model *m;
     tc_graph_tensor in[MAX_PORTS], out[MAX_PORTS];
