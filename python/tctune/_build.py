@@ -31,7 +31,7 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
     threads: of the model; 0: one for each core.
     target: what the code is for; None: this machine. A model for another machine can be saved, not run.
     accuracy: "strict": only algorithms that round as the network's own; "default" (None): also those that keep rows apart, such as
-      Winograd's convolution; "fast": also those that mix rows, such as Strassen's product.
+        Winograd's convolution; "fast": also those that mix rows, such as Strassen's product.
     precision: "f32" (None); "bf16": operands are rounded to bf16 where that was faster; "auto": where that keeps the error_budget.
     error_budget, inputs: for "auto": how far outputs may be off, and on which inputs (.npz).
     require_complete: raise if a kernel has no record.
