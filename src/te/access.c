@@ -224,11 +224,10 @@ static tc_status fail_beyond_size(const access_check *k, const te_scan *s, const
     const tc_tensor *t = read->u.tensor;
     tc_strbuf b = {0};
     tc_expr_print(&b, read);
-    tc_status st =
-        tc_fail(k->err, TC_BAD_INPUT,
-                "compute %s: %s may be out of bounds: index %d is not always less than %s, the size of %s there; guard it "
-                "with select(condition, ...)",
-                s->op->name, tc_sb_str(&b), d, t->symbol[d]->name, t->name);
+    tc_status st = tc_fail(k->err, TC_BAD_INPUT,
+                           "compute %s: %s may be out of bounds: index %d may reach %s, the extent of %s there; guard it with "
+                           "select(condition, ...)",
+                           s->op->name, tc_sb_str(&b), d, t->symbol[d]->name, t->name);
     tc_strbuf_free(&b);
     return st;
 }

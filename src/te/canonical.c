@@ -153,7 +153,7 @@ tc_status tc_te_at(tc_ctx *c, const tc_workload *w, const int64_t *sizes, const 
     for (int i = 0; i < w->nsymbol; i++) {
         const tc_var *v = w->symbols[i];
         if (sizes[i] < v->least || sizes[i] > v->most)
-            return tc_fail(err, TC_BAD_INPUT, "size %s is %lld, but it runs from %lld to %lld", v->name, (long long)sizes[i],
+            return tc_fail(err, TC_BAD_INPUT, "symbol %s cannot be %lld: it runs from %lld to %lld", v->name, (long long)sizes[i],
                            (long long)v->least, (long long)v->most);
     }
     TC_TRY(copy_workload(&k, &copy, err));

@@ -15,7 +15,7 @@ static const char *dtype_problem(te_takes what, tc_dtype t) {
     bool is_float = tc_dtype_is_float(t);
     bool computes = what == TE_BITS || what == TE_NUMBERS || what == TE_INTEGERS || what == TE_FLOATS;
     if (computes && tc_dtype_is_stored(t))
-        return "floats of 8 bits and integers of 4 are only stored: cast the operands";
+        return "8-bit floats and 4-bit integers are for storage only: cast the operands";
     switch (what) {
     case TE_BOOLS:
         return t == TC_BOOL ? NULL : "the operands must be bool";
@@ -81,7 +81,7 @@ static const char *groups_problem(const tc_expr *const *args) {
     if (!row)
         return "dot adds products of 8-bit integers to i32, or bf16 times bf16 to f32";
     if (a->lanes != row->group || b->lanes != a->lanes * acc->lanes)
-        return "the second operand of dot has 4 lanes (bf16: 2), the third as many for each lane of the first";
+        return "the second operand of dot has 4 lanes (bf16: 2); the third operand has this number for each lane of the first";
     return NULL;
 }
 
@@ -89,7 +89,7 @@ static const char *choice_problem(const tc_expr *const *args) {
     const char *arms = te_op_problem(TC_OP_SELECT, args[1], args[2]);
     if (args[0]->dtype != TC_BOOL)
         return "the first operand of select must be bool";
-    return !arms && args[0]->lanes != args[1]->lanes ? "the condition of select has other lanes than its arms" : arms;
+    return !arms && args[0]->lanes != args[1]->lanes ? "the condition and the arms of select have different lane counts" : arms;
 }
 
 const char *te_problem(const tc_expr *e, const tc_expr *const *args) {

@@ -352,7 +352,9 @@ static void close_machine(machine *m) {
 }
 
 static tc_status check_fixed(const tc_workload *w, tc_error *err) {
-    return !w->nsymbol ? TC_OK : tc_fail(err, TC_BAD_INPUT, "the size %s is not known: fix it first", w->symbols[0]->name);
+    return !w->nsymbol
+               ? TC_OK
+               : tc_fail(err, TC_BAD_INPUT, "the size of symbol %s is not known: choose a size first", w->symbols[0]->name);
 }
 
 tc_status tc_te_interp(const tc_workload *w, const void *const *in, void *const *out, tc_error *err) {

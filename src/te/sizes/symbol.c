@@ -14,9 +14,9 @@ static bool is_definition(const tc_expr *e) {
 
 const char *tc_symbol_problem(const tc_expr *value) {
     if (value->depth > TC_MAX_DEPTH || !is_definition(value))
-        return "a size is made of symbols and integers with +, -, * and / by an integer above 0";
+        return "expected symbols and integers with +, -, * and division by a positive integer";
     tc_ival r = tc_te_bounds(value, NULL);
-    return r.lo < 0 || r.hi < 1 || r.hi > TC_MAX_SIZE ? "it may be less than 0 or too large, or is never more than 0" : NULL;
+    return r.lo < 0 || r.hi < 1 || r.hi > TC_MAX_SIZE ? "its value can be negative or too large, or is never positive" : NULL;
 }
 
 const tc_var *tc_symbol_defined(tc_ctx *c, const char *name, const tc_expr *value) {

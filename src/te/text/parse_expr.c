@@ -104,7 +104,7 @@ static tc_status settle(parser *p, operand *x, tc_dtype t, int lanes) {
     if (tc_dtype_is_float(t)) {
         e = tc_float(p->c, t, literal_value(x));
     } else if (x->real) {
-        return FAIL_AT(p, x->at, "a literal with a fraction stands where %s is needed; cast the operand beside it, e.g. f32(x)",
+        return FAIL_AT(p, x->at, "expected %s, found a literal with a fraction; cast the other operand, e.g. f32(x)",
                        tc_dtype_name(t));
     } else {
         bool fits = t == TC_U64 || (x->i >= tc_int_min(t) && x->i <= tc_int_max(t));

@@ -96,7 +96,7 @@ static tc_status define(te_parser *p, const char *name, const tc_tensor *t, cons
 
 static tc_status parse_name(te_parser *p, const char **name, const char *what) {
     if (p->lex.tok.kind == TC_TOK_IDENT && te_reserved(p->lex.tok.text))
-        return tc_lex_fail(&p->lex, p->err, "'%s' has a meaning of its own and cannot be a name", p->lex.tok.text);
+        return tc_lex_fail(&p->lex, p->err, "'%s' is a reserved word; choose another name", p->lex.tok.text);
     return tc_lex_ident(&p->lex, name, what, p->err);
 }
 
@@ -115,8 +115,8 @@ static const tc_expr *resolve_symbol(void *user, const char *name, int nidx, con
     (void)nidx;
     const uintptr_t *symbol = idx ? NULL : tc_map_gets(&p->symbols, name);
     if (!symbol)
-        p->why = tc_arena_printf(tc_ctx_arena(p->c), "'%s' is no symbol above%s", name,
-                                 guess_symbol(p, name, "; only symbols and integers define one", text));
+        p->why = tc_arena_printf(tc_ctx_arena(p->c), "'%s' is not a symbol defined above%s", name,
+                                 guess_symbol(p, name, "; a symbol is computed from symbols and integers only", text));
     return symbol ? tc_varx(p->c, (const tc_var *)*symbol) : NULL;
 }
 
@@ -128,10 +128,9 @@ static tc_status parse_range(te_parser *p, const char *name, const tc_var **v) {
     TC_TRY(tc_lex_expect(&p->lex, "..", p->err));
     TC_TRY(tc_lex_int(&p->lex, &most, "the largest size, as in 1..512", p->err));
     if (least < 0 || most < TC_MAX(least, 1) || most > TC_MAX_SIZE)
-        return tc_lex_fail(
-            &range_at, p->err,
-            "a symbol's sizes run from 0 or more up to as much or more, at least 1 and at most %d, not from %lld to %lld",
-            TC_MAX_SIZE, (long long)least, (long long)most);
+        return tc_lex_fail(&range_at, p->err,
+                           "expected a range FIRST..LAST with 0 <= FIRST <= LAST and 1 <= LAST <= %d, found %lld..%lld",
+                           TC_MAX_SIZE, (long long)least, (long long)most);
     *v = tc_symbol_new(p->c, name, least, most);
     return TC_OK;
 }
@@ -144,7 +143,7 @@ static tc_status parse_definition(te_parser *p, const char *name, const tc_var *
     TC_TRY(tc_te_parse_expr(p->c, &p->lex, &scope, &value, p->err));
     const char *why = tc_symbol_problem(value);
     if (why)
-        return tc_lex_fail(&at, p->err, "this cannot be the size %s: %s", name, why);
+        return tc_lex_fail(&at, p->err, "this expression cannot define symbol %s: %s", name, why);
     *v = tc_symbol_defined(p->c, name, value);
     return TC_OK;
 }
@@ -178,7 +177,7 @@ static tc_status parse_extent(te_parser *p, int64_t *out, const tc_var **symbol)
             char text[TC_GUESS_TEXT];
             const char *hint =
                 tc_arena_printf(tc_ctx_arena(p->c), "; a size that varies needs a line such as `symbol %s 1..512` above", name);
-            return tc_lex_fail(&at, p->err, "%s is no symbol%s", name, guess_symbol(p, name, hint, text));
+            return tc_lex_fail(&at, p->err, "%s is not a symbol%s", name, guess_symbol(p, name, hint, text));
         }
         *symbol = (const tc_var *)*known;
         *out = (*symbol)->most;
@@ -247,7 +246,7 @@ static tc_status parse_axes(te_parser *p, const char *close, tc_axis *axes, int 
         if (find_axis(p, name))
             return tc_lex_fail(&at, p->err, "two axes of this compute are named %s", name);
         if (tc_map_gets(&p->symbols, name))
-            return tc_lex_fail(&at, p->err, "%s is a symbol; name the axis otherwise", name);
+            return tc_lex_fail(&at, p->err, "%s is a symbol; choose another name for the axis", name);
         TC_TRY(tc_lex_expect(&p->lex, ":", p->err));
         TC_TRY(parse_extent(p, &extent, &symbol));
         axes[(*n)++] = symbol ? tc_te_varying_axis(p->c, name, symbol) : tc_te_axis(p->c, name, extent);
@@ -430,8 +429,8 @@ static tc_status check_declared(const te_parser *p, const tc_workload *w) {
         for (int k = 0; k < w->ndefined; k++)
             used |= te_same_size(w->defined[k], d->symbol);
         if (!used)
-            return tc_fail(p->err, TC_BAD_INPUT, "%s:%d:%d: symbol %s is the size of nothing", p->file, d->line, d->col,
-                           d->symbol->name);
+            return tc_fail(p->err, TC_BAD_INPUT, "%s:%d:%d: no dimension has the size %s; use the symbol or remove it", p->file,
+                           d->line, d->col, d->symbol->name);
     }
     return TC_OK;
 }
