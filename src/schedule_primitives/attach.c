@@ -49,7 +49,7 @@ tc_status tc_sch_refuse_why(const tc_sched *s, const tc_instr *in, const tc_sch_
     const tc_stage *st = &s->stages[why->stage];
     switch (why->kind) {
     case TC_WHY_NOT_LEAF:
-        return REFUSE(err, in, "stage %s would be attached at a loop that is no more", st->name);
+        return REFUSE(err, in, "stage %s would be attached at a loop that no longer exists", st->name);
     case TC_WHY_VECTOR:
         return REFUSE(err, in, "stage %s would be computed inside the vectorised loop %s", st->name,
                       tc_sch_loop_text(s, why->loop));

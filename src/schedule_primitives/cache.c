@@ -240,8 +240,10 @@ tc_status tc_sch_do_cache_part(tc_sched *s, const tc_instr *in, tc_error *err) {
     for (int d = 0; d < t->ndim; d++)
         if (t->symbol[d] && part[d].hi - part[d].lo + 1 < t->shape[d] && part[d].hi >= t->symbol[d]->least) {
             tc_env_free(env);
-            return REFUSE(err, in, "stage %s reads a part of dimension %d of %s, whose size varies and may be less than that",
-                          s->stages[stage].name, d, t->name);
+            return REFUSE(
+                err, in,
+                "stage %s reads a part of dimension %d of %s; the size of that dimension varies and can be less than the part",
+                s->stages[stage].name, d, t->name);
         }
     const tc_compute *copy = copy_of(s, in->outs[0], t, part, (const tc_var *[TC_MAX_DIMS]){0}, producer_op(s, producer));
     redirect(s, stage, &(readers){.from = t, .to = copy->out[0], .only = read[number], .part = part, .env = env});

@@ -23,7 +23,7 @@ tc_status tc_sch_can_inline(const tc_sched *s, int stage, const tc_instr *in, tc
         return REFUSE(err, in, "stage %s is a reduction; only element-wise stages can be inlined", st->name);
     int inside = tc_sch_attached_in(s, stage, -1);
     if (inside >= 0)
-        return REFUSE(err, in, "stage %s is attached inside %s, which would have no loops any more", s->stages[inside].name,
+        return REFUSE(err, in, "stage %s is attached inside %s, which has no loops after inlining", s->stages[inside].name,
                       st->name);
     int64_t size = tree_size(st->op->body[0], NULL, 0);
     for (int e = stage + 1; e < s->nstage; e++) {

@@ -269,6 +269,7 @@ tc_status tc_sch_do_prefetch(tc_sched *s, const tc_instr *in, tc_error *err) {
             s->packed[i].ahead = ahead;
             return TC_OK;
         }
-    return REFUSE(err, in, "%s is no constant with a layout (transform_layout), which loops could walk through in order",
+    return REFUSE(err, in,
+                  "%s is not a constant with a layout (transform_layout): only loops over a laid-out constant can prefetch",
                   in->names[0]);
 }

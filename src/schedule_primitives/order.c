@@ -43,7 +43,7 @@ static tc_status check_vectorize(const tc_sched *s, const tc_instr *in, tc_loop 
     const tc_loop_info *info = &s->loops[l];
     const tc_stage *st = &s->stages[info->stage];
     if (info->reduce)
-        return REFUSE(err, in, "%s is a reduction loop; rfactor makes one that can be vectorised", in->names[0]);
+        return REFUSE(err, in, "%s is a reduction loop; rfactor makes a loop that can be vectorised", in->names[0]);
     int pos = tc_sch_leaf_pos(st, l);
     for (int i = 0; i < st->nleaf; i++) {
         if (s->loops[st->leaf[i]].kind == TC_FOR_VECTOR)
@@ -61,11 +61,11 @@ static tc_status check_parallel(const tc_sched *s, const tc_instr *in, tc_loop l
     const tc_stage *st = &s->stages[info->stage];
     if (info->reduce)
         return REFUSE(err, in,
-                      "%s is a reduction loop: its iterations write the same elements; rfactor makes one that can be parallel",
+                      "%s is a reduction loop: its iterations write the same elements; rfactor makes a loop that can be parallel",
                       in->names[0]);
     for (int i = 0; i < st->nleaf; i++)
         if (s->loops[st->leaf[i]].kind == TC_FOR_PARALLEL)
-            return REFUSE(err, in, "stage %s has a parallel loop already: %s; fuse the loops before", st->name,
+            return REFUSE(err, in, "stage %s has a parallel loop already: %s; fuse the two loops first", st->name,
                           s->loops[st->leaf[i]].name);
     return TC_OK;
 }

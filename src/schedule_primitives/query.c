@@ -147,7 +147,7 @@ static tc_status live_stage(const tc_sched *s, const tc_instr *in, const char *n
     if (*stage < 0)
         return BAD(err, in, "there is no stage `%.*s`%s", (int)len, name, guess_stage(s, name, len));
     if (s->stages[*stage].attach == TC_ATTACH_INLINE)
-        return REFUSE(err, in, "stage %s is inlined and has no loops of its own any more", s->stages[*stage].name);
+        return REFUSE(err, in, "stage %s is inlined and has no loops of its own", s->stages[*stage].name);
     return TC_OK;
 }
 
@@ -187,7 +187,7 @@ tc_status tc_sch_leaf_operand(const tc_sched *s, const tc_instr *in, int k, tc_l
     if (*loop < 0)
         return BAD(err, in, "stage %s has no loop `%s`%s", s->stages[stage].name, dot + 1, guess_loop(s, stage, dot + 1));
     if (tc_sch_leaf_pos(&s->stages[stage], *loop) < 0)
-        return REFUSE(err, in, "%s is no loop any more: %s", name, became(s, stage, *loop));
+        return REFUSE(err, in, "%s is no longer a loop: %s", name, became(s, stage, *loop));
     return TC_OK;
 }
 

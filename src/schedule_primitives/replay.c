@@ -18,7 +18,7 @@ static tc_status check_form(const tc_instr *in, tc_error *err) {
     if (!within(in->nints, f->min_ints, f->max_ints))
         return BAD(err, in, "cannot take %d integers; write it as in `%s`", in->nints, f->usage);
     if ((f->text != TC_TEXT_NONE) != (in->text != NULL))
-        return BAD(err, in, "%s; write it as in `%s`", in->text ? "takes no text" : "needs a word more", f->usage);
+        return BAD(err, in, "%s; write it as in `%s`", in->text ? "takes no text" : "needs one more word", f->usage);
     if (!within(in->ndec, 0, TC_MAX_PARTS) || (in->ndec && !tc_prim_sampled(in->prim)))
         return BAD(err, in, "takes no decision of %d values", in->ndec);
     if (in->ndec && in->prim == TC_PRIM_SAMPLE_LOCATION && !in->dec_loc)

@@ -22,11 +22,11 @@ tc_status tc_sch_decide_tile(tc_sched *s, tc_instr *in, tc_rng *rng, tc_sch_deci
         in->ndec = n;
     }
     if (in->ndec != n)
-        return REFUSE(err, in, "the decision has %d factors, but %lld parts have %d inner ones", in->ndec, (long long)parts, n);
+        return REFUSE(err, in, "the decision has %d factors, but a tile of %lld parts needs %d", in->ndec, (long long)parts, n);
     if (!tc_sch_tile_legal(extent, (int)parts, max_inner, in->dec))
         return REFUSE(err, in,
-                      "the decision is no tile of %s: factors must be positive, the innermost at most %lld, and their product "
-                      "about %lld at most",
+                      "the decision is not a tile of %s: factors must be positive, the innermost at most %lld, and their product "
+                      "at most about %lld",
                       in->names[0], (long long)max_inner, (long long)extent);
     for (int i = 0; i < n; i++) {
         d->part[i + 1] = in->dec[i];
@@ -102,7 +102,7 @@ tc_status tc_sch_do_sampled(tc_sched *s, tc_instr *in, tc_rng *rng, tc_error *er
     if (strchr(d.name, '.') || strcmp(d.name, "_") == 0)
         return BAD(err, in, "`%s` cannot be a decision's name", d.name);
     if (in->ndec == 0 && !rng)
-        return BAD(err, in, "`%s` is undecided, and this replay draws no decisions; write one after `~`", d.name);
+        return BAD(err, in, "`%s` has no decision, and this replay draws none; write a decision after `~`", d.name);
     TC_TRY(tc_sch_form_of(in->prim)->decide(s, in, rng, &d, err));
     bind(s, &d);
     return TC_OK;

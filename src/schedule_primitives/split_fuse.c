@@ -50,7 +50,8 @@ static tc_status check_plain(const tc_sched *s, const tc_instr *in, const char *
                       tc_for_info_of(info->kind)->is);
     int d = tc_sch_attached_in(s, info->stage, l);
     if (d >= 0)
-        return REFUSE(err, in, "stage %s is attached at %s; shape the loop first", s->stages[d].name, name);
+        return REFUSE(err, in, "stage %s is attached at %s; split or fuse a loop before attaching a stage to it",
+                      s->stages[d].name, name);
     return TC_OK;
 }
 
@@ -104,7 +105,8 @@ tc_status tc_sch_do_tile(tc_sched *s, const tc_instr *in, tc_error *err) {
         return REFUSE(err, in, "%s and %s must be two loops of one stage", in->names[0], in->names[1]);
     int at = tc_sch_attached_in(s, stage, -1);
     if (at >= 0)
-        return REFUSE(err, in, "stage %s is attached inside %s; tile first", s->stages[at].name, s->stages[stage].name);
+        return REFUSE(err, in, "stage %s is attached inside %s; tile the loops before attaching a stage", s->stages[at].name,
+                      s->stages[stage].name);
     TC_TRY(tc_sch_new_loop_names(s, in, stage, 4, in->outs, err));
     for (int i = 0; i < 2; i++)
         split_loop(s, l[i], 2, (const char *const[]){in->outs[i], in->outs[i + 2]}, f[i], parts[i]);

@@ -76,19 +76,19 @@ static tc_status read_loops(const tc_sched *s, const tc_instr *in, const tc_intr
     const int most[ROLES] = {u->m, u->n, u->k};
     loops[ROWS] = -1;
     if (st->nleaf - pos != want)
-        return REFUSE(err, in, "%s is the outermost of %d loops, and %s stands for %d: its %s%s", in->names[0], st->nleaf - pos,
+        return REFUSE(err, in, "%s is the outermost of %d loops, but unit %s takes %d: its %s%s", in->names[0], st->nleaf - pos,
                       u->text, want, u->m > 1 ? "rows, " : "", "columns and products");
     for (; role < ROLES; role++, pos++) {
         tc_loop l = loops[role] = st->leaf[pos];
         const tc_loop_info *info = &s->loops[l];
         if (info->reduce != (role == PRODUCTS))
-            return REFUSE(err, in, "%s, the unit's %s, is %sa reduction loop", tc_sch_loop_text(s, l), ROLE[role],
+            return REFUSE(err, in, "%s stands for the unit's %s, but is %sa reduction loop", tc_sch_loop_text(s, l), ROLE[role],
                           info->reduce ? "" : "not ");
         if (info->kind != TC_FOR_SERIAL)
             return REFUSE(err, in, "%s is %s already", tc_sch_loop_text(s, l), tc_for_info_of(info->kind)->is);
         bool wide = role == COLUMNS && u->place == TC_UNIT_VECTOR; /* several registers side by side */
         if (info->extent > most[role] && !wide)
-            return REFUSE(err, in, "%s has %lld iterations, and %s at most %d %s", tc_sch_loop_text(s, l),
+            return REFUSE(err, in, "%s has %lld iterations, but unit %s takes at most %d %s", tc_sch_loop_text(s, l),
                           (long long)info->extent, u->text, most[role], ROLE[role]);
         int d = tc_sch_attached_in(s, info->stage, l);
         if (d >= 0)
@@ -96,8 +96,8 @@ static tc_status read_loops(const tc_sched *s, const tc_instr *in, const tc_intr
     }
     int64_t k = s->loops[loops[PRODUCTS]].extent;
     if (k % u->group || (u->place == TC_UNIT_VECTOR && k != u->k))
-        return REFUSE(err, in, "%s has %lld iterations, and %s takes %d products at a time", tc_sch_loop_text(s, loops[PRODUCTS]),
-                      (long long)k, u->text, u->group);
+        return REFUSE(err, in, "%s has %lld iterations, but unit %s takes %d products at a time",
+                      tc_sch_loop_text(s, loops[PRODUCTS]), (long long)k, u->text, u->group);
     return TC_OK;
 }
 
@@ -116,20 +116,21 @@ static tc_status check_body(const tc_sched *s, const tc_instr *in, const tc_intr
     const tc_stage *st = &s->stages[stage];
     const tc_expr *e = st->op->body[0];
     if (st->op->reducer != TC_RED_SUM || e->op != TC_OP_MUL || !stored(e->args[0]) || !stored(e->args[1]))
-        return REFUSE(err, in, "stage %s is no sum of products of two tensors", st->name);
+        return REFUSE(err, in, "stage %s is not a sum of products of two tensors", st->name);
     if (e->dtype != u->acc)
-        return REFUSE(err, in, "stage %s adds up in %s, and %s in %s; units of %s are %s", st->name, tc_dtype_name(e->dtype),
-                      u->text, tc_dtype_name(u->acc), tc_dtype_name(e->dtype), unit_list(s, (tc_dtype)e->dtype));
+        return REFUSE(err, in, "stage %s adds up in %s, but unit %s adds up in %s; units that add up in %s are %s", st->name,
+                      tc_dtype_name(e->dtype), u->text, tc_dtype_name(u->acc), tc_dtype_name(e->dtype),
+                      unit_list(s, (tc_dtype)e->dtype));
     const tc_expr *x = stored(e->args[0]), *y = stored(e->args[1]);
     if (left_factor(st, u, loops, x, y) || left_factor(st, u, loops, y, x))
         return TC_OK;
-    return REFUSE(
-        err, in,
-        "%s multiplies %s, which moves with %s and %s, by %s, which moves with %s and %s; stage %s has %s (%s) and %s (%s)",
-        u->text, tc_dtype_name(u->a), u->m > 1 ? tc_sch_loop_text(s, loops[ROWS]) : "outer loops",
-        tc_sch_loop_text(s, loops[PRODUCTS]), tc_dtype_name(u->b), tc_sch_loop_text(s, loops[COLUMNS]),
-        tc_sch_loop_text(s, loops[PRODUCTS]), st->name, x->u.tensor->name, tc_dtype_name(x->dtype), y->u.tensor->name,
-        tc_dtype_name(y->dtype));
+    return REFUSE(err, in,
+                  "unit %s multiplies a tensor of %s indexed by %s and %s by a tensor of %s indexed by %s and %s; stage %s "
+                  "multiplies %s (%s) by %s (%s)",
+                  u->text, tc_dtype_name(u->a), u->m > 1 ? tc_sch_loop_text(s, loops[ROWS]) : "outer loops",
+                  tc_sch_loop_text(s, loops[PRODUCTS]), tc_dtype_name(u->b), tc_sch_loop_text(s, loops[COLUMNS]),
+                  tc_sch_loop_text(s, loops[PRODUCTS]), st->name, x->u.tensor->name, tc_dtype_name(x->dtype), y->u.tensor->name,
+                  tc_dtype_name(y->dtype));
 }
 
 tc_status tc_sch_do_tensorize(tc_sched *s, const tc_instr *in, tc_error *err) {
