@@ -155,7 +155,7 @@ tc_status booster_from_bytes(booster *b, const void *data, size_t size, tc_error
     if (status == TC_OK)
         status = check(XGBoosterGetNumFeature(b->handle, &features), "loading a model", err);
     if (status == TC_OK && features != TC_COST_NFEATURE)
-        status = tc_fail(err, TC_BAD_INPUT, "cost model: the model has %llu features, this version %d",
+        status = tc_fail(err, TC_BAD_INPUT, "cost model: the model has %llu features, but this tctune has %d; train a new model",
                          (unsigned long long)features, (int)TC_COST_NFEATURE);
     if (status != TC_OK)
         booster_free(b);

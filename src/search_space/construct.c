@@ -499,8 +499,10 @@ tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_er
         n++;
     for (int i = 0; i < n && r != TC_OK; i++) {
         if (s->w->nsymbol && i == n - 1)
-            tc_log(TC_LOG_WARN, "%s: plain loops, since of no schedule it is shown that it keeps within sizes: %s",
-                   s->w->out[0]->name, err->msg);
+            tc_log(
+                TC_LOG_WARN,
+                "%s: plain loops are used, because no constructed schedule provably stays within its tensors at every size: %s",
+                s->w->out[0]->name, err->msg);
         r = try_default(s, ctx, t[i], out, err);
         if (r != TC_OK)
             tc_log(TC_LOG_DEBUG, "%s: constructed schedule %d of %d is not used: %s", s->w->out[0]->name, i + 1, n, err->msg);

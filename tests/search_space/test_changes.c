@@ -132,11 +132,11 @@ static void test_what_is_missing(void **state) {
 static void test_tasks(void **state) {
     (void)state;
     fixture *f = changes_of("parallel D.j\n");
-    assert_true(lowers(f, find(f, TC_CHANGE_PARALLEL, "tasks along D.i", "moved there from j")->trace));
+    assert_true(lowers(f, find(f, TC_CHANGE_PARALLEL, "tasks along D.i", "moved from j")->trace));
     release(f);
     f = changes_of("parallel D.i\n");
-    assert_true(lowers(f, find(f, TC_CHANGE_PARALLEL, "tasks along D.i", "32 turns of it in each")->trace));
-    assert_true(lowers(f, find(f, TC_CHANGE_PARALLEL, "tasks along D.j", "instead of the loop around it")->trace));
+    assert_true(lowers(f, find(f, TC_CHANGE_PARALLEL, "tasks along D.i", "32 iterations in each task")->trace));
+    assert_true(lowers(f, find(f, TC_CHANGE_PARALLEL, "tasks along D.j", "moved from the loop around it")->trace));
     release(f);
 }
 

@@ -106,7 +106,7 @@ static void coarser(collector *c, const tc_stage *st, int step) {
                                 tc_arena_printf(c->a, "%s_to, %s_ti = split %s [_, %lld]\nparallel %s_to\n", l->name, l->name,
                                                 loop, (long long)turns, loop));
     add(c, TC_CHANGE_PARALLEL, tc_arena_printf(c->a, "tasks along %s", loop),
-        tc_arena_printf(c->a, "%lld turns of it in each", (long long)turns), x);
+        tc_arena_printf(c->a, "%lld iterations in each task", (long long)turns), x);
 }
 
 /* Tasks along the loop inside of it. */
@@ -115,7 +115,7 @@ static void inwards(collector *c, const tc_stage *st, int step) {
     if (!l || l->reduce || l->kind != TC_FOR_SERIAL || l->extent < c->m->cores)
         return;
     const char *loop = loop_text(c, st, st->leaf[1]);
-    add(c, TC_CHANGE_PARALLEL, tc_arena_printf(c->a, "tasks along %s", loop), "instead of the loop around it",
+    add(c, TC_CHANGE_PARALLEL, tc_arena_printf(c->a, "tasks along %s", loop), "moved from the loop around it",
         space_spliced(c, step, 1, tc_arena_printf(c->a, "parallel %s\n", loop)));
 }
 
@@ -130,7 +130,7 @@ static void parallelize(collector *c, const tc_stage *st) {
         const tc_loop_info *l = &c->s->loops[st->leaf[i]];
         int step = l->kind == TC_FOR_PARALLEL ? find_annotation(c, TC_PRIM_PARALLEL, loop_text(c, st, st->leaf[i])) : -1;
         if (step >= 0 && i > 0 && !first->reduce)
-            outermost(c, st, step, tc_arena_printf(c->a, "moved there from %s", l->name));
+            outermost(c, st, step, tc_arena_printf(c->a, "moved from %s", l->name));
         if (step >= 0 && i == 0) {
             coarser(c, st, step);
             inwards(c, st, step);
