@@ -41,19 +41,19 @@ static bool take_apart(const matcher *x, const tc_buffer *b, const tc_expr *inde
     for (int r = 0; r < ROLES; r++)
         o->of[r] = tc_xcalloc((size_t)TC_MAX(x->extent[r], 1), sizeof *o->of[r]);
     if (index->lanes != 1 || !tc_te_affine(x->c, index, x->outer, &o->base))
-        return UNFIT(x, "the index of %s is no sum", b->name);
+        return UNFIT(x, "the index of %s is not a sum of loop variables times constants", b->name);
     for (int i = o->base.n; i-- > 0;) {
         tc_term t = o->base.term[i];
         int role = role_of(x, t.atom);
         if (role < 0)
             continue;
         if (role == ROLES || tc_expr_touches_memory(t.atom))
-            return UNFIT(x, "the index of %s mixes the unit's loops", b->name);
+            return UNFIT(x, "a term of the index of %s depends on memory or on several loops of the unit", b->name);
         for (int64_t v = 0; v < x->extent[role]; v++) {
             tc_env_set(x->env, x->var[role], (tc_ival){v, v});
             tc_ival at = tc_te_bounds(t.atom, x->env);
             if (!tc_ival_point(at))
-                return UNFIT(x, "the index of %s mixes the unit's loops with others", b->name);
+                return UNFIT(x, "a term of the index of %s depends on a loop of the unit and on other loops", b->name);
             o->of[role][v] += t.coef * at.lo;
         }
         tc_affine_drop(&o->base, i);
@@ -79,7 +79,7 @@ static bool walks(const matcher *x, const offsets *o, const tc_buffer *b, int ro
     for (int64_t v = 0; v < n; v++) {
         int64_t want = v / group * (stride ? *stride : 0) + v % group * step;
         if (o->of[role][v] != want)
-            return UNFIT(x, "%s: %s %lld is %lld elements from the first, and the unit wants %lld", b->name, LOOPS[role],
+            return UNFIT(x, "%s: %s %lld is %lld elements from the first, but the unit expects %lld", b->name, LOOPS[role],
                          (long long)v, (long long)o->of[role][v], (long long)want);
     }
     return true;
@@ -88,13 +88,13 @@ static bool walks(const matcher *x, const offsets *o, const tc_buffer *b, int ro
 static bool stays(const matcher *x, const offsets *o, const tc_buffer *b, int role) {
     for (int64_t v = 0; v < x->extent[role]; v++)
         if (o->of[role][v])
-            return UNFIT(x, "%s moves with the unit's %ss, and must not", b->name, LOOPS[role]);
+            return UNFIT(x, "the index of %s must not depend on the unit's %s loop", b->name, LOOPS[role]);
     return true;
 }
 
 static bool finish(const matcher *x, const offsets *o, const tc_buffer *b, int64_t stride, tir_operand *out) {
     *out = (tir_operand){b, tc_te_from_affine(x->c, &o->base), stride};
-    return stride >= 0 || UNFIT(x, "the rows of %s lie backwards", b->name);
+    return stride >= 0 || UNFIT(x, "the rows of %s have a negative stride", b->name);
 }
 
 /* Neighbours along one loop for each of the unit's rows, whatever the other loop's value is. */
@@ -114,11 +114,10 @@ static bool match_b(const matcher *x, const tc_expr *load, tir_operand *out) {
     bool ok = take_apart(x, b, load->args[0], &o) && walks(x, &o, b, K, x->unit->group, 1, &stride) && stays(x, &o, b, M);
     for (int64_t j = 0; ok && j < x->extent[N]; j++)
         if (o.of[N][j] != j * x->unit->group)
-            ok =
-                UNFIT(x,
-                      "%s: column %lld is %lld elements from the first, and the unit wants %lld: %d products of a column side by "
-                      "side, then the next column",
-                      b->name, (long long)j, (long long)o.of[N][j], (long long)j * x->unit->group, x->unit->group);
+            ok = UNFIT(x,
+                       "%s: column %lld is %lld elements from the first, but the unit expects %lld: %d products of a column side "
+                       "by side, then the next column",
+                       b->name, (long long)j, (long long)o.of[N][j], (long long)j * x->unit->group, x->unit->group);
     ok = ok && finish(x, &o, b, stride, out);
     free_offsets(&o);
     return ok;
@@ -167,8 +166,8 @@ static bool match_factors(const matcher *x, const tc_expr *p, const tc_expr *q, 
             continue;
         return match_rows(x, a->u.buffer, a->args[0], K, N, &out->a) && match_b(x, b, &out->b);
     }
-    return UNFIT(x, "the product is not of %s that moves with the rows and %s that moves with the columns", tc_dtype_name(u->a),
-                 tc_dtype_name(u->b));
+    return UNFIT(x, "the factors are not a buffer of %s indexed by the rows and a buffer of %s indexed by the columns",
+                 tc_dtype_name(u->a), tc_dtype_name(u->b));
 }
 
 static bool is_zero(const tc_expr *e) {
@@ -180,7 +179,8 @@ static bool match_store(const matcher *x, const tc_stmt *s, tir_unit_nest *out) 
     const tc_buffer *b = s->u.store.buffer;
     out->m = (int)x->extent[M], out->n = (int)x->extent[N], out->k = (int)x->extent[K];
     if (b->dtype != x->unit->acc)
-        return UNFIT(x, "%s is %s, not %s", b->name, tc_dtype_name(b->dtype), tc_dtype_name(x->unit->acc));
+        return UNFIT(x, "%s has type %s, but the unit adds up in %s", b->name, tc_dtype_name(b->dtype),
+                     tc_dtype_name(x->unit->acc));
     if (!match_rows(x, b, s->u.store.index, N, K, &out->acc))
         return false;
     if (is_zero(v) && !x->var[K])
@@ -188,7 +188,7 @@ static bool match_store(const matcher *x, const tc_stmt *s, tir_unit_nest *out) 
     bool sums = v->op == TC_OP_ADD && v->args[0]->op == TC_OP_LOAD && v->args[0]->u.buffer == b &&
                 v->args[0]->args[0] == s->u.store.index && v->args[1]->op == TC_OP_MUL;
     if (!sums || !x->var[K])
-        return UNFIT(x, "%s is no sum of products", b->name);
+        return UNFIT(x, "%s is not a sum of products", b->name);
     out->unit = x->unit;
     return match_factors(x, v->args[1]->args[0], v->args[1]->args[1], out);
 }
@@ -198,7 +198,7 @@ bool tir_match_unit(tc_ctx *c, tc_env *env, const tc_stmt *s, const tc_intrinsic
     matcher x = {.c = c, .env = tc_env_new(), .outer = env, .unit = unit, .guarded = guarded, .extent = {1, 1, 1}, .why = why};
     *out = (tir_unit_nest){0};
     const tc_stmt *store = read_loops(&x, s);
-    bool ok = store ? match_store(&x, store, out) : UNFIT(&x, "the loops inside are not the unit's");
+    bool ok = store ? match_store(&x, store, out) : UNFIT(&x, "the loops inside are not the loops of the unit");
     tc_env_free(x.env);
     return ok;
 }

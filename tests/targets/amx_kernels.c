@@ -304,7 +304,7 @@ static bool check(tc_ctx *c, const tc_target *t, const tc_tir_origin *from, uint
     tc_error err = {0};
     tc_tir_program p;
     tc_status s = tc_tir_program_make(c, from, TC_TIR_NEST | TC_TIR_LOWERED, &p, &err);
-    if (s == TC_ILLEGAL && strstr(err.msg, "registers that there are")) {
+    if (s == TC_ILLEGAL && strstr(err.msg, "need more than the target's")) {
         sum->refused++;
         return true;
     }

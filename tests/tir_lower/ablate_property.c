@@ -108,7 +108,7 @@ static bool has_none(const tc_error *err) {
 
 /* Some programs with sizes that vary cannot be proved by the verifier, with or without a part. Anything else is a failure. */
 static tc_status explain_refusal(const subject *o, const tc_error *err) {
-    bool unproven = o->w->nsymbol && strstr(err->msg, "cannot be shown");
+    bool unproven = o->w->nsymbol && strstr(err->msg, "may reach outside its buffers");
     o->sum->unproven += unproven;
     return unproven ? TC_ILLEGAL : TC_BAD_INPUT;
 }

@@ -296,7 +296,7 @@ static tc_status infer(builder *b) {
         TC_TRY(place_stage(b, n));
         if (n->at_pos >= 0) {
             if (!b->nests[n->st->at_stage].live)
-                return tc_fail(b->err, TC_ILLEGAL, "stage %s is computed at a stage that nothing needs", n->st->name);
+                return tc_fail(b->err, TC_ILLEGAL, "stage %s is computed at a stage that no output needs", n->st->name);
             TC_TRY(bounds_of_region(b, n));
         }
         TC_TRY(nest_finish(b, n));

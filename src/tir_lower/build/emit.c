@@ -154,7 +154,7 @@ static tc_status check_unit(builder *b, const nest *n, const tc_loop_info *l, co
         return tc_fail(b->err, TC_ILLEGAL, "tensorize %s.%s %s: the target has no %s", n->st->name, l->name, u->text, u->feature);
     const tc_intrinsic *wide = tc_intrinsic_of(b->m->intrinsics, u->acc, u->a, u->b);
     if (u->place == TC_UNIT_VECTOR && wide != u)
-        return tc_fail(b->err, TC_ILLEGAL, "tensorize %s.%s %s: the target's vectors are wider; name %s", n->st->name, l->name,
+        return tc_fail(b->err, TC_ILLEGAL, "tensorize %s.%s %s: the target's vectors are wider; use %s", n->st->name, l->name,
                        u->text, wide->text);
     if (tir_match_unit(b->c, b->env, s, u, true, &fits, &why))
         return TC_OK;

@@ -185,7 +185,7 @@ static tc_status ablate(tc_ctx *c, const tc_machine *m, const tc_func *f, stage 
     *out = r;
     tc_status s = r == f ? TC_OK : tc_tir_verify(c, r, err);
     if (s != TC_OK)
-        tc_error_prefix(err, "what is left cannot be shown to stay within its buffers: ");
+        tc_error_prefix(err, "the rest of the program may reach outside its buffers: ");
     return s;
 }
 
@@ -202,8 +202,7 @@ tc_status tc_tir_ablate(tc_ctx *c, const tc_machine *machine, const tc_func *low
 tc_status tc_tir_program_without(tc_ctx *c, const tc_tir_origin *from, unsigned without, tc_tir_program *p, tc_error *err) {
     tc_func *nest;
     if (without & ~TC_TIR_ALL_PARTS)
-        return tc_fail(err, TC_BAD_INPUT, "programs have no such parts to leave out: %#x, all are %#x", without,
-                       TC_TIR_ALL_PARTS);
+        return tc_fail(err, TC_BAD_INPUT, "unknown parts to leave out: %#x; the known parts are %#x", without, TC_TIR_ALL_PARTS);
     TC_TRY(tc_tir_program_make(c, from, TC_TIR_HASH | (without ? 0 : TC_TIR_LOWERED), p, err));
     if (!without)
         return TC_OK;

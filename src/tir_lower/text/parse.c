@@ -123,7 +123,7 @@ static tc_status declare(parser *p, const tc_lex *at, tc_buffer *b, const tc_buf
         tc_push(&p->buffers, b);
     else if (old->dtype != b->dtype || old->size != b->size || old->scope != b->scope || old->align != b->align ||
              old->reg_lanes != b->reg_lanes || old->local != b->local || b->scope == TC_BUF_PARAM)
-        return tc_lex_fail(at, p->err, "buffer '%s' is declared before, differently", b->name);
+        return tc_lex_fail(at, p->err, "buffer '%s' is already declared, but differently", b->name);
     return TC_OK;
 }
 
@@ -192,7 +192,7 @@ static tc_status parse_dim(parser *p, int64_t *shape, const tc_var **symbol) {
         return TC_OK;
     const char *why = tc_symbol_problem(size);
     if (why)
-        return tc_lex_fail(&at, p->err, "this cannot be a size: %s", why);
+        return tc_lex_fail(&at, p->err, "this expression cannot be a size: %s", why);
     *symbol = size->op == TC_OP_VAR ? size->u.var : tc_symbol_defined(p->c, "size", size);
     *shape = (*symbol)->most;
     return TC_OK;
@@ -214,8 +214,8 @@ static tc_status parse_dims(parser *p, tc_buffer *b) {
     }
     b->tensor = tc_te_varying_placeholder(p->c, b->name, b->dtype, n, shape, symbol, false);
     if (tc_tensor_size(b->tensor) != b->size)
-        return tc_lex_fail(&at, p->err, "these make %lld elements at most, but %s has %lld", (long long)tc_tensor_size(b->tensor),
-                           b->name, (long long)b->size);
+        return tc_lex_fail(&at, p->err, "these dimensions have %lld elements at most, but %s has %lld",
+                           (long long)tc_tensor_size(b->tensor), b->name, (long long)b->size);
     return expect(p, ")");
 }
 

@@ -197,7 +197,7 @@ static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *in
     if (ok)
         return TC_OK;
     if (tc_tir_varies(b))
-        return fail(v, "%s %s may reach beyond the elements that it has when its sizes are small", what, b->name);
+        return fail(v, "%s %s may reach beyond its elements at some sizes", what, b->name);
     if (!tc_ival_bounded(r))
         return fail(v, "%s %s may reach beyond its elements 0..%lld", what, b->name, (long long)b->size - 1);
     return fail(v, "%s %s may reach elements %lld..%lld, but it has 0..%lld", what, b->name, (long long)r.lo, (long long)r.hi,
@@ -323,8 +323,8 @@ static tc_status check_store(verifier *v, const tc_stmt *s) {
     const tc_expr *index = s->u.store.index, *value = s->u.store.value, *mask = s->u.store.mask;
     set_lanes(v, index->lanes);
     if (value->dtype != b->dtype || value->lanes != index->lanes)
-        return fail(v, "a store to %s (%s) of %s x %d at %d indices", b->name, tc_dtype_name(b->dtype),
-                    tc_dtype_name(value->dtype), value->lanes, index->lanes);
+        return fail(v, "a store to %s (%s) of %s x %d at %d indices: expected equal types and numbers of lanes", b->name,
+                    tc_dtype_name(b->dtype), tc_dtype_name(value->dtype), value->lanes, index->lanes);
     if (b->scope == TC_BUF_PARAM && v->f->params[b->param].kind != TC_PARAM_OUT)
         return fail(v, "a store to the input %s", b->name);
     TC_TRY(check_expr(v, index));
@@ -339,10 +339,11 @@ static tc_status check_alloc(verifier *v, const tc_stmt *s) {
     if (buffer_in_scope(v, b))
         return fail(v, "buffer %s is allocated inside its own alloc", b->name);
     if (b->scope == TC_BUF_PARAM || (tc_tir_scope(b->scope)->shared && v->parallel))
-        return fail(v, "buffer %s of scope %s is allocated %s", b->name, tc_tir_scope(b->scope)->text,
-                    v->parallel ? "by a parallel iteration" : "");
+        return fail(v, "buffer %s of scope %s must not be allocated%s", b->name, tc_tir_scope(b->scope)->text,
+                    v->parallel ? " by a parallel iteration" : "");
     if (b->size < 1 || b->reg_lanes < 1 || b->size % b->reg_lanes)
-        return fail(v, "buffer %s has %lld elements in groups of %d", b->name, (long long)b->size, b->reg_lanes);
+        return fail(v, "buffer %s has %lld elements, but needs a positive multiple of its %d lanes", b->name, (long long)b->size,
+                    b->reg_lanes);
     if (b->scope == TC_BUF_TILE &&
         (b->reg_lanes * tc_dtype_bytes(b->dtype) > TC_TILE_BYTES || tc_tir_tile_rows(b) > TC_TILE_ROWS))
         return fail(v, "tile %s has more than %d rows of %d bytes", b->name, TC_TILE_ROWS, TC_TILE_BYTES);
@@ -363,8 +364,8 @@ static tc_status check_tile_memory(verifier *v, const tc_tile_stmt *t) {
     const char *what = t->op == TC_TILE_LOAD ? "a tile's load of" : "a tile's store to";
     set_lanes(v, 1);
     if (b->dtype != tile->dtype || t->stride < 0)
-        return fail(v, "a tile of %s and memory of %s, or rows that lie backwards", tc_dtype_name(tile->dtype),
-                    tc_dtype_name(b->dtype));
+        return fail(v, "a tile of %s, memory of %s, stride %lld: expected equal types and a stride of at least 0",
+                    tc_dtype_name(tile->dtype), tc_dtype_name(b->dtype), (long long)t->stride);
     if (t->op == TC_TILE_STORE && b->scope == TC_BUF_PARAM && v->f->params[b->param].kind != TC_PARAM_OUT)
         return fail(v, "a store to the input %s", b->name);
     TC_TRY(check_expr(v, t->index));
@@ -389,7 +390,7 @@ static tc_status check_intrin(verifier *v, const tc_tile_stmt *t) {
     bool part = u->place == TC_UNIT_BLOCK && a->reg_lanes < deep; /* of the last group */
     bool shapes = tc_tir_tile_rows(acc) == tc_tir_tile_rows(a) && acc->reg_lanes * u->group == b->reg_lanes &&
                   (a->reg_lanes == deep || part) && acc != a && acc != b && a != b;
-    return types && shapes ? TC_OK : fail(v, "the tiles of %s do not fit it, or each other", u->text);
+    return types && shapes ? TC_OK : fail(v, "the types or shapes of the tiles do not fit unit %s", u->text);
 }
 
 static tc_status check_stmt(verifier *v, const tc_stmt *s) {

@@ -162,10 +162,10 @@ static void tiles(void **state) {
     parse_refused(x, TILES "tile load X X[0] by 4\n" TILES_END, "'X' is no tile");
     parse_refused(x, TILES "tile load a Z[0] by 4\n" TILES_END, "unknown buffer 'Z'");
     verify_refused(x, TILES "tile load a X[0] by 21\n" TILES_END, "a tile's load of X may reach elements 66..66");
-    verify_refused(x, TILES "tile load a W[0] by 4\n" TILES_END, "a tile of u8 and memory of i8");
+    verify_refused(x, TILES "tile load a W[0] by 4\n" TILES_END, "a tile of u8, memory of i8");
     verify_refused(x, TILES "tile store a X[0] by 4\n" TILES_END, "a store to the input X");
-    verify_refused(x, TILES "tile amx_s8s8 c a b\n" TILES_END, "the tiles of amx_s8s8 do not fit it");
-    verify_refused(x, TILES "tile amx_u8s8 c b a\n" TILES_END, "do not fit it");
+    verify_refused(x, TILES "tile amx_s8s8 c a b\n" TILES_END, "the types or shapes of the tiles do not fit unit amx_s8s8");
+    verify_refused(x, TILES "tile amx_u8s8 c b a\n" TILES_END, "do not fit unit amx_u8s8");
     verify_refused(x, TILES "Y[0] = c[0]\n" TILES_END, "tile c is used as memory");
     verify_refused(x, HEAD "alloc a u8[65] tile align 64 lanes 65 {\n  tile zero a\n}\n", "more than 16 rows of 64 bytes");
     verify_refused(x, HEAD "alloc a u8[17] tile align 64 lanes 1 {\n  tile zero a\n}\n", "more than 16 rows of 64 bytes");
@@ -252,7 +252,7 @@ static void structure(void **state) {
     verify_refused(x, HEAD "alloc t f32[2] thread align 4 {\n  parallel i in 2 {\n    t[i] = 0.0\n  }\n}\n",
                    "private to a thread");
     verify_refused(x, HEAD "parallel i in 2 {\n  alloc t f32[2] shared align 4 {\n    t[i] = 0.0\n  }\n}\n",
-                   "of scope shared is allocated");
+                   "of scope shared must not be allocated by a parallel iteration");
     verify_refused(
         x, HEAD "alloc t f32[4] reg align 64 lanes 2 {\n  for i in 2 {\n    t[ramp(i * 2, 1, 2)] = bcast(0.0, 2)\n  }\n}\n",
         "not indexed by an aligned constant");

@@ -125,12 +125,12 @@ static bool gather(tiler *k, region *r, const tc_stmt *s) {
     if (is_nest(s)) {
         tc_error why = {0};
         if (r->nleaf == MAX_NESTS)
-            return fail(k, "a grid of more than 256 tiles; unroll fewer"), false;
+            return fail(k, "a grid has more than 256 tiles; unroll fewer loops"), false;
         leaf *l = &r->leaves[r->nleaf++];
         *l = (leaf){.s = s, .step = r->nstep};
         if (!tir_match_unit(k->c, k->env, s, s->u.loop.unit, false, &l->nest, &why))
             return fail(k, why.msg), false;
-        return fits(&l->nest) || (fail(k, "a nest of more rows, columns or products than its unit has"), false);
+        return fits(&l->nest) || (fail(k, "a nest has more rows, columns or products than its unit"), false);
     }
     size_t mark = tc_env_mark(k->env);
     if (s->kind == TC_STMT_FOR) {
@@ -244,8 +244,8 @@ static int registers(const tiler *k, const region *r) {
 
 static bool too_many(tiler *k, int have) {
     const char *why = tc_arena_printf(tc_ctx_arena(k->c),
-                                      "the grid's tiles and their operands need more than the %d registers that there are; use a "
-                                      "smaller grid, or blocks of the reduction that divide it",
+                                      "the grid's tiles and their operands need more than the target's %d registers; use a "
+                                      "smaller grid, or blocks that divide the reduction",
                                       have);
     return fail(k, why), false;
 }
@@ -432,7 +432,7 @@ static const tc_stmt *walk_for(tc_ctx *c, const tc_stmt *s, void *user) {
     if (r || k->status != TC_OK)
         return r ? r : s;
     if (is_nest(s))
-        return adds(s) ? fail(k, "a nest cannot be kept apart from its operands") : fill(k, s);
+        return adds(s) ? fail(k, "the result of a nest overlaps an operand or another result") : fill(k, s);
     size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, s->u.loop.extent);
     const tc_stmt *body = walk(k, s->u.loop.body);
     tc_env_undo(k->env, mark);

@@ -175,11 +175,10 @@ static const tc_stmt *settle_unit(decider *d, const tc_stmt *s, const tc_expr **
         int64_t of = try_all(d, left[i], s->u.loop.var, n);
         if (of < 0) {
             if (d->status == TC_OK)
-                d->status =
-                    tc_fail(d->err, TC_ILLEGAL,
-                            "tile: how much of loop %s there is at an edge depends on the loops around; divide the edges' loops "
-                            "apart, or let the tiles divide the extents",
-                            s->u.loop.var->name);
+                d->status = tc_fail(d->err, TC_ILLEGAL,
+                                    "tile: the extent of loop %s at an edge depends on the loops around it; split off the edge "
+                                    "of each loop, or use tiles that divide the extents",
+                                    s->u.loop.var->name);
             return s;
         }
         n = TC_MIN(n, of);
