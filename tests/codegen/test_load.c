@@ -272,7 +272,7 @@ static void missing_callee(void **state) {
     o.symbol[LABS].st_name = object_name(&o, "no_such_function_anywhere");
     tc_load_free(loaded(&o)); /* nothing wants it */
     object_relocate(&o, 0, 8, LABS, R_X86_64_PLT32, -4);
-    refuses(&o, sizeof o, EM_X86_64, "wants 'no_such_function_anywhere'", false);
+    refuses(&o, sizeof o, EM_X86_64, "needs 'no_such_function_anywhere'", false);
 }
 
 /* ---- pages ---- */
@@ -326,7 +326,7 @@ static const damage DAMAGES[] = {
     FIELD(head.e_ident[EI_VERSION], 2, "version 1", false),
     FIELD(head.e_type, ET_DYN, "ELF of type 3", false),
     FIELD(head.e_machine, EM_RISCV, "ELF machine 243", true),
-    FIELD(head.e_shentsize, 40, "another size", false),
+    FIELD(head.e_shentsize, 40, "size of its section headers", false),
     FIELD(head.e_shnum, 0, "0 sections", true),
     FIELD(head.e_shnum, 0xffff, "65535 sections", true),
     FIELD(head.e_shnum, 1000, "outside of it", false),
@@ -339,48 +339,48 @@ static const damage DAMAGES[] = {
     FIELD(section[TEXT].sh_size, UINT64_MAX, "section 1 lies outside", false),
     FIELD(section[TEXT].sh_size, 8, "symbol 3 lies outside", false),
     FIELD(section[TEXT].sh_flags, SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR, "both writable and code", false),
-    FIELD(section[TEXT].sh_flags, SHF_ALLOC | SHF_EXECINSTR | SHF_TLS, "of each thread", true),
+    FIELD(section[TEXT].sh_flags, SHF_ALLOC | SHF_EXECINSTR | SHF_TLS, "thread-local memory", true),
     FIELD(section[TEXT].sh_flags, SHF_ALLOC | SHF_COMPRESSED, "compressed", true),
-    FIELD(section[TEXT].sh_type, SHT_INIT_ARRAY, "of a kind", true),
+    FIELD(section[TEXT].sh_type, SHT_INIT_ARRAY, "has a type", true),
     FIELD(section[TEXT].sh_addralign, 24, "no power of two", false),
     FIELD(section[TEXT].sh_addralign, UINT64_C(1) << 63, "aligned to more", true),
     FIELD(section[BSS].sh_size, UINT64_C(1) << 31, "more than 1 GiB", true),
     FIELD(section[BSS].sh_size, UINT64_MAX - 4096, "more than 1 GiB", true),
     FIELD(section[SYMBOLS].sh_type, SHT_PROGBITS, "no table of symbols", false),
     FIELD(section[UNWIND].sh_type, SHT_SYMTAB, "two tables of symbols", false),
-    FIELD(section[SYMBOLS].sh_entsize, 23, "entries of another size", false),
-    FIELD(section[SYMBOLS].sh_size, 23, "entries of another size", false),
-    FIELD(section[SYMBOLS].sh_size, 0, "a symbol that there is not", false),
+    FIELD(section[SYMBOLS].sh_entsize, 23, "size of the entries", false),
+    FIELD(section[SYMBOLS].sh_size, 23, "size of the entries", false),
+    FIELD(section[SYMBOLS].sh_size, 0, "a symbol that does not exist", false),
     FIELD(section[SYMBOLS].sh_link, TEXT, "symbols have no table of names", false),
     FIELD(section[SYMBOLS].sh_link, 77, "symbols have no table of names", false),
     FIELD(section[NAMES].sh_size, 0, "names", false),
     FIELD(section[NAMES].sh_size, 60, "name", false),
     FIELD(names[sizeof((object *)0)->names - 1], 'x', "names", false),
     FIELD(section[RELA_TEXT].sh_type, SHT_REL, "without addends", true),
-    FIELD(section[RELA_TEXT].sh_entsize, 16, "not as ELF has it", false),
-    FIELD(section[RELA_TEXT].sh_size, 25, "not as ELF has it", false),
-    FIELD(section[RELA_TEXT].sh_link, TEXT, "not as ELF has it", false),
-    FIELD(section[RELA_TEXT].sh_info, NSECTIONS, "of a section that there is not", false),
+    FIELD(section[RELA_TEXT].sh_entsize, 16, "does not have ELF's form", false),
+    FIELD(section[RELA_TEXT].sh_size, 25, "does not have ELF's form", false),
+    FIELD(section[RELA_TEXT].sh_link, TEXT, "does not have ELF's form", false),
+    FIELD(section[RELA_TEXT].sh_info, NSECTIONS, "for a section that does not exist", false),
     FIELD(section[RELA_TEXT].sh_info, BSS, "no content", false),
     FIELD(section[RELA_TEXT].sh_info, RODATA, "cannot reach", false), /* where the place is another */
     FIELD(symbol[VALUE].st_name, sizeof((object *)0)->names, "symbol 4 has a name outside", false),
-    FIELD(symbol[VALUE].st_shndx, NSECTIONS, "symbol 4 is in a section that there is not", false),
-    FIELD(symbol[VALUE].st_shndx, SHN_COMMON, "not known here", true),
-    FIELD(symbol[VALUE].st_shndx, SHN_XINDEX, "not known here", true),
-    FIELD(symbol[VALUE].st_shndx, UNWIND, "section that is not loaded", false),
+    FIELD(symbol[VALUE].st_shndx, NSECTIONS, "symbol 4 is in a section that does not exist", false),
+    FIELD(symbol[VALUE].st_shndx, SHN_COMMON, "special section 0xfff2", true),
+    FIELD(symbol[VALUE].st_shndx, SHN_XINDEX, "special section 0xffff", true),
+    FIELD(symbol[VALUE].st_shndx, UNWIND, "a section that is not loaded", false),
     FIELD(symbol[VALUE].st_value, 65, "symbol 4 lies outside", false),
     FIELD(symbol[VALUE].st_value, UINT64_MAX, "symbol 4 lies outside", false),
     FIELD(symbol[VALUE].st_size, 49, "symbol 4 lies outside", false),
     FIELD(symbol[VALUE].st_size, UINT64_MAX - 15, "symbol 4 lies outside", false),
-    FIELD(symbol[VALUE].st_info, ELF64_ST_INFO(STB_GLOBAL, STT_TLS), "of a type", true),
-    FIELD(symbol[VALUE].st_info, ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC), "of a type", true),
-    FIELD(rela[0].r_offset, 125, "lies outside of it", false),
-    FIELD(rela[0].r_offset, UINT64_MAX - 1, "lies outside of it", false),
-    FIELD(rela[0].r_info, ELF64_R_INFO(UINT64_C(0xffffffff), R_X86_64_PC32), "a symbol that there is not", false),
-    FIELD(rela[0].r_info, ELF64_R_INFO(UINT64_C(0), R_X86_64_PC32), "without a place or a name", false),
+    FIELD(symbol[VALUE].st_info, ELF64_ST_INFO(STB_GLOBAL, STT_TLS), "has type 6", true),
+    FIELD(symbol[VALUE].st_info, ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC), "has type 10", true),
+    FIELD(rela[0].r_offset, 125, "lies outside the section", false),
+    FIELD(rela[0].r_offset, UINT64_MAX - 1, "lies outside the section", false),
+    FIELD(rela[0].r_info, ELF64_R_INFO(UINT64_C(0xffffffff), R_X86_64_PC32), "a symbol that does not exist", false),
+    FIELD(rela[0].r_info, ELF64_R_INFO(UINT64_C(0), R_X86_64_PC32), "neither a place nor a name", false),
     FIELD(rela[0].r_info, ELF64_R_INFO((uint64_t)FRAMES, R_X86_64_PC32), "not loaded", false),
-    FIELD(rela[0].r_info, ELF64_R_INFO((uint64_t)VALUE, R_X86_64_TPOFF32), "of type 23, which is not known", true),
-    FIELD(data_rela[0].r_info, ELF64_R_INFO((uint64_t)VALUE, 250), "of type 250", true),
+    FIELD(rela[0].r_info, ELF64_R_INFO((uint64_t)VALUE, R_X86_64_TPOFF32), "has type 23, which this loader", true),
+    FIELD(data_rela[0].r_info, ELF64_R_INFO((uint64_t)VALUE, 250), "has type 250", true),
 };
 
 static void refuses_damage(void **state) {
@@ -403,10 +403,10 @@ static void refuses_damage_of_instructions(void **state) {
     object o;
     object_make(&o, EM_AARCH64);
     object_relocate(&o, 0, 6, VALUE, R_AARCH64_CALL26, 0);
-    refuses(&o, sizeof o, EM_AARCH64, "of an instruction, where none can be", false);
+    refuses(&o, sizeof o, EM_AARCH64, "is for an instruction, but no instruction can be there", false);
     object_make(&o, EM_AARCH64);
     o.data_rela[0] = (Elf64_Rela){.r_offset = 8, .r_info = ELF64_R_INFO((uint64_t)VALUE, R_AARCH64_CALL26)};
-    refuses(&o, sizeof o, EM_AARCH64, "of an instruction, where none can be", false);
+    refuses(&o, sizeof o, EM_AARCH64, "is for an instruction, but no instruction can be there", false);
 }
 
 /* Whatever a byte becomes, there is an error with a message or an image. The copy is as long as the object, so that a sanitizer

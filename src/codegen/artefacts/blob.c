@@ -128,10 +128,10 @@ static tc_status write_blob(const tc_cg_blob *c, bool place, const char *out, tc
             section->sh_offset = (uint64_t)at;
         s = write_object(c, head, size, at, out, err);
     } else {
-        s = tc_fail(err, TC_ENV,
-                    "target '%s': its objects are not 64-bit little-endian ELF files, the only kind that constants "
-                    "are written to",
-                    c->target->text);
+        s = tc_fail(
+            err, TC_ENV,
+            "target '%s': its objects are not 64-bit little-endian ELF files, and constants can be written to no other kind",
+            c->target->text);
     }
     free(head);
     return s;

@@ -50,10 +50,12 @@ static tc_status check_step(const tc_cg_driver *d, int i, tc_error *err) {
     const tc_cg_step *s = &d->steps[i];
     int want = tc_cg_step_operands(s->kind);
     if (want >= 0 && (s->nargs != want || s->target < 0 || s->target > d->nsteps))
-        return tc_fail(err, TC_BAD_INPUT, "%s: step %d decides where to go on; it has %d operands of %d and the target %d of %d",
-                       d->name, i, s->nargs, want, s->target, d->nsteps);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "%s: step %d is a jump with %d operands and target %d; expected %d operands and a target of at most %d",
+                       d->name, i, s->nargs, s->target, want, d->nsteps);
     if (want < 0 && !s->kernel && (s->nargs < 2 || s->nargs > 3 || s->bytes < 0))
-        return tc_fail(err, TC_BAD_INPUT, "%s: step %d copies, and so needs 2 or 3 operands and a size; it has %d and %lld",
+        return tc_fail(err, TC_BAD_INPUT,
+                       "%s: step %d is a copy with %d operands and size %lld; expected 2 or 3 operands and a size of at least 0",
                        d->name, i, s->nargs, (long long)s->bytes);
     return TC_OK;
 }

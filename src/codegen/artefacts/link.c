@@ -198,7 +198,7 @@ static tc_status tool_failed(const char *what, const char *tool, const char *log
     for (size_t n = text ? strlen(text) : 0; n > 0 && text[n - 1] == '\n';)
         text[--n] = 0;
     tc_status s = tc_fail(err, TC_ENV, "the %s '%s' failed with status %d: %.800s", what, tool, code,
-                          text && *text ? text : "it said nothing; if there is no room, set TMPDIR to a larger folder");
+                          text && *text ? text : "it printed nothing; if the disk is full, set TMPDIR to a larger folder");
     free(text);
     return s;
 }
@@ -220,7 +220,7 @@ static tc_status hide(const tc_cg_link *l, const tc_scratch *scratch, const char
     if (l->triple)
         tool = foreign_objcopy(l->triple, tool);
     if (!tool)
-        return tc_fail(err, TC_ENV, "no objcopy found, which hides the inner symbols of an object: install binutils or llvm");
+        return tc_fail(err, TC_ENV, "no objcopy found; it hides the internal symbols of an object: install binutils or llvm");
     word(&w, "%s", tool);
     for (int i = 0; l->exports[i]; i++)
         word(&w, "--keep-global-symbol=%s", l->exports[i]);

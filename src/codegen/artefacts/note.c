@@ -32,8 +32,8 @@ tc_status tc_cg_not_a_library(const char *path, const char *why, tc_error *err) 
 
 static tc_status cut_short(const elf_file *f, uint64_t want, tc_error *err) {
     return tc_fail(err, TC_BAD_INPUT,
-                   "%s: the file is truncated: it speaks of %llu bytes and has %llu; copy it again, or build it again with "
-                   "`tctune build`",
+                   "%s: the file is truncated: its headers describe %llu bytes, but it has %llu; copy it again, or build it "
+                   "again with `tctune build`",
                    f->path, (unsigned long long)want, (unsigned long long)f->size);
 }
 

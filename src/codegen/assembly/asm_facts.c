@@ -276,7 +276,7 @@ void tc_cg_asm_facts_print(const tc_cg_asm_facts *f, const char *prefix, tc_strb
         tc_sb_printf(b, "%sno loop; all of the code: %d instructions\n", prefix, m->instructions);
     }
     if (!f->known) {
-        tc_sb_printf(b, "%sthe mnemonics of this target are not known: nothing more can be told\n", prefix);
+        tc_sb_printf(b, "%sthe mnemonics of this target are not known: instructions are not counted by kind\n", prefix);
         return;
     }
     tc_sb_printf(

@@ -80,7 +80,7 @@ static void from_memory(tc_cgc_writer *w, tc_dtype t, const tc_buffer *b, const 
 static void load(tc_cgc_writer *w, const tc_expr *e, const char *lane) {
     tc_dtype t = (tc_dtype)e->dtype;
     if (e->u.buffer->dtype != t)
-        tc_cgc_fail(w, "a load of another type than its buffer's");
+        tc_cgc_fail(w, "a load whose type differs from its buffer");
     if (e->nargs > 1) {
         tc_cgc_text(w, "(");
         tc_cgc_expr(w, e->args[1], e->args[1]->lanes > 1 ? lane : "0");

@@ -131,7 +131,7 @@ static void loop(tc_cgc_writer *w, const tc_stmt *s) {
     char inner[32];
     bool parallel = s->u.loop.kind == TC_FOR_PARALLEL;
     if (s->u.loop.kind != TC_FOR_SERIAL && !parallel) {
-        tc_cgc_fail(w, "a loop that is still to be unrolled");
+        tc_cgc_fail(w, "a loop that has not been unrolled");
         return;
     }
     int team = open_team(w, parallel);

@@ -21,7 +21,7 @@ void tc_cgc_line(tc_cgc_writer *w, const char *fmt, ...) {
 
 void tc_cgc_fail(tc_cgc_writer *w, const char *what) {
     if (w->status == TC_OK)
-        w->status = tc_fail(w->err, TC_ILLEGAL, "kernel '%s': no C for %s", w->f->name, what);
+        w->status = tc_fail(w->err, TC_ILLEGAL, "kernel '%s': cannot write C for %s", w->f->name, what);
 }
 
 const char *tc_cgc_value_type(tc_dtype t) {

@@ -154,7 +154,7 @@ static tc_val gather(tc_cg *g, const tc_slot *s, tc_val index, tc_val mask) {
 static bool reg_index(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_cg_index *x) {
     int64_t last;
     if (!tc_cg_flatten(index, x) || x->base.n != 0) {
-        tc_cg_fail(g, "register buffer %s is indexed by something that is not constant", s->buffer->name);
+        tc_cg_fail(g, "register buffer %s has an index that is not constant", s->buffer->name);
         return false;
     }
     last = x->base.c + x->stride * (index->lanes - 1);
@@ -439,10 +439,10 @@ void tc_cg_store_some(tc_cg *g, const tc_slot *s, const tc_cg_index *x, tc_val v
 tc_val tc_cg_raw_load(tc_cg *g, const tc_expr *e) {
     tc_cg_index x;
     if (e->op != TC_OP_LOAD)
-        return tc_cg_fail(g, "an operand of dot is no load");
+        return tc_cg_fail(g, "an operand of dot is not a load");
     tc_slot *s = tc_cg_slot(g, e->u.buffer);
     if (!s || s->regs || !tc_cg_flatten(e->args[0], &x) || x.stride != 1)
-        return tc_cg_fail(g, "an operand of dot is not a run of neighbours in %s", e->u.buffer->name);
+        return tc_cg_fail(g, "an operand of dot is not a run of neighbouring elements of %s", e->u.buffer->name);
     tc_val mask = mask_value(g, e->nargs > 1 ? e->args[1] : NULL);
     return g->status == TC_OK ? load_contiguous(g, s, &x, e->lanes, mask, NULL) : NULL;
 }

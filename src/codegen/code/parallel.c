@@ -109,7 +109,7 @@ static void capture(tc_cg *g, closure *c, const tc_slot *s) {
     if (!used || (!reg && s->buffer->scope != TC_BUF_STACK))
         return;
     if (reg && *used == 2) {
-        tc_cg_fail(g, "register buffer %s is written by a parallel loop that it is outside of", s->buffer->name);
+        tc_cg_fail(g, "a parallel loop writes register buffer %s, which is allocated outside the loop", s->buffer->name);
         return;
     }
     c->slot[c->nslots++] = s;

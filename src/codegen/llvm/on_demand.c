@@ -71,7 +71,7 @@ static tc_status load(tc_error *err) {
     for (size_t i = 0; i < TC_LEN(NAMES); i++) {
         void *at = dlsym(library, NAMES[i].name);
         if (!at)
-            return tc_fail(err, TC_ENV, "LLVM's library %s has no %s: it is not the one that tctune was built with",
+            return tc_fail(err, TC_ENV, "LLVM's library %s has no %s: it is not the version that tctune was built with",
                            TCTUNE_LLVM_SONAME, NAMES[i].name);
         *(void **)(void *)NAMES[i].slot = at;
     }

@@ -63,10 +63,10 @@ static tc_status lay_out(tc_load_file *f, tc_load_image *m, tc_error *err) {
 
 static tc_status map(const tc_load_file *f, tc_load_image *m, tc_error *err) {
     if (m->bytes == 0)
-        return tc_fail(err, TC_BAD_INPUT, "the object has nothing that could be loaded");
+        return tc_fail(err, TC_BAD_INPUT, "the object has no section to load");
     void *base = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
-        return tc_fail(err, TC_ENV, "%zu bytes of memory for an object's code: %s", m->bytes, tc_fs_reason(errno));
+        return tc_fail(err, TC_ENV, "cannot map %zu bytes of memory for an object's code: %s", m->bytes, tc_fs_reason(errno));
     m->base = base;
     for (size_t i = 1; i < f->nsection; i++) {
         const tc_load_section *s = &f->sections[i];
@@ -94,7 +94,7 @@ static tc_status find_addresses(const tc_load_file *f, const tc_load_image *m, t
         else if (s->s.st_shndx == SHN_ABS)
             s->address = s->s.st_value;
         else if (!(s->address = (uint64_t)(uintptr_t)in_process(s->name)))
-            return tc_fail(err, TC_BAD_INPUT, "the object wants '%.200s', which nothing in this process defines", s->name);
+            return tc_fail(err, TC_BAD_INPUT, "the object needs '%.200s', which this process does not define", s->name);
     }
     return TC_OK;
 }
@@ -123,7 +123,7 @@ static tc_status protect(const tc_load_image *m, tc_error *err) {
     for (int part = 0; part < TC_LOAD_NPARTS; part++) {
         const uint64_t n = m->begin[part + 1] - m->begin[part];
         if (n && mprotect(m->base + m->begin[part], n, MAY[part]))
-            return tc_fail(err, TC_ENV, "the system does not make an object's code executable: %s", tc_fs_reason(errno));
+            return tc_fail(err, TC_ENV, "the system refuses to make the object's code executable: %s", tc_fs_reason(errno));
     }
     return TC_OK;
 }

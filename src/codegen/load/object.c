@@ -25,16 +25,16 @@ static tc_status check_kind(const Elf64_Ehdr *h, unsigned machine, tc_error *err
     if (h->e_type != ET_REL)
         return tc_fail(err, TC_BAD_INPUT, "it is no relocatable object, but ELF of type %u", h->e_type);
     if (h->e_machine != machine)
-        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "the object is for ELF machine %u, and this is %u", h->e_machine, machine);
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "the object is for ELF machine %u, but this machine is %u", h->e_machine,
+                         machine);
     return TC_OK;
 }
 
 static tc_status read_sections(tc_load_file *f, const Elf64_Ehdr *h, tc_error *err) {
     if (h->e_shentsize != sizeof(Elf64_Shdr))
-        return damaged(err, "the headers of its sections have another size than ELF's");
+        return damaged(err, "the size of its section headers is not ELF's");
     if (h->e_shnum == 0 || h->e_shnum > MOST_SECTIONS)
-        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "the object says that it has %u sections; 1 to %d are read", h->e_shnum,
-                         MOST_SECTIONS);
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "the object has %u sections; expected 1 to %d", h->e_shnum, MOST_SECTIONS);
     if (!within(f, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr)))
         return damaged(err, "the headers of its sections lie outside of it");
     f->nsection = h->e_shnum;
@@ -88,9 +88,10 @@ static tc_status place(const tc_load_file *f, size_t i, tc_error *err) {
     if (!(flags & SHF_ALLOC) || s->h.sh_type == SHT_NULL || is_for_unwinders(f, i))
         return TC_OK;
     if (s->h.sh_type != SHT_PROGBITS && s->h.sh_type != SHT_NOBITS && s->h.sh_type != SHT_NOTE)
-        return wants_more(f, i, "is of a kind that is not loaded here", err);
+        return wants_more(f, i, "has a type that this loader does not support", err);
     if (flags & (SHF_TLS | SHF_COMPRESSED))
-        return wants_more(f, i, flags & SHF_TLS ? "is memory of each thread, which is not made here" : "is compressed", err);
+        return wants_more(f, i, flags & SHF_TLS ? "is thread-local memory, which this loader does not support" : "is compressed",
+                          err);
     if ((flags & SHF_WRITE) && (flags & SHF_EXECINSTR))
         return tc_fail(err, TC_BAD_INPUT, "section %zu (%.60s) of the object is both writable and code", i,
                        tc_load_section_name(f, i));
@@ -116,7 +117,7 @@ static tc_status find_symbols(tc_load_file *f, tc_error *err) {
         return damaged(err, "it has no table of symbols");
     const Elf64_Shdr *h = &f->sections[f->table].h;
     if (h->sh_entsize != sizeof(Elf64_Sym) || h->sh_size % sizeof(Elf64_Sym))
-        return damaged(err, "its table of symbols has entries of another size than ELF's");
+        return damaged(err, "the size of the entries in its table of symbols is not ELF's");
     if (!is_names(f, h->sh_link))
         return damaged(err, "its symbols have no table of names");
     f->nsymbol = h->sh_size / sizeof(Elf64_Sym);
@@ -133,15 +134,16 @@ static tc_status check_place(const tc_load_file *f, size_t i, const Elf64_Sym *s
     if (s->st_shndx == SHN_UNDEF || s->st_shndx == SHN_ABS)
         return TC_OK;
     if (s->st_shndx >= SHN_LORESERVE)
-        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "symbol %zu of the object is in a place that is not known here (%#x)", i,
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                         "symbol %zu of the object is in the special section %#x, which this loader does not support", i,
                          s->st_shndx);
     if (s->st_shndx >= f->nsection)
-        return bad_symbol(i, "is in a section that there is not", err);
+        return bad_symbol(i, "is in a section that does not exist", err);
     const tc_load_section *in = &f->sections[s->st_shndx];
     if (in->part != TC_LOAD_LEFT_OUT && (s->st_value > in->h.sh_size || s->st_size > in->h.sh_size - s->st_value))
         return bad_symbol(i, "lies outside of its section", err);
     if (ELF64_ST_TYPE(s->st_info) == STT_TLS || ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC)
-        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "symbol %zu of the object is of a type that is not loaded here (%u)", i,
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "symbol %zu of the object has type %u, which this loader does not support", i,
                          ELF64_ST_TYPE(s->st_info));
     return TC_OK;
 }

@@ -132,30 +132,33 @@ static tc_status read_place(const tc_load_file *f, const Elf64_Shdr *list, size_
     if (type == 0) /* R_X86_64_NONE, R_AARCH64_NONE */
         return TC_OK;
     if (!p->row)
-        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "relocation %zu of section %.60s is of type %u, which is not known here", i,
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                         "relocation %zu of section %.60s has type %u, which this loader does not support", i,
                          tc_load_section_name(f, p->section), type);
     const Elf64_Shdr *in = &f->sections[p->section].h;
     const uint64_t bytes = p->row->field == QUAD ? 8 : 4;
     if (p->offset > in->sh_size || bytes > in->sh_size - p->offset)
-        return bad(f, p->section, i, "lies outside of it", err);
+        return bad(f, p->section, i, "lies outside the section", err);
     if (is_in_instruction(p->row->field) && (p->offset % 4 || f->sections[p->section].part != TC_LOAD_CODE))
-        return bad(f, p->section, i, "is of an instruction, where none can be", err);
+        return bad(f, p->section, i, "is for an instruction, but no instruction can be there", err);
     if (symbol >= f->nsymbol)
-        return bad(f, p->section, i, "wants a symbol that there is not", err);
+        return bad(f, p->section, i, "needs a symbol that does not exist", err);
     p->symbol = &f->symbols[symbol];
     if (p->symbol->s.st_shndx == SHN_UNDEF && !*p->symbol->name)
-        return bad(f, p->section, i, "wants a symbol without a place or a name", err);
+        return bad(f, p->section, i, "needs a symbol that has neither a place nor a name", err);
     if (p->symbol->s.st_shndx != SHN_UNDEF && p->symbol->s.st_shndx != SHN_ABS && !tc_load_is_inside(f, p->symbol))
-        return bad(f, p->section, i, "wants something of a section that is not loaded", err);
+        return bad(f, p->section, i, "needs a symbol in a section that is not loaded", err);
     return TC_OK;
 }
 
 static tc_status check_list(const tc_load_file *f, const tc_load_section *list, tc_error *err) {
     const tc_load_section *to = &f->sections[list->h.sh_info];
     if (list->h.sh_type == SHT_REL)
-        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "the object has relocations without addends, which are not read here");
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                         "the object has relocations without addends, which this loader does not support");
     if (list->h.sh_entsize != sizeof(Elf64_Rela) || list->h.sh_size % sizeof(Elf64_Rela) || list->h.sh_link != f->table)
-        return tc_fail(err, TC_BAD_INPUT, "the object is damaged: the list of relocations of section %.60s is not as ELF has it",
+        return tc_fail(err, TC_BAD_INPUT,
+                       "the object is damaged: the list of relocations of section %.60s does not have ELF's form",
                        tc_load_section_name(f, list->h.sh_info));
     if (to->h.sh_type == SHT_NOBITS)
         return tc_fail(err, TC_BAD_INPUT, "the object is damaged: section %.60s has relocations, but no content",
@@ -183,7 +186,7 @@ static tc_status visit_all(const tc_load_file *f, visit *v, tc_load_image *m, tc
         if (s->h.sh_type != SHT_RELA && s->h.sh_type != SHT_REL)
             continue;
         if (s->h.sh_info >= f->nsection)
-            return tc_fail(err, TC_BAD_INPUT, "the object is damaged: it has relocations of a section that there is not");
+            return tc_fail(err, TC_BAD_INPUT, "the object is damaged: it has relocations for a section that does not exist");
         if (f->sections[s->h.sh_info].part != TC_LOAD_LEFT_OUT)
             TC_TRY(visit_list(f, s, v, m, err));
     }

@@ -112,7 +112,8 @@ static void open_file(kind k) {
         now.fd = -1;
     }
     if (now.fd < 0)
-        tc_log(TC_LOG_WARN, "TCTUNE_PERF: %s: %s; perf is told nothing of generated code", path, tc_fs_reason(errno));
+        tc_log(TC_LOG_WARN, "TCTUNE_PERF: cannot write %s: %s; perf will not know the names of generated code", path,
+               tc_fs_reason(errno));
 }
 
 /* ---- telling ---- */

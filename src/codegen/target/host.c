@@ -156,8 +156,7 @@ static tc_status ask_llvm(named *n, tc_error *err) {
     tc_strbuf b = {0};
     tc_status s = tc_cg_llvm_init(err);
     if (s != TC_OK) {
-        tc_error_prefix(err,
-                        "what processor this machine has is not known without LLVM, so its target must be named (--target): ");
+        tc_error_prefix(err, "without LLVM the processor of this machine is not known; name its target with --target: ");
         return s;
     }
     char *known = tc_cg_own_text(LLVMGetHostCPUFeatures());
