@@ -80,7 +80,7 @@ static void run_out(size_t n) {
 }
 
 _Noreturn static void give_up(size_t n) {
-    fprintf(stderr, "tctune: out of memory: %zu bytes were refused, and the reserve has none left\n", n);
+    fprintf(stderr, "tctune: out of memory: the system refused %zu bytes, and the reserve is used up\n", n);
     abort();
 }
 

@@ -128,7 +128,7 @@ static void *try_take(tc_arena *a, size_t n) {
 static void *take(tc_arena *a, size_t n) {
     void *p = try_take(a, n);
     if (!p) {
-        fprintf(stderr, "tctune: out of memory (an allocation of %zu bytes was asked for)\n", n);
+        fprintf(stderr, "tctune: out of memory: an allocation of %zu bytes failed\n", n);
         abort();
     }
     return p;

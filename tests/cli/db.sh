@@ -54,7 +54,7 @@ sed 's/,"mode":"hot","rounds":[0-9]*//' all.json >old.json # as older versions w
 ok "$TCTUNE" db import old.json --db old.db
 says "16 records added"
 { cat all.json; printf '\0'; cat all.json; } >zero.json
-refused 1 "zero.json:17: there is a byte that is zero" "$TCTUNE" db import zero.json --db refused.db
+refused 1 "zero.json:17: found a zero byte" "$TCTUNE" db import zero.json --db refused.db
 sed '3s/"when_ms":[0-9]*/"when_ms":-1/' all.json >bad.json
 refused 1 "bad.json:3" "$TCTUNE" db import bad.json --db refused.db
 [ ! -e refused.db ] || fail "a file that was refused made a database"

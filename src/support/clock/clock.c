@@ -31,13 +31,12 @@ tc_status tc_clock_check(double finest, tc_error *err) {
         return TC_OK;
     if (isinf(step))
         return tc_fail(err, TC_ENV,
-                       "the monotonic clock of this machine stands still: nothing can be timed. Look for what takes its place "
-                       "(LD_PRELOAD, a faketime)");
-    return tc_fail(
-        err, TC_ENV,
-        "the monotonic clock of this machine goes in steps of %g ms, and at most %g ms will do. Choose another source in "
-        "/sys/devices/system/clocksource",
-        step * 1e3, finest * 1e3);
+                       "the monotonic clock of this machine stands still: nothing can be timed. Look for a library that replaces "
+                       "it (LD_PRELOAD, faketime)");
+    return tc_fail(err, TC_ENV,
+                   "the monotonic clock of this machine goes in steps of %g ms, but tctune needs at most %g ms. Choose another "
+                   "clock source in /sys/devices/system/clocksource",
+                   step * 1e3, finest * 1e3);
 }
 
 /* ---- spans ---- */

@@ -114,7 +114,7 @@ tc_status tc_fs_read_text(const char *path, char **text, tc_error *err) {
         line += (*text)[i] == '\n';
     free(*text);
     *text = NULL;
-    return tc_fail(err, TC_BAD_INPUT, "%s:%d: there is a byte that is zero: this is no text, or it was damaged", path, line);
+    return tc_fail(err, TC_BAD_INPUT, "%s:%d: found a zero byte: the file is not a text, or is damaged", path, line);
 }
 
 size_t tc_fs_read_head(const char *path, void *head, size_t n) {

@@ -113,8 +113,8 @@ tc_status tc_memory_begin(tc_error *err) {
     }
     atomic_fetch_sub(&calls, 1);
     return tc_fail(err, TC_ENV,
-                   "out of memory: there is none to set aside for the case that it runs out; close other programs, or "
-                   "raise the limit that this process runs under (ulimit -v)");
+                   "out of memory: no reserve could be set aside; close other programs, or raise the limit that this process "
+                   "runs under (ulimit -v)");
 }
 
 tc_status tc_memory_end(tc_status s, tc_error *err) {

@@ -26,22 +26,21 @@ static bool draw(void *p, size_t n) {
 static const char *flaw_of(int fd) {
     struct stat st;
     if (fstat(fd, &st) != 0)
-        return "it cannot be looked at";
+        return "its status cannot be read";
     if (!S_ISREG(st.st_mode))
         return "it is not a file";
     if (st.st_uid != geteuid())
-        return "it belongs to somebody else";
+        return "it belongs to another user";
     if (st.st_mode & 077)
         return "others can read or write it";
     return st.st_size == sizeof((tc_secret *)0)->bytes ? NULL : "it does not hold 32 bytes";
 }
 
 static void complain(const char *flaw, tc_error *err) {
-    tc_fail(
-        err, TC_ENV,
-        "the file '%s' in the cache folder is not used: %s. What is found right or learned is forgotten when this process ends, "
-        "until you remove that file: another one is made",
-        NAME, flaw);
+    tc_fail(err, TC_ENV,
+            "the file '%s' in the cache folder is not used: %s. Verified programs and learned models are forgotten when this "
+            "process ends. Remove the file: tctune then makes a new one",
+            NAME, flaw);
 }
 
 /* TC_OK with *there false: it is not there. */

@@ -75,7 +75,7 @@ static int64_t own_stack(void) {
 
 tc_threads_bound tc_threads_limit(void) {
     static const tc_groups_resource pids = {"pids", "pids.max", "pids.max"};
-    tc_threads_bound b = {.most = INT32_MAX, .why = "numbers end there"};
+    tc_threads_bound b = {.most = INT32_MAX, .why = "a count of threads has 31 bits"};
     struct rlimit user;
     int64_t group = tc_groups_limit(&pids), left = tc_memory_left(), stack = own_stack();
     lower_to_file(&b, "/proc/sys/kernel/threads-max", "kernel.threads-max", 1);
@@ -97,8 +97,8 @@ tc_status tc_threads_check(int n, tc_error *err) {
         return TC_OK;
     return tc_fail(
         err, TC_BAD_INPUT,
-        "%d threads cannot be started: this process can have %lld at most (%s). Give fewer: this machine has %d core%s", n,
-        (long long)b.most, b.why, tc_threads_cores(), tc_threads_cores() == 1 ? "" : "s");
+        "%d threads cannot be started: this process can have %lld at most (%s). Give fewer threads: this machine has %d core%s",
+        n, (long long)b.most, b.why, tc_threads_cores(), tc_threads_cores() == 1 ? "" : "s");
 }
 
 /* ---- threads that are tried ---- */
@@ -176,8 +176,7 @@ tc_status tc_threads_check_now(int n, tc_error *err) {
     if (n <= startable || (got = try_team(n, &why)) >= n)
         return TC_OK;
     return tc_fail(err, TC_ENV,
-                   "%d threads cannot be started: after %d the system says: %s. Give fewer, or raise the limit on processes or "
-                   "memory that this "
-                   "program runs under (ulimit -u, ulimit -v, the pids limit of a container)",
+                   "%d threads cannot be started: after %d the system says: %s. Give fewer threads, or raise this program's "
+                   "limit on processes or memory (ulimit -u, ulimit -v, the pids limit of a container)",
                    n, got, strerror(why));
 }

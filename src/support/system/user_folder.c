@@ -33,8 +33,8 @@ static int open_folder(const char *path, tc_error *err) {
         return dir;
     close(dir);
     tc_fail(err, TC_ENV,
-            "the cache folder '%s' is not used: %s could put code there that would run here; give it to yourself alone "
-            "(chmod go-w) and remove what is in it, or name another one with TCTUNE_CACHE",
+            "the cache folder '%s' is not used: %s could put code there that would run here; make it writable for you alone "
+            "(chmod go-w) and empty it, or name another folder with TCTUNE_CACHE",
             path, st.st_uid == geteuid() ? "others" : "its owner");
     return -1;
 }
