@@ -19,7 +19,7 @@ typedef struct tctune_compare_options {
      *   - a .sched file
      *   - "default": the default schedule
      *   - "best": the best record of `database`
-     *   - for a bare matmul, "onednn" or "openblas", run by the benchmark program gemm_peers, which is found in $TCTUNE_PEERS,
+     *   - for a plain matmul, "onednn" or "openblas", run by the benchmark program gemm_peers, which is found in $TCTUNE_PEERS,
      *     beside this program, or on the PATH.
      * At most one side is a library. */
     const char *a, *b;

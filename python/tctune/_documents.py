@@ -112,7 +112,7 @@ def compare_show(a: Union[int, Path], b: Union[int, Path], source: Optional[Sour
     """Runs two schedules of a kernel in turns, as `tctune compare` does: their loop nests, what differs, the times, and which is
     faster. A record whose result is wrong is marked in its database, and no longer used. (tctune.compare takes two Schedules.)
 
-    a, b: each a record of db (12, or "12@FILE.db"), a .sched file, "best" (of db) or "default". For a bare matmul, one of them may
+    a, b: each a record of db (12, or "12@FILE.db"), a .sched file, "best" (of db) or "default". For a plain matmul, one of them may
         be a library: "onednn" or "openblas".
     source, task: the kernel: a path to an ONNX file or a .te file, a tctune.te.Kernel or a tctune.Work, and which of its kernels.
         None: the kernel of the first record.

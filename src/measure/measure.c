@@ -183,14 +183,13 @@ static tc_status check_inputs(const tc_meas *m, const tc_meas_input *in, size_t 
         bool plain = !in[i].without && in[i].denormal == 0 && !in[i].shares && !in[i].counts;
         if (!plain && !m->carrier->experiments)
             return tc_fail(err, TC_BAD_INPUT,
-                           "programs without a part, data with denormal numbers, what threads wait for and what processors count "
-                           "are measured by processes of "
-                           "this machine only: measure without a fleet, and not in simulated time");
+                           "programs without a part, denormal data, waiting times of threads and processor counters can be "
+                           "measured by processes of this machine only: measure without a fleet, and not in simulated time");
         if ((in[i].without & ~TC_TIR_ALL_PARTS) || !(in[i].denormal >= 0 && in[i].denormal <= 1))
             return tc_fail(err, TC_BAD_INPUT,
-                           "input %zu asks for parts %#x to be left out (of %#x), and a share of %g of denormal "
-                           "numbers (0 to 1)",
-                           i, in[i].without, TC_TIR_ALL_PARTS, in[i].denormal);
+                           "input %zu leaves out the parts %#x and has a share of %g of denormal numbers; expected parts in %#x "
+                           "and a share of 0 to 1",
+                           i, in[i].without, in[i].denormal, TC_TIR_ALL_PARTS);
     }
     return TC_OK;
 }
@@ -375,7 +374,7 @@ tc_status tc_meas_build(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_ar
     }
     tc_status s = check_inputs(m, inputs, n, err);
     if (s == TC_OK && m->carrier != &tc_meas_processes)
-        s = tc_fail(err, TC_BAD_INPUT, "only processes of this machine build objects");
+        s = tc_fail(err, TC_BAD_INPUT, "only processes of this machine can build objects: build without a fleet");
     for (size_t i = 0; i < n && s == TC_OK && !tc_meas_stopped(m); i += GROUP)
         s = build_group(&b, b.job + i, TC_MIN(n - i, (size_t)GROUP), out + i, err);
     free(b.job);
@@ -463,7 +462,7 @@ tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *inputs, size_t n, 
         s = !m->carrier->begin ? take_turns(&t, done, err)
             : !guest           ? call_whole(&b, &whole, err)
                                : tc_fail(err, TC_BAD_INPUT,
-                                         "what runs in this process cannot take turns with what others measure: compare "
+                                         "a guest in this process cannot take turns with kernels that other machines measure: compare "
                                                    "without the fleet");
     free(b.job);
     return s;

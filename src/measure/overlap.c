@@ -59,8 +59,8 @@ static void conclude(tc_meas_processes_state *x, const tc_meas_speeds *loss) {
     int spare = x->builds.working;
     x->beside = TC_MAX(loss->compute, loss->memory) <= MOST_LOSS ? spare : 0;
     tc_log(TC_LOG_INFO,
-           "builds %s while kernels are timed: beside %d of them arithmetic loses %.1f %% and memory %.1f %%, and %.0f %% are "
-           "allowed",
+           "builds %s while kernels are timed: beside %d builds arithmetic loses %.1f %% of its speed and memory %.1f %%; at "
+           "most %.0f %% are allowed",
            x->beside ? "go on" : "wait", spare, 100 * loss->compute, 100 * loss->memory, 100 * MOST_LOSS);
 }
 

@@ -55,10 +55,9 @@ tc_status tc_meas_gemm_of(const tc_workload *w, tc_meas_gemm *out, tc_error *err
         form = (reads(x, i, k) && reads(y, k, j)) || (reads(y, i, k) && reads(x, k, j));
     }
     if (!form)
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "libraries are compared on a bare matmul only, Y[i, j] = sum(k) X[i, k] * W[k, j] in f32, which this kernel is "
-            "not; benchmarks/ops/run compares other operators");
+        return tc_fail(err, TC_BAD_INPUT,
+                       "this kernel is not the plain matmul Y[i, j] = sum(k) X[i, k] * W[k, j] in f32, and libraries are "
+                       "compared on it alone; benchmarks/ops/run compares other operators");
     *out = (tc_meas_gemm){c->axes[0].extent, c->axes[1].extent, c->raxes[0].extent};
     return TC_OK;
 }
@@ -94,7 +93,7 @@ static tc_status start(tc_meas_peer *p, const tc_meas_gemm *g, int threads, tc_e
     snprintf(name, sizeof name, "%s", p->name);
     char *argv[] = {p->program, name, m, n, k, t, NULL};
     if (!make_pipes(to, from))
-        return tc_fail(err, TC_ENV, "no pipe to %s: %s", p->program, strerror(errno));
+        return tc_fail(err, TC_ENV, "cannot make a pipe to %s: %s", p->program, strerror(errno));
     posix_spawn_file_actions_t fa;
     posix_spawn_file_actions_init(&fa);
     posix_spawn_file_actions_adddup2(&fa, to[0], 0);
@@ -107,19 +106,18 @@ static tc_status start(tc_meas_peer *p, const tc_meas_gemm *g, int threads, tc_e
     p->out = from[0];
     if (e) {
         p->pid = 0;
-        return tc_fail(
-            err, TC_ENV,
-            "%s cannot be compared with: its program %s cannot be run: %s. Install the libraries (scripts/install-deps.sh "
-            "--benchmarks), configure with -DTCTUNE_BENCHMARKS=ON, build, and name the program in TCTUNE_PEERS",
-            p->name, p->program, strerror(e));
+        return tc_fail(err, TC_ENV,
+                       "cannot compare with %s: its program %s cannot be run: %s. Install the libraries (scripts/install-deps.sh "
+                       "--benchmarks), configure with -DTCTUNE_BENCHMARKS=ON, build, and name the program in TCTUNE_PEERS",
+                       p->name, p->program, strerror(e));
     }
     return TC_OK;
 }
 
 static tc_status ended(tc_meas_peer *p, tc_error *err) {
-    return tc_fail(err, TC_ENV, "%s cannot be compared with: %s ended without an answer%s", p->name, p->program,
+    return tc_fail(err, TC_ENV, "cannot compare with %s: %s ended without an answer%s", p->name, p->program,
                    p->version[0] ? ""
-                                 : "; it says on standard error what it lacks, and without arguments which libraries it has");
+                                 : "; its standard error says what is missing. Run it without arguments to list its libraries");
 }
 
 /* Appends what has come; false at the end of the file. */

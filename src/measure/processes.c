@@ -34,11 +34,10 @@ static tc_status check_target(const char *text, bool runs, tc_machine *machine, 
     *machine = t->machine;
     tc_target_free(t);
     if (runs && !native)
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "target `%s` does not run on this machine, so nothing can be measured for it. Tune on such a machine, or build from "
-            "records that were made there",
-            text);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "target `%s` does not run on this machine, so nothing can be measured for it. Tune on a machine of that "
+                       "target, or build from records that were made there",
+                       text);
     return TC_OK;
 }
 
@@ -122,7 +121,7 @@ static double peak(const tc_meas *m, double seconds) {
 void tc_meas_tell_lacks(const tc_meas_proc *p) {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (p->lacks[0] && !atomic_flag_test_and_set(&told))
-        tc_log(TC_LOG_WARN, "the sandbox of workers is not whole here. %s", p->lacks);
+        tc_log(TC_LOG_WARN, "the sandbox of workers is incomplete on this machine. %s", p->lacks);
 }
 
 /* ---- failures ---- */

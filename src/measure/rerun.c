@@ -39,12 +39,12 @@ static tc_status rerun_one(reruns *x, const tc_meas_summary *s, tc_arena *a, tc_
     tc_error why = {0};
     tc_meas_records r;
     tc_record now;
-    const char *why_not = s->sizes > 0                   ? "its times are of a contest over several sizes"
+    const char *why_not = s->sizes > 0                   ? "its times come from a contest over several sizes"
                           : s->best_id == 0              ? "it has no verified record"
                           : s->mode == TC_MEAS_SIMULATED ? "its times are simulated"
-                          : s->mode == TC_MEAS_EMULATED  ? "its times are of an emulated processor"
-                          : s->mode == TC_MEAS_IN_GRAPH  ? "its times are of a network"
-                          : s->mode == TC_MEAS_BESIDE    ? "its times are of a comparison with other kernels"
+                          : s->mode == TC_MEAS_EMULATED  ? "its times come from an emulated processor"
+                          : s->mode == TC_MEAS_IN_GRAPH  ? "its times come from a whole network"
+                          : s->mode == TC_MEAS_BESIDE    ? "its times come from a comparison with other kernels"
                                                          : NULL;
     if (why_not) {
         x->o->skipped(x->o->user, s, why_not);

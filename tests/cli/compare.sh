@@ -133,8 +133,8 @@ refused 1 "none.sched" "$TCTUNE" compare none.sched default --te ffn.te
 refused 1 "illegal.sched|step 2" "$TCTUNE" compare default illegal.sched --te ffn.te
 refused 1 "record 1 of tctune.db is of another kernel" "$TCTUNE" compare 1 default --te gemm.te
 refused 1 "no verified record" "$TCTUNE" compare best default --te gemm.te
-refused 1 "bare matmul" "$TCTUNE" compare default onednn --te ffn.te
-refused 1 "onednn cannot be compared with|/nonexistent/gemm_peers|TCTUNE_PEERS" env TCTUNE_PEERS=/nonexistent/gemm_peers \
+refused 1 "plain matmul" "$TCTUNE" compare default onednn --te ffn.te
+refused 1 "cannot compare with onednn|/nonexistent/gemm_peers|TCTUNE_PEERS" env TCTUNE_PEERS=/nonexistent/gemm_peers \
     "$TCTUNE" compare default onednn --te gemm.te
 refused 1 "without an answer" env TCTUNE_PEERS=/bin/true "$TCTUNE" compare default openblas --te gemm.te
 

@@ -122,8 +122,8 @@ static void memory_limits(void **state) {
     skip();
 #endif
     const expectation e[] = {
-        {"w", "build-memory", TC_MEAS_BUILD_MEMORY, "want of memory"},
-        {"w", "run-memory", TC_MEAS_RUN_MEMORY, "want of memory"},
+        {"w", "build-memory", TC_MEAS_BUILD_MEMORY, "memory ran out"},
+        {"w", "run-memory", TC_MEAS_RUN_MEMORY, "memory ran out"},
         {"w", "good", TC_MEAS_NONE, ""},
     };
     tc_meas *m = make((tc_meas_options){.build_limit = 30, .run_limit = 30});

@@ -130,7 +130,7 @@ typedef struct heard {
 /* That made-up traces do not apply and made-up targets are none is not what is looked for. */
 static void hear(void *user, const char *text) {
     heard *h = user;
-    if (strstr(text, "does not apply") || strncmp(text, "target ", 7) == 0)
+    if (strstr(text, "no longer applies") || strncmp(text, "target ", 7) == 0)
         return;
     h->n++;
     h->last = tc_arena_strdup(arena, text);
@@ -194,11 +194,11 @@ static void what_contradicts_itself_is_not_used(void **state) {
     check_passed_over("median = -1", "its median is -1 s");
     check_passed_over("median = 1e-9", "its median is 1e-09 s");
     check_passed_over("median = -9e999", "its median is -inf s");
-    check_passed_over("median = 'fast'", "no number");
-    check_passed_over("median = x'00'", "no number");
+    check_passed_over("median = 'fast'", "valid number or text");
+    check_passed_over("median = x'00'", "valid number or text");
     check_passed_over("times = x''", "has no times");
     check_passed_over("times = ''", "has no times");
-    check_passed_over("times = x'0011'", "no number");
+    check_passed_over("times = x'0011'", "valid number or text");
     check_passed_over("times = x'000000000000f0bf'", "its time number 1 is -1");
     check_passed_over("times = x'0000000000000000'", "its time number 1 is 0");
     check_passed_over("times = x'000000000000f07f'", "its time number 1 is inf");
@@ -208,13 +208,13 @@ static void what_contradicts_itself_is_not_used(void **state) {
     check_passed_over("error = 'run_crash', times = '', median = NULL", "it failed, but is verified");
     check_passed_over("mode = 'warm'", "the mode 'warm'");
     check_passed_over("threads = 0", "0 threads");
-    check_passed_over("threads = 4294967298", "no number");
+    check_passed_over("threads = 4294967298", "valid number or text");
     check_passed_over("rounds = -1", "its rounds is -1");
-    check_passed_over("rounds = 'many'", "no number");
+    check_passed_over("rounds = 'many'", "valid number or text");
     check_passed_over("sizes = '17,'", "its sizes are '17,'");
-    check_passed_over("sizes = x'00ff'", "no text");
+    check_passed_over("sizes = x'00ff'", "valid number or text");
     check_passed_over("when_ms = -1", "its when_ms is -1");
-    check_passed_over("signal = 1e300", "no number");
+    check_passed_over("signal = 1e300", "valid number or text");
     check_passed_over("max_error = -1", "its max_error is -1");
     check_passed_over("build_seconds = -1", "its build_seconds is -1");
 }

@@ -254,7 +254,7 @@ static void what_cannot_be_merged_is_told(void **state) {
     assert_non_null(strstr(err.msg, "not a tctune database"));
     assert_int_equal(tc_meas_db_merge(db, in_dir("none.db"), &added, &known, &err), TC_BAD_INPUT);
     assert_int_equal(tc_meas_db_merge(db, path, &added, &known, &err), TC_BAD_INPUT);
-    assert_non_null(strstr(err.msg, "merged into"));
+    assert_non_null(strstr(err.msg, "target of the merge"));
     assert_int_equal(total(db), 0);
     tc_meas_db_close(db);
 }
@@ -362,10 +362,10 @@ static void sizes_that_do_not_fit_are_refused(void **state) {
     (void)state;
     static const struct {
         const char *sizes, *says;
-    } bad[] = {{"", "size s0 of its workload varies"},
+    } bad[] = {{"", "symbol s0 of its workload varies"},
                {"65", "timed at s0 = 65, but s0 runs from 1 to 64"},
                {"0", "timed at s0 = 0"},
-               {"1,2", "its workload has 1 that vary"}};
+               {"1,2", "the number of symbols in its workload is 1"}};
     const char *a = in_dir("a.db"), *lines = in_dir("a.jsonl");
     size_t added, known, n;
     tc_error err = {0};
@@ -388,7 +388,7 @@ static void sizes_that_do_not_fit_are_refused(void **state) {
     insert(db, fixed);
     tc_meas_db_close(db);
     assert_int_equal(tc_meas_db_merge(into, a, &added, &known, &err), TC_BAD_INPUT);
-    assert_non_null(strstr(err.msg, "do not vary"));
+    assert_non_null(strstr(err.msg, "has no symbols"));
     assert_int_equal(total(into), 0);
     tc_meas_db_close(into);
 }
@@ -471,7 +471,7 @@ static void every_lie_is_told(void **state) {
     const struct {
         const char *sql, *says;
     } lies[] = {
-        {"UPDATE records SET trace = replace(trace, '4', '5')", "not the one that it is stored under"},
+        {"UPDATE records SET trace = replace(trace, '4', '5')", "does not match the hash under which it is stored"},
         {"UPDATE workloads SET text = replace(text, '48', '49')", "has the hash"},
         {"UPDATE workloads SET text = 'tensor'", "does not parse"},
         {"UPDATE workloads SET text = text || '# note' || char(10)", "not the canonical one"},
@@ -479,7 +479,7 @@ static void every_lie_is_told(void **state) {
         {"UPDATE records SET times = x'' WHERE id = 1", "has no times"},
         {"UPDATE records SET program = 1 WHERE id = 3; UPDATE records SET error = 'ok', times = x'000000000000f03f', median = 1 "
          "WHERE id = 3",
-         "does not apply any more"},
+         "no longer applies"},
         {"UPDATE records SET median = -1 WHERE id = 2", "record 2: its median is -1 s"},
         {"DELETE FROM targets", "row is missing"},
     };

@@ -85,7 +85,7 @@ static void damaged_lines_are_refused(void **state) {
     check_refused("\"times\":[", "\"times\":[-1,", "time number 1 is -1");
     check_refused("\"times\":[", "\"times\":[0.0,", "time number 1 is 0");
     check_refused("\"times\":[", "\"times\":[1e999,", "not JSON"); /* nor is NaN */
-    check_refused("\"median\":1.0", "\"median\":-1.0", "its median is -1 s, but that of its times is 1 s");
+    check_refused("\"median\":1.0", "\"median\":-1.0", "its median is -1 s, but the median of its times is 1 s");
     check_refused("\"median\":1.0", "\"median\":\"1\"", "median");
     check_refused("\"error\":\"ok\"", "\"error\":\"run_failed\"", "it failed, but");
     check_refused("\"mode\":\"hot\"", "\"mode\":\"warm\"", "hot, cold");

@@ -375,7 +375,8 @@ static void sizes_that_it_does_not_have_are_a_record(void **state) {
     (void)state;
     static const struct {
         const char *te, *sizes, *says;
-    } bad[] = {{LAYER, NULL, "size s0 of its workload varies"}, {LAYER, "71", "runs from 1 to 70"}, {GEMM, "50", "do not vary"}};
+    } bad[] = {
+        {LAYER, NULL, "symbol s0 of its workload varies"}, {LAYER, "71", "runs from 1 to 70"}, {GEMM, "50", "has no symbols"}};
     tc_meas *m = make((tc_meas_options){0});
     for (size_t i = 0; i < TC_LEN(bad); i++) {
         tc_meas_input in = input(bad[i].te, "");

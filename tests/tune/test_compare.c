@@ -230,7 +230,7 @@ static void test_gemm(void **state) {
     assert_true(g.m == 24 && g.n == 48 && g.k == 32);
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_int_equal(gemm(none[i], &g, &err), TC_BAD_INPUT);
-    assert_non_null(strstr(err.msg, "bare matmul"));
+    assert_non_null(strstr(err.msg, "plain matmul"));
 }
 
 static void test_no_peer(void **state) {

@@ -61,8 +61,8 @@ static void quota(tc_doctor *d, const char *root, int cpus) {
     }
     if (least > 0 && least < cpus)
         tc_doctor_say(d, TC_DOCTOR_QUOTA, TC_DOCTOR_WARNING,
-                      "the container has the time of %.3g processors, of %d that it sees; it was stopped %.0f times for that",
-                      least, cpus, stops);
+                      "the container may use the time of %.3g of its %d processors; this limit stopped it %.0f times", least,
+                      cpus, stops);
     else
         tc_doctor_say(d, TC_DOCTOR_QUOTA, TC_DOCTOR_GOOD, "no limit on the time of %d processors", cpus);
 }
@@ -74,7 +74,7 @@ static int affinity(tc_doctor *d, const char *root) {
     const char *list = tc_doctor_value(d->arena, tc_doctor_file(d->arena, root, "/proc/self/status"), "Cpus_allowed_list");
     int allowed = tc_doctor_count(list);
     if (allowed && allowed < online)
-        tc_doctor_say(d, TC_DOCTOR_AFFINITY, TC_DOCTOR_NOTE, "%d of %d may be used (%s)", allowed, online, list);
+        tc_doctor_say(d, TC_DOCTOR_AFFINITY, TC_DOCTOR_NOTE, "%d of %d processors may be used (%s)", allowed, online, list);
     return allowed ? allowed : online;
 }
 

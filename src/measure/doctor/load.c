@@ -45,11 +45,11 @@ static const double much_load = 0.03, much_steal = 0.01;
 void tc_doctor_judge_load(tc_doctor *d, const tc_doctor_ticks *before, const tc_doctor_ticks *after) {
     double all = after->all - before->all, foreign = (after->busy - before->busy) - (after->own - before->own);
     if (!after->cpus || all <= 0) {
-        tc_doctor_say(d, TC_DOCTOR_LOAD, TC_DOCTOR_UNKNOWN, "not told here");
+        tc_doctor_say(d, TC_DOCTOR_LOAD, TC_DOCTOR_UNKNOWN, "not reported by the system");
         return;
     }
     tc_doctor_say(d, TC_DOCTOR_LOAD, foreign > much_load * all ? TC_DOCTOR_WARNING : TC_DOCTOR_GOOD,
-                  "others use %.1f of %d processors", foreign > 0 ? foreign / all * after->cpus : 0, after->cpus);
+                  "other programs use %.1f of %d processors", foreign > 0 ? foreign / all * after->cpus : 0, after->cpus);
 }
 
 void tc_doctor_judge_steal(tc_doctor *d, const tc_doctor_ticks *before, const tc_doctor_ticks *after) {

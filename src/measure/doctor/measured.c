@@ -46,7 +46,8 @@ tc_doctor_measured tc_doctor_measure(const tc_target *t) {
 static void judge_caches(tc_doctor *d, const tc_meas_caches *c) {
     double reported = (double)c->reported / (1 << 20), last = (double)c->last / (1 << 20);
     if (!c->last)
-        tc_doctor_say(d, TC_DOCTOR_CACHES, TC_DOCTOR_NOTE, "%.0f MiB are reported; a walk found no end of them", reported);
+        tc_doctor_say(d, TC_DOCTOR_CACHES, TC_DOCTOR_NOTE,
+                      "%.0f MiB as reported; the measurement did not find the end of the cache", reported);
     else
         tc_doctor_say(d, TC_DOCTOR_CACHES, c->last < c->reported / 2 ? TC_DOCTOR_WARNING : TC_DOCTOR_GOOD,
                       "%.1f MiB as measured, %.0f MiB as reported", last, reported);
@@ -56,7 +57,7 @@ void tc_doctor_judge_measured(tc_doctor *d, const tc_doctor_measured *m) {
     bool noisy = m->spread > restless || m->slowdown > slow;
     double scaling = m->alone > 0 ? m->peak.f32_gflops / (m->alone * m->threads) : 1;
     tc_doctor_say(d, TC_DOCTOR_NOISE, noisy ? TC_DOCTOR_WARNING : TC_DOCTOR_GOOD,
-                  "the middle half of a fixed piece of work's times spans %.1f %%, and their median is %.1f %% over the fastest",
+                  "times of one fixed piece of work: the middle half spans %.1f %%, the median is %.1f %% over the fastest",
                   100 * m->spread, 100 * (m->slowdown - 1));
     if (m->threads > 1)
         tc_doctor_say(d, TC_DOCTOR_SCALING, scaling < least_scaling ? TC_DOCTOR_WARNING : TC_DOCTOR_GOOD,

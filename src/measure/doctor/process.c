@@ -43,7 +43,7 @@ static const char *sandbox_lacks(tc_arena *a) {
     tc_strbuf b = {0};
     int ends[2], status = 1;
     if (pipe(ends) != 0)
-        return "it could not be tried: there are no pipes left. ";
+        return "The sandbox could not be tried: no pipe could be made. ";
     pid_t child = fork();
     if (child == 0)
         try_sandbox(ends[1]);
@@ -53,7 +53,7 @@ static const char *sandbox_lacks(tc_arena *a) {
         tc_sb_addn(&b, part, (size_t)n);
     close(ends[0]);
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
-        tc_sb_add(&b, "The process that tried it did not end as it should. ");
+        tc_sb_add(&b, "The process that tried the sandbox failed. ");
     return tc_sb_keep(&b, a);
 }
 
@@ -69,7 +69,7 @@ static void denormals(tc_doctor *d, unsigned mxcsr) {
     enum { DENORMALS_ARE_ZEROS = 1 << 6, FLUSH_TO_ZERO = 1 << 15 };
     if (!(mxcsr & (DENORMALS_ARE_ZEROS | FLUSH_TO_ZERO)))
         return;
-    tc_doctor_say(d, TC_DOCTOR_DENORMALS, TC_DOCTOR_WARNING, "the process begins with %s%s%s set",
+    tc_doctor_say(d, TC_DOCTOR_DENORMALS, TC_DOCTOR_WARNING, "the process starts with %s%s%s set",
                   mxcsr & FLUSH_TO_ZERO ? "flush-to-zero" : "",
                   (mxcsr & FLUSH_TO_ZERO) && (mxcsr & DENORMALS_ARE_ZEROS) ? " and " : "",
                   mxcsr & DENORMALS_ARE_ZEROS ? "denormals-are-zeros" : "");
@@ -78,9 +78,9 @@ static void denormals(tc_doctor *d, unsigned mxcsr) {
 static void clock_step(tc_doctor *d, double step) {
     static const double fine = 1e-6;
     if (isinf(step))
-        tc_doctor_say(d, TC_DOCTOR_CLOCK, TC_DOCTOR_WARNING, "it stands still: nothing can be timed");
+        tc_doctor_say(d, TC_DOCTOR_CLOCK, TC_DOCTOR_WARNING, "the clock stands still: nothing can be timed");
     else
-        tc_doctor_say(d, TC_DOCTOR_CLOCK, step <= fine ? TC_DOCTOR_GOOD : TC_DOCTOR_WARNING, "it goes in steps of %.3g us",
+        tc_doctor_say(d, TC_DOCTOR_CLOCK, step <= fine ? TC_DOCTOR_GOOD : TC_DOCTOR_WARNING, "the clock goes in steps of %.3g us",
                       step * 1e6);
 }
 
@@ -91,5 +91,5 @@ void tc_doctor_judge_process(tc_doctor *d, const char *root, const tc_doctor_pro
     if (*p->sandbox_lacks)
         tc_doctor_say(d, TC_DOCTOR_SANDBOX, TC_DOCTOR_WARNING, "%s", p->sandbox_lacks);
     else
-        tc_doctor_say(d, TC_DOCTOR_SANDBOX, TC_DOCTOR_GOOD, "workers have all of it");
+        tc_doctor_say(d, TC_DOCTOR_SANDBOX, TC_DOCTOR_GOOD, "complete");
 }

@@ -24,10 +24,10 @@ static void governor(tc_doctor *d, const char *root) {
     }
     if (!told)
         tc_doctor_say(d, TC_DOCTOR_GOVERNOR, TC_DOCTOR_UNKNOWN,
-                      "not told here, as in virtual machines: who decides on clocks is the host");
+                      "not reported by the system, as in virtual machines: the host sets the clocks");
     else if (slow)
-        tc_doctor_say(d, TC_DOCTOR_GOVERNOR, TC_DOCTOR_WARNING, "%s on %d of %d processors: they wake up slowly, and slow", slow,
-                      slowed, told);
+        tc_doctor_say(d, TC_DOCTOR_GOVERNOR, TC_DOCTOR_WARNING,
+                      "%s on %d of %d processors: after a pause their clocks rise slowly", slow, slowed, told);
     else
         tc_doctor_say(d, TC_DOCTOR_GOVERNOR, TC_DOCTOR_GOOD, "performance on all %d processors", told);
 }
@@ -36,11 +36,11 @@ static void turbo(tc_doctor *d, const char *root) {
     double none = tc_doctor_number(d->arena, root, "/sys/devices/system/cpu/intel_pstate/no_turbo"),
            boost = tc_doctor_number(d->arena, root, "/sys/devices/system/cpu/cpufreq/boost");
     if (none < 0 && boost < 0)
-        tc_doctor_say(d, TC_DOCTOR_TURBO, TC_DOCTOR_UNKNOWN, "not told here");
+        tc_doctor_say(d, TC_DOCTOR_TURBO, TC_DOCTOR_UNKNOWN, "not reported by the system");
     else if (none == 0 || boost > 0)
-        tc_doctor_say(
-            d, TC_DOCTOR_TURBO, TC_DOCTOR_NOTE,
-            "on: clocks depend on temperature, and on how many cores work; candidates are timed beside a reference for that");
+        tc_doctor_say(d, TC_DOCTOR_TURBO, TC_DOCTOR_NOTE,
+                      "on: clocks depend on temperature and on the number of busy cores; therefore candidates are timed beside a "
+                      "reference");
     else
         tc_doctor_say(d, TC_DOCTOR_TURBO, TC_DOCTOR_GOOD, "off: clocks are steady");
 }
@@ -65,7 +65,7 @@ static void smt(tc_doctor *d, const char *root) {
         tc_doctor_say(d, TC_DOCTOR_SMT, TC_DOCTOR_WARNING, "%d processors share each core: %d processors are %d cores", each,
                       online(d->arena, root), online(d->arena, root) / each);
     else if (active < 0 && each == 0)
-        tc_doctor_say(d, TC_DOCTOR_SMT, TC_DOCTOR_UNKNOWN, "not told here");
+        tc_doctor_say(d, TC_DOCTOR_SMT, TC_DOCTOR_UNKNOWN, "not reported by the system");
     else
         tc_doctor_say(d, TC_DOCTOR_SMT, TC_DOCTOR_GOOD, "each processor is a core of its own, as far as the system tells");
 }
@@ -88,13 +88,13 @@ static void numa(tc_doctor *d, const char *root) {
     int nodes = tc_doctor_count(tc_doctor_file(d->arena, root, "/sys/devices/system/node/online"));
     if (nodes > 1)
         tc_doctor_say(d, TC_DOCTOR_NUMA, TC_DOCTOR_WARNING,
-                      "%d nodes: memory of another node is slower, and which it is depends on luck", nodes);
+                      "%d nodes: memory of another node is slower, and chance decides which node is used", nodes);
 }
 
 static void huge_pages(tc_doctor *d, const char *root) {
     const char *modes = tc_doctor_file(d->arena, root, "/sys/kernel/mm/transparent_hugepage/enabled");
     if (!modes)
-        tc_doctor_say(d, TC_DOCTOR_HUGE_PAGES, TC_DOCTOR_UNKNOWN, "not told here");
+        tc_doctor_say(d, TC_DOCTOR_HUGE_PAGES, TC_DOCTOR_UNKNOWN, "not reported by the system");
     else if (strstr(modes, "[never]"))
         tc_doctor_say(d, TC_DOCTOR_HUGE_PAGES, TC_DOCTOR_WARNING, "switched off");
     else
@@ -124,7 +124,7 @@ static void perf(tc_doctor *d, const char *root) {
 /* Tells only where the processor has tiles. */
 void tc_doctor_judge_tiles(tc_doctor *d, const char *root, bool work) {
     if (has_flag(d->arena, root, "amx_tile") && !work)
-        tc_doctor_say(d, TC_DOCTOR_TILES, TC_DOCTOR_WARNING, "the processor tells of AMX, but using it is not permitted");
+        tc_doctor_say(d, TC_DOCTOR_TILES, TC_DOCTOR_WARNING, "the processor has AMX, but the system does not permit its use");
     else if (work)
         tc_doctor_say(d, TC_DOCTOR_TILES, TC_DOCTOR_GOOD, "AMX can be used");
 }

@@ -222,7 +222,7 @@ static void keep(const tc_meas_caches *c, const char *path) {
     char *text = json_dumps(j, JSON_COMPACT);
     tc_error why = {0};
     if (tc_fs_write(path, text, strlen(text), &why) != TC_OK)
-        tc_log(TC_LOG_INFO, "what was measured of the caches is not kept: %s", why.msg);
+        tc_log(TC_LOG_INFO, "the measured sizes of the caches could not be stored: %s", why.msg);
     free(text);
     json_decref(j);
 }

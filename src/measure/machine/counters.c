@@ -106,7 +106,7 @@ const char *tc_meas_counter_missing(tc_arena *a, int error) {
     case ENOSYS:
         return "the kernel has no counters";
     case EBUSY:
-        return "it did not run: others use the processor's counters";
+        return "it did not run: other programs use the processor's counters";
     case EMFILE:
     case ENFILE:
         return "too many files are open";

@@ -218,8 +218,7 @@ static tc_status greet(tc_meas_proc *p, tc_error *err) {
     else
         tc_sb_add(&b, ev == TC_MEAS_EV_TIMEOUT ? "it did not answer in time" : "it answered in another protocol");
     tc_status s =
-        tc_fail(err, TC_ENV,
-                "the worker process %s %s could not be started: %s. Check that the tctune executable is whole and may be run",
+        tc_fail(err, TC_ENV, "the worker process %s %s could not be started: %s. Check that this file is complete and executable",
                 p->opt.exe, p->opt.arg, tc_sb_str(&b));
     tc_strbuf_free(&b);
     tc_meas_proc_kill(p);
@@ -230,10 +229,9 @@ tc_status tc_meas_proc_start(tc_meas_proc *p, tc_error *err) {
     if (p->pid)
         return TC_OK;
     if (!*p->opt.exe)
-        return tc_fail(
-            err, TC_ENV,
-            "there is no worker process: nothing is measured without tctune-worker of the same build, in the folder tctune "
-            "beside the library");
+        return tc_fail(err, TC_ENV,
+                       "there is no worker process: measuring needs the program tctune-worker of the same build, in the folder "
+                       "tctune beside the library");
     TC_TRY(spawn(p, err));
     return greet(p, err);
 }
@@ -335,7 +333,7 @@ void tc_meas_death_text(const tc_meas_death *d, tc_strbuf *b) {
     else
         tc_sb_printf(b, "exited with status %d", d->exit_code);
     if (d->memory)
-        tc_sb_add(b, " for want of memory");
+        tc_sb_add(b, " because memory ran out");
     if (d->said[0])
         tc_sb_printf(b, ": %s", d->said);
 }

@@ -27,7 +27,7 @@ static tc_status is_stored(tc_meas_db *db, const tc_seal *seal, bool *is, tc_err
     tc_meas_db_bind_text(st, 1, seal->hex);
     int code = sqlite3_step(st);
     *is = code == SQLITE_ROW;
-    tc_status s = code == SQLITE_ROW || code == SQLITE_DONE ? TC_OK : tc_meas_db_fail(db, "reading what was admitted", err);
+    tc_status s = code == SQLITE_ROW || code == SQLITE_DONE ? TC_OK : tc_meas_db_fail(db, "reading the admitted programs", err);
     sqlite3_finalize(st);
     return s;
 }
@@ -53,7 +53,7 @@ static tc_status store(tc_meas_db *db, const tc_meas_program *p, tc_error *err) 
     tc_meas_db_bind_text(st, 3, host.hex);
     tc_meas_db_bind_text(st, 4, build.hex);
     sqlite3_bind_int64(st, 5, tc_meas_now_ms());
-    tc_status s = tc_meas_db_run(db, st, "storing what was admitted", err);
+    tc_status s = tc_meas_db_run(db, st, "storing an admitted program", err);
     sqlite3_finalize(st);
     return s;
 }
@@ -73,7 +73,7 @@ static tc_status store_beside(const tc_meas_db *db, const tc_meas_program *p, si
     TC_TRY(tc_meas_db_open(db->path, TC_MEAS_DB_CHANGE, &file, err));
     tc_status s = store_all(file, p, n, err);
     if (s == TC_OK)
-        s = tc_meas_db_exec(file, "PRAGMA wal_checkpoint(TRUNCATE)", "storing what was admitted", err);
+        s = tc_meas_db_exec(file, "PRAGMA wal_checkpoint(TRUNCATE)", "storing an admitted program", err);
     tc_meas_db_close(file);
     return s;
 }

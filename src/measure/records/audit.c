@@ -90,14 +90,14 @@ static tc_status check_record(void *user, const tc_record *r, tc_error *err) {
     (void)err;
     x->out->records++;
     if (strcmp(tc_meas_text_hash(r->trace).hex, r->trace_hash.hex) != 0)
-        complain(x, "record %lld: its trace is not the one that it is stored under", (long long)r->id);
+        complain(x, "record %lld: its trace does not match the hash under which it is stored", (long long)r->id);
     if (!x->w)
         return TC_OK;
     tc_ctx *ctx = tc_ctx_child(x->ctx);
     if (tc_meas_check_sizes(x->w, r->sizes, TC_NEW_N(tc_ctx_arena(ctx), int64_t, x->w->nsymbol), &why) != TC_OK)
         complain(x, "record %lld: %s", (long long)r->id, why.msg);
     if (replay(x, ctx, r, &why) != TC_OK)
-        complain(x, "record %lld: its trace does not apply any more: %s", (long long)r->id, why.msg);
+        complain(x, "record %lld: its trace no longer applies: %s", (long long)r->id, why.msg);
     tc_ctx_free(ctx);
     return TC_OK;
 }

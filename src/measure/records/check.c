@@ -30,7 +30,7 @@ static tc_status check_median(tc_record *r, tc_error *err) {
     r->median = tc_meas_median(r->times, r->ntimes);
     if (stored == INFINITY || (r->ntimes && fabs(stored - r->median) <= rounding * r->median))
         return TC_OK;
-    return tc_fail(err, TC_BAD_INPUT, "its median is %g s, but that of its times is %g s; the record was edited or damaged",
+    return tc_fail(err, TC_BAD_INPUT, "its median is %g s, but the median of its times is %g s; the record was edited or damaged",
                    stored, r->median);
 }
 
@@ -67,7 +67,7 @@ tc_status tc_meas_check_numbers(tc_record *r, tc_error *err) {
             return tc_fail(err, TC_BAD_INPUT, "its %s is %g; the record was edited or damaged", least_zero[i].name,
                            least_zero[i].value);
     if (r->threads < 1)
-        return tc_fail(err, TC_BAD_INPUT, "it is of %d threads; the record was edited or damaged", r->threads);
+        return tc_fail(err, TC_BAD_INPUT, "it was measured with %d threads; the record was edited or damaged", r->threads);
     if (r->verified && r->error != TC_MEAS_NONE)
         return refuse(err, "it failed, but is verified");
     TC_TRY(check_times(r, err));
@@ -92,12 +92,14 @@ tc_status tc_meas_check_texts(const tc_record *r, tc_error *err) {
 
 tc_status tc_meas_check_sizes(const tc_workload *w, const char *text, int64_t *sizes, tc_error *err) {
     if (!w->nsymbol && *text)
-        return tc_fail(err, TC_BAD_INPUT, "it was timed at the sizes %s, but those of its workload do not vary", text);
+        return tc_fail(err, TC_BAD_INPUT, "it was timed at the sizes %s, but its workload has no symbols", text);
     if (w->nsymbol && !*text)
-        return tc_fail(err, TC_BAD_INPUT, "size %s of its workload varies, and it does not say at which it was timed",
+        return tc_fail(err, TC_BAD_INPUT,
+                       "symbol %s of its workload varies, but the record does not say at which size it was timed",
                        w->symbols[0]->name);
     if (!tc_meas_sizes_parse(text, sizes, w->nsymbol))
-        return tc_fail(err, TC_BAD_INPUT, "its sizes are '%.40s', but its workload has %d that vary", text, w->nsymbol);
+        return tc_fail(err, TC_BAD_INPUT, "its sizes are '%.40s', but the number of symbols in its workload is %d", text,
+                       w->nsymbol);
     for (int i = 0; i < w->nsymbol; i++) {
         const tc_var *v = w->symbols[i];
         if (sizes[i] < v->least || sizes[i] > v->most)

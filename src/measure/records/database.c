@@ -59,11 +59,10 @@ tc_status tc_meas_db_fail(tc_meas_db *db, const char *doing, tc_error *err) {
             "or start a new one with --db",
             db->path, doing, sqlite3_errmsg(db->sql), db->path);
     case SQLITE_INTERRUPT:
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "%s: looking through it does not end (while %s): the file is damaged, or was made to do that. Give another file "
-            "with --db",
-            db->path, doing);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "%s: a query of it does not end (while %s): the file is damaged, or was made to block its readers. Give "
+                       "another file with --db",
+                       db->path, doing);
     case SQLITE_TOOBIG:
         return tc_fail(err, TC_BAD_INPUT,
                        "%s: has texts of more than %d MiB (while %s), which tctune does not write. Give another "

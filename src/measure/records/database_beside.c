@@ -53,20 +53,18 @@ static tc_status check_journal(const tc_meas_db *db, const char *name, tc_error 
         close(fd);
     if (harmless)
         return TC_OK;
-    return tc_fail(
-        err, TC_BAD_INPUT,
-        "%s: has a journal beside it (%s), which tctune does not leave, and from which SQLite would change the database and "
-        "may delete other files. Remove it if it came with the database, or if you do not know it; if another program was "
-        "interrupted here while it changed the database, have that finish",
-        db->path, name);
+    return tc_fail(err, TC_BAD_INPUT,
+                   "%s: has a journal beside it (%s) that is not tctune's. SQLite would change the database from this journal, "
+                   "and might delete other files. Remove the journal if it came with the database, or if you do not know it. If "
+                   "another program was interrupted here while it changed the database, let that program finish",
+                   db->path, name);
 }
 
 static tc_status check_kind(const tc_meas_db *db, const char *name, tc_error *err) {
     struct stat st;
     if (lstat(name, &st) != 0 || S_ISREG(st.st_mode))
         return TC_OK;
-    return tc_fail(err, TC_BAD_INPUT,
-                   "%s: what lies beside it as %s is not a file. Remove that, or give another database with --db", db->path,
+    return tc_fail(err, TC_BAD_INPUT, "%s: %s beside it is not a file. Remove it, or give another database with --db", db->path,
                    name);
 }
 

@@ -78,7 +78,7 @@ static tc_status check_types(sqlite3_value **v, tc_error *err) {
              (is_null(v[PREDICTED]) || is_number(v[PREDICTED]));
     tc_meas_mode mode;
     if (!right)
-        return tc_fail(err, TC_BAD_INPUT, "a column of it has no number, or no text; the record was edited or damaged");
+        return tc_fail(err, TC_BAD_INPUT, "a column does not hold a valid number or text; the record was edited or damaged");
     if (!tc_meas_mode_parse(text_of(v[MODE]), &mode))
         return tc_fail(err, TC_BAD_INPUT, "it was timed in the mode '%.40s', which this tctune does not know", text_of(v[MODE]));
     return TC_OK;

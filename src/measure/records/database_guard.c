@@ -93,11 +93,10 @@ static bool expected(sqlite3_stmt *example, sqlite3_stmt *st) {
 
 static tc_status refuse(tc_meas_db *db, sqlite3_stmt *st, tc_error *err) {
     const char *type = (const char *)sqlite3_column_text(st, 0), *name = (const char *)sqlite3_column_text(st, 1);
-    return tc_fail(
-        err, TC_BAD_INPUT,
-        "%s: has the %.20s '%.60s', which is not as tctune makes it (schema %d). A database that others changed is not "
-        "read: have its records exported (tctune db export) where it comes from, and import these",
-        db->path, type ? type : "thing", name ? name : "", db->schema);
+    return tc_fail(err, TC_BAD_INPUT,
+                   "%s: the %.20s '%.60s' in it differs from tctune's (schema %d). tctune reads no database that another program "
+                   "has changed: export its records where it comes from (tctune db export), and import them here",
+                   db->path, type ? type : "thing", name ? name : "", db->schema);
 }
 
 static tc_status compare(tc_meas_db *db, sqlite3 *example, tc_error *err) {
@@ -121,7 +120,7 @@ static tc_status compare(tc_meas_db *db, sqlite3 *example, tc_error *err) {
 tc_status tc_meas_db_check_schema(tc_meas_db *db, int version, tc_error *err) {
     sqlite3 *example = example_of(version);
     if (!example)
-        return tc_fail(err, TC_ENV, "%s: cannot be opened: there is no memory to compare it with", db->path);
+        return tc_fail(err, TC_ENV, "%s: cannot be opened: there is no memory to check its schema", db->path);
     tc_status s = compare(db, example, err);
     sqlite3_close(example);
     return s;

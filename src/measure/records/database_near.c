@@ -67,9 +67,9 @@ static tc_status nearest_same_workload(tc_meas_db *db, tc_arena *a, const tc_mea
     TC_TRY(tc_meas_db_first(db, a, f, r, &out->found, err));
     if (out->found && r->threads == key->threads) {
         out->kind = TC_MEAS_NEAR_TIMES;
-        out->why = r->mode == TC_MEAS_SIMULATED  ? "times: they were computed, not taken"
-                   : r->mode == TC_MEAS_EMULATED ? "times: they were taken on an emulated processor"
-                                                 : "sizes: no program was right at all that it was timed at";
+        out->why = r->mode == TC_MEAS_SIMULATED  ? "times: they were simulated, not measured"
+                   : r->mode == TC_MEAS_EMULATED ? "times: they were measured on an emulated processor"
+                                                 : "sizes: no program was right at every size at which it was timed";
         return TC_OK;
     }
     if (out->found) {
@@ -95,14 +95,14 @@ static tc_status nearest_same_workload(tc_meas_db *db, tc_arena *a, const tc_mea
     TC_TRY(tc_meas_db_first(db, a, f, r, &out->found, err));
     out->kind = out->found ? TC_MEAS_NEAR_FAILED : TC_MEAS_NEAR_NONE;
     if (out->found)
-        out->why = tc_arena_printf(a, "error: no candidate of it could be measured; the first: %s: %s",
+        out->why = tc_arena_printf(a, "error: no candidate could be measured; the first failed with %s: %s",
                                    tc_meas_error_text(r->error), r->message);
     return TC_OK;
 }
 
 tc_status tc_meas_db_nearest(tc_meas_db *db, tc_arena *a, const tc_meas_key *key, const char *workload_text, tc_meas_near *out,
                              tc_error *err) {
-    *out = (tc_meas_near){.why = "workload: never measured, nor one of the same structure with other extents"};
+    *out = (tc_meas_near){.why = "workload: never measured; also not with other extents"};
     TC_TRY(nearest_same_workload(db, a, key, false, out, err));
     if (!out->found) /* of sizes that vary */
         TC_TRY(nearest_same_workload(db, a, key, true, out, err));

@@ -136,7 +136,7 @@ static tc_status is_own(tc_meas_db *db, bool *own, tc_error *err) {
     tc_meas_db_bind_text(q, 1, host.hex);
     int code = sqlite3_step(q);
     *own = code == SQLITE_ROW;
-    tc_status s = code == SQLITE_ROW || code == SQLITE_DONE ? TC_OK : tc_meas_db_fail(db, "reading who wrote it", err);
+    tc_status s = code == SQLITE_ROW || code == SQLITE_DONE ? TC_OK : tc_meas_db_fail(db, "reading who wrote the database", err);
     sqlite3_finalize(q);
     return s;
 }
@@ -249,9 +249,8 @@ static tc_status reopen_immutable(tc_meas_db *db, tc_error *err) {
     const char *log = unfinished(db);
     if (log)
         return tc_fail(err, TC_ENV,
-                       "%s: has an unfinished log beside it (%s), and the folder cannot be written to read it. Make the "
-                       "folder writable, "
-                       "or copy both files to one that is",
+                       "%s: has an unfinished log beside it (%s), and SQLite needs a writable folder to read it. Make the folder "
+                       "writable, or copy both files to a writable folder",
                        db->path, log);
     sqlite3_close(db->sql);
     char *uri = immutable_uri(db->path);

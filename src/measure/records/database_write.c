@@ -114,9 +114,9 @@ tc_status tc_meas_db_insert_one(tc_meas_db *db, const tc_meas_inserts *q, const 
     if (r->error == TC_MEAS_INTERRUPTED)
         return TC_OK;
     if (r->experiment)
-        return tc_fail(err, TC_BAD_INPUT,
-                       "the time of an experiment (a part of the program left out, or data of another kind) is no "
-                       "record, and is stored nowhere");
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "the time of an experiment (a part of the program left out, or other data) is not a record and cannot be stored");
     TC_TRY(insert_text(db, q->workload, r->workload_hash, r->workload, err));
     TC_TRY(insert_text(db, q->target, r->target_hash, r->target, err));
     return insert_record(db, q, r, id, err);

@@ -175,7 +175,7 @@ tc_status tc_meas_db_merge(tc_meas_db *db, const char *path, size_t *added, size
     merging m = {.into = db};
     *added = *known = 0;
     if (same_file(db->path, path))
-        return tc_fail(err, TC_BAD_INPUT, "%s: is the database that is merged into; name others to merge from", path);
+        return tc_fail(err, TC_BAD_INPUT, "%s: is the target of the merge; name other databases to merge from", path);
     TC_TRY(tc_meas_db_open(path, TC_MEAS_DB_READ, &from, err));
     tc_status s = tc_meas_known_of(db, &m.known, err);
     if (s == TC_OK)
@@ -284,7 +284,7 @@ tc_status tc_meas_db_prune(tc_meas_db *db, const tc_meas_prune *p, tc_meas_prune
     tc_meas_db_stats before, after;
     *out = (tc_meas_pruned){0};
     if (p->keep <= 0 && !p->drop_failures)
-        return tc_fail(err, TC_BAD_INPUT, "nothing to prune: say how many records to keep, or that failures are to go");
+        return tc_fail(err, TC_BAD_INPUT, "nothing to prune: say how many records to keep, or drop failures");
     TC_TRY(tc_meas_db_stat(db, &before, err));
     TC_TRY(tc_meas_db_begin(db, err));
     TC_TRY(tc_meas_db_end(db, drop_all(db, p, out, err), err));

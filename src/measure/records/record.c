@@ -334,7 +334,7 @@ static tc_status read_numbers(const char *where, const json_t *o, tc_record *r, 
 #undef FIELD
 #define FIELD(key, member)                                                                                                       \
     if (!json_is_integer(v = json_object_get(o, key)) || json_integer_value(v) != (__typeof__(r->member))json_integer_value(v))  \
-        return missing(err, where, key, "an integer of its size");                                                               \
+        return missing(err, where, key, "an integer in its range");                                                              \
     r->member = (__typeof__(r->member))json_integer_value(v);
     INT_FIELDS(FIELD)
 #undef FIELD
@@ -371,7 +371,7 @@ static tc_status read_times(tc_arena *a, const char *where, const json_t *o, tc_
 static tc_status read_mode(const char *where, const json_t *o, tc_record *r, tc_error *err) {
     const json_t *mode = json_object_get(o, "mode"), *rounds = json_object_get(o, "rounds");
     if (rounds && (!json_is_integer(rounds) || json_integer_value(rounds) != (int)json_integer_value(rounds)))
-        return missing(err, where, "rounds", "an integer of its size");
+        return missing(err, where, "rounds", "an integer in its range");
     r->rounds = (int)json_integer_value(rounds);
     if (mode && (!json_is_string(mode) || !tc_meas_mode_parse(json_string_value(mode), &r->mode)))
         return missing(err, where, "mode", "hot, cold, in-graph, beside, simulated or emulated");

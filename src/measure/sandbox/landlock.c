@@ -61,9 +61,8 @@ void tc_sandbox_landlock(const tc_sandbox *s, tc_strbuf *lacks) {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (version >= 1 && restrict_to(s, version))
         return;
-    tc_sb_printf(
-        lacks,
-        "Landlock cannot be used (%s): workers that compile can reach the files of this user, and those that run kernels "
-        "are kept from files by the filter of system calls alone. ",
-        strerror(errno));
+    tc_sb_printf(lacks,
+                 "Landlock cannot be used (%s): workers that compile can reach the files of this user. Only the filter of system "
+                 "calls keeps workers that run kernels from files. ",
+                 strerror(errno));
 }

@@ -278,9 +278,8 @@ void tc_sandbox_seccomp(const tc_sandbox *s, tc_strbuf *lacks) {
         f.error = seccomp_load(f.ctx);
     if (f.error != 0)
         tc_sb_printf(lacks,
-                     "System calls cannot be filtered (seccomp: %s): kernels that are tried out can start processes, use the "
-                     "network, signal "
-                     "the processes of this user and, where Landlock is missing too, reach its files. ",
+                     "System calls cannot be filtered (seccomp: %s): measured kernels can start processes, use the network and "
+                     "signal the processes of this user. Where Landlock is missing too, they can reach the files of this user. ",
                      strerror(-f.error));
     seccomp_release(f.ctx);
 }

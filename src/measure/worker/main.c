@@ -10,7 +10,7 @@ int main(void) {
     socklen_t size = sizeof type;
     if (getsockopt(TC_MEAS_WORKER_FD, SOL_SOCKET, SO_TYPE, &type, &size) == 0)
         return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
-    fprintf(stderr, "tctune-worker measures kernels for programs that use libtctune %s; they start it themselves\n",
+    fprintf(stderr, "tctune-worker measures kernels for programs that use libtctune %s; these programs start it themselves\n",
             TCTUNE_VERSION);
     return 2;
 }

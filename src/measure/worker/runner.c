@@ -325,7 +325,7 @@ static void time_kernel(const call *c, const tc_meas_timing *t, tc_arena *a, tc_
     if (rc != 0)
         fail_status(r, a, rc);
     else if (r->times.len == 0)
-        fail(r, a, TC_MEAS_RUN_FAILED, "the clock did not go while the kernel ran");
+        fail(r, a, TC_MEAS_RUN_FAILED, "the clock stood still while the kernel ran");
     else if (t->verify)
         compare(c, r, a); /* a kernel with a race or a state of its own goes wrong later rather than at once */
 }
