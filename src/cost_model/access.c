@@ -3,8 +3,8 @@
  *     768 * (t / 48 * 6 + ii) + 64 * (t % 48) + k   with t in 352, ii in 6, k in 768
  *     =>  k: 1 x 768   t: 64 x 48   ii: 768 x 6   t: 4608 x 8          (stride x count, by rising stride)
  *
- * Divisions and remainders by constants split a loop's movement into terms; where that is not exact (a guard's or a pad's clamp)
- * the result errs to more elements and is capped by the buffer's size. */
+ * Divisions and remainders by constants split a loop's movement into terms. If this is not exact (the clamp of a guard or of
+ * padding), the result counts too many elements, at most the buffer's size. */
 #include "cost_model/nest.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* Operations of a store's value. Each distinct node counts once per iteration of the loops it depends on: what is invariant in an
- * inner loop is computed outside of it, as the code generator's optimiser does. A sum with a product in it is a fused
- * multiply-add. */
+/* Operations of a store's value. Each distinct node counts once per iteration of the loops that it depends on: a value that an
+ * inner loop does not change is computed outside of the loop, as the code generator's optimiser does. A sum with a product in it is
+ * a fused multiply-add. */
 #include "cost_model/nest.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* XGBoost's C interface: arrays go in as JSON descriptions of their memory, errors come back as a text per thread.
  *
- * A zero is "missing" to XGBoost: half of the features of a typical row are, and cost nothing then. */
+ * A zero counts as "missing" for XGBoost. In a typical row half of the features are zero, and missing features cost nothing. */
 #include "cost_model/booster.h"
 
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /* A simple throughput model of one store: what the features call "estimate". Not meant to be exact; it gives the trees one column
  * that is nearly monotone in time, and ranks programs while no model is trained.
  *
- * The port counts and latencies are those of the cores we tune for first (AVX-512 x86: one or two vector operations, two loads
- * and one store a cycle, 4 cycles of latency for a fused multiply-add); the bandwidths are a core's sustained bytes per cycle,
- * rounded down. ARITH_PORTS was 2 at first; on which kernels it was calibrated to 1.5 is not recorded. What is said to be chosen
- * was not measured apart. */
+ * The port counts and latencies are those of the cores we tune for first (AVX-512 x86: one or two vector operations, two loads and
+ * one store a cycle, 4 cycles of latency for a fused multiply-add); the bandwidths are a core's sustained bytes per cycle, rounded
+ * down. ARITH_PORTS was 2 at first; nobody recorded on which kernels it was calibrated to 1.5. Constants marked "chosen" were not
+ * measured by themselves. */
 #include "cost_model/nest.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* One task's own order: the ridge regression, and whether its word is worth anything. */
+/* Orders the programs of one task by the ridge regression, and says whether this order can be trusted. */
 #include <stdlib.h>
 
 #include "cost_model/model_int.h"

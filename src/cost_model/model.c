@@ -1,4 +1,4 @@
-/* The model: checks of what it is given, thinning of large training sets, prediction, and whether its word is worth anything. */
+/* The model: checks of its input, thinning of large training sets, prediction, and whether its predictions can be trusted. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

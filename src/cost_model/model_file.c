@@ -4,8 +4,8 @@
  *     u32 rounds used thinned held-out programs  u64 pairs  f64 pair accuracy, top recall, loss
  *     u64 bytes of the trees  u64 hash of all else  the trees
  *
- * The hash catches damage before XGBoost sees it. It stops nobody who means harm, and XGBoost's reader trusts what it reads: only
- * what this machine wrote may come here (measure/records keeps whose a model is). */
+ * The hash catches damage before XGBoost sees it. It does not stop an attacker, and XGBoost's reader trusts its input. So only
+ * models that this machine wrote may be read (measure/records stores who wrote a model). */
 #include <stdlib.h>
 #include <string.h>
 

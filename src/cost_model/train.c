@@ -1,7 +1,7 @@
-/* Training with the summed objective. A program's score is the sum of the trees over its rows and its loss w (score - label)^2,
- * with a loss over pairs of one task added, so all rows of a program get one gradient, w (score - label) and the pairs'. The
- * Hessian of a sum over r rows is w times the all-ones matrix; its diagonal bound w r keeps a step from overshooting: a round
- * moves a program's score by the learning rate, however many rows it has.
+/* Training with the summed objective. A program's score is the sum of the trees over its rows. Its loss is w (score - label)^2,
+ * plus a loss over pairs of one task. So all rows of a program get the same gradient: w (score - label) plus the gradient of the
+ * pairs. The Hessian of a sum over r rows is w times the all-ones matrix. Its diagonal bound w r keeps a step from overshooting: a
+ * round moves a program's score by the learning rate, however many rows the program has.
  *
  * How many rounds is decided on programs held out (a single split, or four folds while there are few), never on the training
  * error; the final trees are then grown on all samples. Everything is bounded by counts, not by a clock: equal input gives equal

@@ -1,7 +1,7 @@
-/* Do builders disturb what is timed? Cores that no measured kernel uses may build while it runs, unless they share with it what
- * it needs: an execution unit (two threads of one core, which virtual machines hide), a cache, the memory, the clock. That is
- * measured: the rates of multiply-adds and of memory, on the threads of a kernel, are taken in turns alone and beside builders
- * that build what has to be built anyway. */
+/* Do builders disturb what is timed? Cores that no measured kernel uses may build while it runs, unless they share with it what it
+ * needs: an execution unit (two threads of one core, which virtual machines hide), a cache, the memory, the clock. So this is
+ * measured: the rates of multiply-adds and of memory, on the threads of a kernel, are measured in turns alone and beside builders.
+ * The builders build candidates that must be built anyway. */
 #include <unistd.h>
 
 #include "measure/machine/caches.h"

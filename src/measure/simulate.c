@@ -1,5 +1,5 @@
-/* Jobs whose times are computed from the program instead of taken. One program always gets the same times, on every machine and
- * whatever else runs on it, so that a search can be repeated step for step. Nothing is compiled and nothing is run.
+/* Jobs whose times are computed from the program instead of measured. One program always gets the same times, on every machine,
+ * whatever else runs there. So a search can be repeated step for step. Nothing is compiled and nothing is run.
  *
  * A program's time is what the analytic model behind the cost model's features expects, times a factor of its own, drawn from its
  * hash: the model knows most of the truth, not all of it. Repeats scatter upwards, as they do on a machine. */

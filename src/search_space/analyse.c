@@ -1,6 +1,6 @@
-/* Analysis of a workload for the sketch rules: inline what is cheap, classify what remains, and gather it into clusters that
- * share an outer loop nest. Invariant: every stage that is not inlined is in exactly one cluster, and a cluster's members are
- * consumed only inside it, but for its head. */
+/* Analysis of a workload for the sketch rules: inline what is cheap, classify what remains, and gather it into clusters that share
+ * an outer loop nest. Invariant: every stage that is not inlined is in exactly one cluster. Only the head of a cluster is read
+ * outside the cluster. */
 #include "search_space/space_int.h"
 #include "tir_lower/program/program.h"
 

@@ -1,5 +1,5 @@
-/* Chains: whether everything that is computed before the last anchor can be computed in its tasks, for a block of its rows at a
- * time and nothing twice: attention per head and block of queries. */
+/* Chains: can all stages before the last anchor be computed in the tasks of this anchor, for one block of its rows at a time, and
+ * no element twice? An example is attention per head and block of queries. */
 #include "search_space/anchor_int.h"
 
 typedef struct row_query {

@@ -9,9 +9,9 @@
  *       for k_o: S[tile] += ..                          # k_u and other reductions unrolled; W packed in the order it is walked
  *       Y_acc[tile] += S[tile] * C[.., b]               # registers
  *
- * There may be several sums of a block, by more reductions of Y: all of them are computed at once. A scale is applied once for a
- * block, and not to each number; both tiles stay in registers. What bounds such products of few rows is memory: the constants may
- * be prefetched some bytes ahead of the loops, which else wait at each page. */
+ * A block may have several sums, if Y has more reductions; all of them are computed at once. A scale is applied once for a block,
+ * not to each number. Both tiles stay in registers. Memory bounds these products when they have few rows. So the constants may be
+ * prefetched some bytes ahead of the loops, which would otherwise wait at each page. */
 #include "search_space/anchor_int.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* Private to the rule of anchors: the plan of one, and the parts that write it. */
+/* Private to the rule of anchors: the plan of an anchor, and the functions that write its schedule. */
 #ifndef TC_SPACE_ANCHOR_INT_H
 #define TC_SPACE_ANCHOR_INT_H
 

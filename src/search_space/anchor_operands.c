@@ -1,5 +1,6 @@
-/* The operands of an anchor: which of them are stored in the order in which the tile walks them. Constants are at build time,
- * others by a cached copy at root or per parallel task (BLIS's packing, Van Zee and van de Geijn 2015). */
+/* The operands of an anchor: which of them are packed, that is, stored in the order in which the tile walks them. A constant is
+ * packed at build time. Other operands are packed by a cached copy, at root or per parallel task (BLIS's packing, Van Zee and van
+ * de Geijn 2015). */
 #include "search_space/anchor_int.h"
 
 static int vec_dim(const analysis *an, const anchor_plan *p, const tc_expr *read) {

@@ -1,6 +1,6 @@
-/* What the rule of anchors knows of a reduction before it writes anything: which role each axis of the head plays, and whether
- * the reduction's conditions repeat along it. An axis is `batch` when every operand uses it (nothing to reuse across it), `vec`
- * when it runs along the output's last dimension, else `row`. */
+/* The plan that the rule of anchors makes of a reduction before it writes a step: the role of each axis of the head, and whether
+ * the reduction's conditions repeat along the axis. An axis is `batch` if every operand uses it, so that nothing can be reused
+ * across it. It is `vec` if it runs along the output's last dimension, otherwise `row`. */
 #include "search_space/anchor_int.h"
 
 /* Bounds of the space: taps that are written out (5 x 5); strides of transposed convolutions. Chosen; not measured apart. */

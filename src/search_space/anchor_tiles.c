@@ -1,5 +1,5 @@
-/* The tiling rule for units with tiles: a reduction whose operands are the narrow types of such a unit, the second one packed for
- * it: a constant when the model is built, another one at root or by each task.
+/* The tiling rule for units with tiles: a reduction whose operands have the narrow types of the unit. The second operand is packed
+ * for the unit: a constant when the model is built, another operand at root or in each task.
  *
  *   parallel task = fused(.., row_0, vec_0):
  *     for row_1:                                         # grids of the block: they share the packed panel
@@ -7,8 +7,8 @@
  *       for other reductions, k_o: acc += ..             # one instruction per tile of the grid
  *       epilogue on the grid's buffer, which is in L1; one store
  *
- * With the reduction in blocks, and blocks of columns too, the panels that a grid shares with others stay in the first-level
- * cache, and the results rest in another one between the blocks:
+ * The reduction and the columns may also be cut into blocks. Then the panels that several grids share stay in the first-level
+ * cache. Between the blocks the results stay in another cache:
  *
  *   parallel task:
  *     acc[block] = 0
@@ -16,8 +16,8 @@
  *       for other reductions, k_o: acc += ..             # its tiles are loaded before and stored after
  *     epilogue on the block
  *
- * The rows of a tile are neighbours along the last axis that the first operand walks alone: rows of a matrix, pixels of a
- * convolution's row. */
+ * The rows of a tile are neighbours along the last axis that only the first operand uses: rows of a matrix, pixels in a row of a
+ * convolution. */
 #include "search_space/anchor_int.h"
 
 /* Tiles of a grid along one side, of eight registers and of more; grids of a block. All were chosen. */

@@ -1,9 +1,8 @@
 /* Constructed schedules: decisions that follow from the machine's facts, in the manner of Roller (OSDI'22). A register tile of r
  * rows by n vectors needs r*n accumulators, the operands of its shorter side and one of the longer
  * (tir_lower/passes/loops/order.c); r*n must cover the latency of the multiply-add (4 cycles x 2 pipes = 8 or more in flight).
- * The tile, the shares lost to ragged edges, the balance of the tasks over the cores and the traffic of the panels give an
- * estimate by which they are ranked; measuring decides.
- * */
+ * An estimate ranks the schedules; measuring decides. The estimate comes from the tile, the share lost to ragged edges, the
+ * balance of the tasks over the cores, and the traffic of the panels. */
 #include "schedule_primitives/sample.h"
 #include "search_space/construct_int.h"
 #include "support/log.h"

@@ -1,4 +1,4 @@
-/* Private to constructed schedules: a plan, and what those of grids of tiles give the others. */
+/* Private to constructed schedules: a plan, and the functions of construct_tiles.c. */
 #ifndef TC_SPACE_CONSTRUCT_INT_H
 #define TC_SPACE_CONSTRUCT_INT_H
 

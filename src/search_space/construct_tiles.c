@@ -1,10 +1,9 @@
 /* Constructed grids of tiles: how large they are, and in which blocks of rows, columns and reduction they are walked.
  *
- * A unit multiplies as fast as its operands come, and these come from where they were when they were last used. How many bytes a
- * schedule touches between two uses of a tile says which cache that is: the inner loop over grids comes back to the panel that
- * it does not move after one grid, to the other one after all grids of its block, and the next task to what both of them had.
- * Blocks of the reduction make these panels shorter, and the results, which then wait in a cache, are loaded and stored again for
- * each. */
+ * A unit multiplies as fast as its operands arrive, and they arrive from the cache in which they were left. The bytes that a
+ * schedule touches between two uses of a tile say which cache this is. The inner loop over grids uses one panel again after one
+ * grid, and the other panel after all grids of the block. The next task uses both panels again. Blocks of the reduction make the
+ * panels shorter. In return the results wait in a cache, and are loaded and stored once more for each block. */
 #include "search_space/construct_int.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* The rule for products that are combined: a map whose every value is a choice of sums over the first axis of a batch of matmuls,
- * the last axis and some of the others cut into equal parts that read the same products (Strassen's algorithm).
+/* The rule for combined products (Strassen's algorithm). Every value of a map is a choice of sums over the first axis of a batch of
+ * matmuls. The last axis and some other axes are cut into equal parts, which read the same products.
  *
  *   parallel task = fused(vec_t, row_0..):               # one register width of each column part, a block of rows of each part
  *     for u, row tiles:

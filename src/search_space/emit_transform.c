@@ -6,8 +6,8 @@
  *       first[..][c_v]                                 # registers, every case written out
  *       second[..][c_v], stored                        # every case written out
  *
- * An axis is `inner` when cases are told apart by it, here or in the member that is read along it; an axis that is used as
- * (x / p, x % p) is split by p, and its second half is inner. */
+ * An axis is `inner` if it distinguishes cases, here or in the member that is read along it. An axis that is used as (x / p, x % p)
+ * is split by p, and its second half is inner. */
 #include "search_space/space_int.h"
 
 /* Cases of an axis, of which Winograd's F(4,3) has six; reads of one operand that make a transform. Chosen; not measured

@@ -1,14 +1,15 @@
-/* Producers: what computes an operand of the only anchor elementwise (dequantisation, a scale, the last step of a normalisation, a
- * cast). Where it is computed is a decision:
+/* Producers: stages that compute an operand of the only anchor elementwise (dequantisation, a scale, the last step of a
+ * normalisation, a cast). Where a producer is computed is a decision:
  *
  *   at the read     inlined: nothing is stored, and each read computes it again (analyse.c, where that is cheap)
  *   at packing      inlined into the packed copy of the operand, at root or per parallel task (variants pack, pack_task)
  *   per task        a stage at the anchor's parallel loop, for the part that the task reads (variant stored_task)
  *   whole           a stage at root (variant stored)
  *
- * What takes weights out of constants has places of its own (unpack.c).
+ * Producers that unpack weights from constants have places of their own (unpack.c).
  *
- * What only picks values (padding) is none: a condition per read costs little, and loops are divided by it. */
+ * A stage that only picks values (padding) is no producer: a condition per read costs little, and loops are divided by the
+ * condition. */
 #include "search_space/space_int.h"
 
 #include <string.h>

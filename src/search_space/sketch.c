@@ -1,4 +1,5 @@
-/* Sketches: the variants of the rules that differ for a workload, each a trace with open decisions. */
+/* Sketches. The rules have variants; each variant that makes a difference for the workload gives one sketch, a trace with open
+ * decisions. */
 #include "search_space/space_int.h"
 
 /* Below this much work a parallel region's barrier (about a microsecond) is worth questioning: 2e6 operations or bytes take some

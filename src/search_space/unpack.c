@@ -1,5 +1,6 @@
-/* Weights that a kernel takes out of fewer bits than it multiplies with: maps of constants alone, which the graph keeps apart
- * because they are smaller so (DequantizeLinear, MatMulNBits). Such a map is a producer (producers.c), with other places:
+/* Weights that are stored in fewer bits than a kernel multiplies with (DequantizeLinear, MatMulNBits). A map of constants alone
+ * unpacks them. The graph does not fold this map at build time, because the constants that it reads are smaller than its
+ * result. The map is a producer (producers.c), with other places:
  *
  *   at the read     inlined: each tile of rows takes out the numbers again
  *   per task        for the columns of a task, and the whole reduction
@@ -9,8 +10,8 @@
  *       for k_p, k_i: W[k][v] = .. bits[..] ..          # panels in the anchor's width; k_i unrolled: parts of a byte
  *       acc += X * W
  *
- * Never as a whole, which would be the pass over memory that it is kept apart for. What it reads is stored in the order of its
- * panels. */
+ * The weights are never unpacked as a whole: that would cost the pass over memory that the small constants save. The constants
+ * are stored in the order of the panels. */
 #include "search_space/anchor_int.h"
 
 /* Periods that are parts of a byte. */

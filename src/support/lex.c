@@ -1,6 +1,6 @@
-/* The tokeniser of the text forms. It holds one token; an error leaves that token's position set, so that the message of
- * tc_lex_fail points at it. A minus sign is punctuation; only directly before 9223372036854775808 does it change the number's
- * meaning, because INT64_MIN could not be written otherwise. */
+/* The tokeniser of the text forms. It holds one token. After an error it still has the token's position, and the message of
+ * tc_lex_fail points there. A minus sign is punctuation, with one exception: directly before 9223372036854775808 it is part of the
+ * number, because INT64_MIN could not be written otherwise. */
 #include "support/lex.h"
 
 #include <errno.h>

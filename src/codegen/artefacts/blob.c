@@ -1,9 +1,9 @@
 /* Constants as an object file, streamed: networks' weights are too large to pass through an assembler.
  *
- * LLVM makes the object with a section of a few bytes, which carries whatever the target asks of an object; the section is then
- * pointed at the end of the file, where the bytes themselves are appended. Or it has none, as zeros have: linkers that place it
- * among other read-only data leave a hole of the file for it (ld.bfd, lld), to which the bytes are written when the library is
- * linked. */
+ * LLVM makes the object with a section of a few bytes, which has everything that the target requires of an object. Then the section
+ * is made to point at the end of the file, and the bytes are appended there. Or the section has no bytes in the file, like zeros. A
+ * linker that places it among other read-only data leaves a hole for it in the library (ld.bfd, lld), and the bytes are written
+ * into the hole after linking. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* See cache.h. Files are named KEY.o and hold "tctune object 4\n", the seal of what follows under its key, a newline, the stack
- * that the object takes, as 8 bytes, and the object. The seal is this user's on this machine: nobody else's files are read, even
- * where they came into the folder. */
+ * that the object takes, as 8 bytes, and the object. The seal belongs to this user on this machine: files of others are not read,
+ * even if they are in the folder. */
 #include "codegen/artefacts/cache.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
-/* The names of a kernel in a relocatable object: its own, and those of its parts (func.c). Checks that they are there, and
- * gives new names: the table of names is written again behind the object's end, with the new names at its end. All targets
- * have 64-bit little-endian ELF. */
+/* The names of a kernel in a relocatable object: its own, and those of its parts (func.c). This file checks that the names are
+ * there, and changes them: it writes a new table of names behind the object's end, with the new names at the end of the table. All
+ * targets have 64-bit little-endian ELF. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>

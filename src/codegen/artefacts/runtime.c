@@ -1,6 +1,6 @@
 /* parallel_for on OpenMP's team: static contiguous chunks, one fork and join per call. GNU's and LLVM's runtimes keep the team
- * spinning for a while after a region, which makes the next fork cost about a microsecond. A team that cannot be started whole is
- * as large as can be. */
+ * spinning for a while after a region, which makes the next fork cost about a microsecond. If not all threads of a team can be
+ * started, the team has as many as could be. */
 #include <omp.h>
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
-/* Lowered kernels as C17. A vector is a loop over its lanes, in which every node is written as the scalar at lane `l`; compilers
- * make vectors of it again. What is read, computed and rounded is what the machine code does; only the rare functions come from
+/* Lowered kernels as C17. A vector becomes a loop over its lanes, with every node written as the scalar at lane `l`; compilers turn
+ * the loop into vectors again. The C code reads, computes and rounds as the machine code does. Only rare functions use
  * libm. */
 #include <inttypes.h>
 

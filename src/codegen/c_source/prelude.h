@@ -1,6 +1,5 @@
-/* What kernels in C stand on: their types, and the arithmetic that C leaves open or has no name for. Every file with such
- * kernels begins with this text. It needs only the standard headers and the compiler's own, and is compiled and tested as it
- * stands. */
+/* The types of kernels in C, and the arithmetic that C leaves undefined or has no name for. Every file with these kernels begins
+ * with this text. It needs only the standard headers and the compiler's own headers. Tests compile it as it stands. */
 #ifndef TC_CODEGEN_C_SOURCE_PRELUDE_H
 #define TC_CODEGEN_C_SOURCE_PRELUDE_H
 

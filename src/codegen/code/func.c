@@ -5,9 +5,9 @@
  *     SYMBOL.parN(begin, end, thread, closure)   what parallel_for calls: loads the closure, calls SYMBOL.parN.body
  *     SYMBOL.parN.body(begin, end, p0, p1, ..., shared, thread's workspace, captured arrays, outer variables)
  *
- * Bodies take every pointer as a `noalias` parameter of known alignment, unless it is said to overlap: that is how LLVM learns
- * that buffers are distinct. They are never inlined, so that all their arithmetic happens between what the callers do before and
- * after: the two functions without .body set the thread's mode of rounding, and put back what was there. */
+ * Bodies take every pointer as a `noalias` parameter of known alignment, unless it may overlap: this tells LLVM that buffers are
+ * distinct. Bodies are never inlined. The two functions without .body set the thread's rounding mode before they call the body, and
+ * restore it afterwards; all arithmetic must happen in between. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
-/* Stores that together fill a piece of memory: neighbouring statements of which each stores every second, or every fourth, element.
+/* Neighbouring stores that together fill a piece of memory: each of them stores every second, or every fourth, element.
  *
  *     T[ramp(i, 2, 16)]     = a                  one store of 32 elements:
  *     T[ramp(i + 1, 2, 16)] = b         =>       a[0], b[0], a[1], b[1], ..
  *
- * That is how operands of dot products and tiles are packed, whose steps lie side by side. */
+ * Packing the operands of dot products and tiles makes such stores, because their steps lie side by side. */
 #include "codegen/code/code_int.h"
 
 enum { MOST = 4 };

@@ -3,10 +3,10 @@
  *
  *     exp 1   log 0.8   tanh 2.2   sigmoid 2.4   erf 1.2   sqrt 0.5 (hardware)   rsqrt 1.5
  *
- * Infinities, NaN and signed zeros come out as C's functions give them, and so does what they make of subnormal arguments; a
- * result that would be subnormal is one or zero (func.c). So is a product on the way to it: where there is no multiply-add, erf
- * and tanh of arguments near the smallest normal number may be off by 1.2 times that number. f16 and bf16 are computed in f32.
- * f64, and the rare functions (sin, cos, tan, asin, acos, atan, sinh, cosh, general pow), call libm for each lane.
+ * Infinities, NaN, signed zeros and subnormal arguments give the results of C's functions. A result that would be subnormal is
+ * subnormal or zero (func.c). The same holds for intermediate products: without multiply-add, erf and tanh of arguments near the
+ * smallest normal number may be off by 1.2 times that number. f16 and bf16 are computed in f32. f64, and the rare functions (sin,
+ * cos, tan, asin, acos, atan, sinh, cosh, general pow), call libm for each lane.
  *
  * Coefficients are from fit_math.py; the comment behind each array is the relative error of the fit. */
 #include <math.h>

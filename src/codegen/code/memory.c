@@ -1,8 +1,8 @@
 /* Loads and stores: contiguous, masked, strided, gathered; buffers held in registers.
  *
- * Inside an arm of a select, g->k->pred tells in which lanes (or, a scalar, whether at all) the value is wanted. A load whose
- * index is in bounds anyway ignores it; another one is masked, or reads a place that is always there where the value is not wanted:
- * the buffer's element 0, or a zero beside it where the buffer may be empty. */
+ * Inside an arm of a select, g->k->pred tells in which lanes (or, a scalar, whether at all) the value is wanted. A load whose index
+ * is in bounds anyway ignores the predicate. Any other load is masked, or reads a safe place in the lanes that are not wanted:
+ * element 0 of the buffer, or a zero outside of the buffer if the buffer may be empty. */
 #include "codegen/code/code_int.h"
 
 enum { LARGEST_ELEMENT = 8 }; /* bytes */

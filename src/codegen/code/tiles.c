@@ -1,9 +1,10 @@
 /* Tile registers of x86: which of the eight each tile is, their configuration, and what is done with them.
  *
  * The tiles of a nest of allocations are numbered in order; their shapes make a configuration, a constant of 64 bytes. Each
- * function that uses tiles keeps in a variable which configuration is loaded and loads another one only where it enters tiles of
- * other shapes: a load costs as much as ten multiplications. Tiles are released before the function ends, and before a parallel
- * loop, since its bodies run on this thread too. The permission of Linux is asked for once per process and object.
+ * function that uses tiles remembers in a variable which configuration is loaded. It loads another configuration only when it
+ * enters tiles of other shapes, because a load costs as much as ten multiplications. Tiles are released before the function ends,
+ * and before a parallel loop, since its bodies run on this thread too. The permission of Linux is asked for once per process and
+ * object.
  *
  * LLVM's intrinsics name registers by number: it allocates none of them, so none is ever spilled. */
 #include <stdio.h>

@@ -9,9 +9,9 @@
  * Units of signed by unsigned bytes are the instruction for the other order, with a and b exchanged, so that each segment of acc
  * holds its columns: cells of 32 bits, column 0 of rows 0 and 1, then column 1.
  *
- * So rows of sums are zipped when they are loaded and unzipped when they are stored; in between they stay as they are. What a
- * tile is smaller by is 0. Which of the three a tile is, its shape tells: sums have four bytes, rows of a and lone columns of b
- * have eight, and what holds for the former holds for the latter. */
+ * So rows of sums are zipped when they are loaded and unzipped when they are stored; in between they stay as they are. If a tile is
+ * smaller than its register, the rest is 0. The shape of a tile says which of the three it is: sums have four bytes; rows of a and
+ * single columns of b have eight, and are treated alike. */
 #include <string.h>
 
 #include "codegen/code/code_int.h"

@@ -2,9 +2,9 @@
  * goes (image.c), relocations (relocations.def). Not here: shared libraries, which the C library loads
  * (src/graph/saved).
  *
- * Objects are ELF, 64-bit, little-endian, as our code generator makes them for x86-64 and AArch64. Machines without
- * LLVM run what others compiled. Nothing in an object is believed: whatever its fields say, loading ends with an error,
- * or with an image whose every part came from within the object. What its code does is the caller's affair.
+ * Objects are ELF, 64-bit, little-endian, as our code generator makes them for x86-64 and AArch64. Machines without LLVM run what
+ * others compiled. The loader trusts nothing in an object: loading ends with an error, or with an image whose parts all lie inside
+ * the object. The loader does not check what the code does.
  *
  * An image is one mapping: code, with stubs for callees that are too far away; constants, with a table of addresses;
  * data. No page is ever writable and executable. Sections for debuggers and unwinders are left out. Callees are looked

@@ -1,4 +1,4 @@
-/* Reading an object: header, sections, symbols. Whatever is read later goes by what is checked here. */
+/* Reads an object: header, sections, symbols. Later reads rely on these checks. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Relocations, by relocations.def: first all are checked and what they want is counted, then they are written. */
+/* Relocations, by relocations.def. First, all relocations are checked, and the places that they need are counted. Then they are
+ * written. */
 #include <string.h>
 
 #include "codegen/load/load_int.h"

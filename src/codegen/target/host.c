@@ -1,5 +1,5 @@
-/* Facts of this machine, from the system and the processor, and from LLVM where these do not tell. They are asked for once in
- * the life of a process: they do not change, and a process that has closed its sandbox could not read them. */
+/* Facts of this machine, from the system and the processor; LLVM is asked only about the rest. A process reads them once, because
+ * they do not change, and because a process that has closed its sandbox can no longer read them. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

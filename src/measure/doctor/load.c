@@ -1,4 +1,4 @@
-/* Whose the processors are, by /proc/stat. */
+/* How much of the processors other programs and the host use, from /proc/stat. */
 #include "measure/doctor/doctor_int.h"
 
 #include <stdio.h>

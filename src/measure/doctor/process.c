@@ -1,4 +1,4 @@
-/* What this process meets: the clock's steps, its mode of floating-point, tiles, and what closes around a worker. */
+/* Checks of this process: the clock's steps, the floating-point mode, tiles, and the sandbox of workers. */
 #include "measure/doctor/doctor_int.h"
 
 #include <math.h>

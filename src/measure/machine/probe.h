@@ -1,6 +1,5 @@
-/* How fast the machine is at this moment, to compare moments: a fixed piece of arithmetic and a pass over some memory, again
- * and again. It takes means, where peak.h takes the best of many slices, because it is to show what disturbs only now and
- * then. */
+/* How fast the machine is at this moment, to compare moments: a fixed piece of arithmetic and a pass over some memory, again and
+ * again. It takes means, to show disturbances that come only now and then; peak.h takes the best of many slices. */
 #ifndef TC_MEASURE_MACHINE_PROBE_H
 #define TC_MEASURE_MACHINE_PROBE_H
 

@@ -1,4 +1,4 @@
-/* The order of the layers: each needs what the next takes away. */
+/* The order of the layers: each layer needs rights that the next layer takes away. */
 #include <dlfcn.h>
 #include <sys/prctl.h>
 

@@ -1,4 +1,4 @@
-/* The layers of the sandbox. Each says in `lacks` what could not be done. */
+/* The layers of the sandbox. Each layer appends to `lacks` what it could not restrict. */
 #ifndef TC_MEASURE_SANDBOX_SANDBOX_INT_H
 #define TC_MEASURE_SANDBOX_SANDBOX_INT_H
 

@@ -1,4 +1,5 @@
-/* What candidates of a workload are run on: seeded inputs that stay between them, outputs, packed constants, and the check. */
+/* The data that candidates of a workload run on: seeded inputs, which all candidates share, outputs, packed constants, and the
+ * check. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 /* Running a candidate: the check of its result, and timing.
  *
  * The first call writes into poisoned outputs and is checked. The calls of the next min_sample seconds wake the thread team and
- * warm the caches, and end the race for what is clearly slower than the best. Then a sample is the mean of as many calls as last
+ * warm the caches. A candidate that is clearly slower than the best ends here. Then a sample is the mean of as many calls as last
  * min_sample seconds. Measured hot, nothing is flushed between calls. Measured cold, the constants are put out of every cache
- * before each call, and only the calls are timed: in a network the weights of the other kernels have pushed them out, while what
- * a kernel reads besides was written just before.
+ * before each call, and only the calls are timed: in a network the weights of other kernels have pushed them out, while the
+ * kernel's other inputs were written just before.
  *
- * A time counts when the process ran for nearly all of it (support/clock/clock.h). What was taken while it was stopped, or while
- * others had its place, is taken again; but not for ever: on a machine that stays busy the times are what they are there, and
- * differ. */
+ * A time counts when the process ran for nearly all of it (support/clock/clock.h). A time that was taken while the process was
+ * stopped, or while other processes had its processors, is taken again. This has a limit: on a machine that stays busy, the times
+ * are kept as they are, and scatter. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

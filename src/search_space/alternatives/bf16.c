@@ -1,5 +1,5 @@
-/* A sum of products with bf16 operands and an f32 sum: what matrix units and dot product instructions take, and half the memory
- * of the weights.
+/* A sum of products with bf16 operands and an f32 sum. Matrix units and dot product instructions take these types, and the weights
+ * need half the memory.
  *
  *     compute C[..] = sum(..) X[..] * W[..]
  * =>
@@ -7,14 +7,13 @@
  *     compute C_right[..] = bf16(W[..])
  *     compute C[..]       = sum(..) f32(C_left[..]) * f32(C_right[..])
  *
- * A constant W is rounded once, when the model is built, and takes C_right's place. Either operand may be any expression that has
- * a value for each step of some of the loops only, and no more of these than it reads: attention's probabilities, a head's part
- * of a projection. It is what automatic mixed precision does to the same operators: matmuls and convolutions, while everything
- * else stays in f32.
+ * A constant W is rounded once, when the model is built, and replaces C_right. An operand may be any expression that depends on
+ * some of the loops only, and has no more values than it reads: attention's probabilities, a head's part of a projection. Automatic
+ * mixed precision does the same: it rounds the operands of matmuls and convolutions, and everything else stays in f32.
  *
- * Accuracy. Each operand is rounded to 8 bits, by at most 2^-9 of itself; a product is off by at most 2^-8 + 2^-18 of itself, and
- * so the sum by that share of the sum of the products' magnitudes, beside what the f32 sum rounds anyway. bf16 has the range of
- * f32: nothing overflows that did not before, but for values within 2^-9 of the largest f32, which become infinite. */
+ * Accuracy. Rounding to 8 bits changes an operand by at most 2^-9 of itself. So a product is off by at most 2^-8 + 2^-18 of itself.
+ * The sum is off by at most this share of the sum of the products' magnitudes, besides the rounding of the f32 sum. bf16 has the
+ * range of f32: only values within 2^-9 of the largest f32 newly become infinite. */
 #include "search_space/alternatives/alternatives_int.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Products of floats with numbers of a byte or less, in blocks that have a scale each, as products of bytes: what takes a number
- * out of its byte is a quarter as much, and units of bytes add four products at a time.
+/* Products of floats with numbers of a byte or less, in blocks with one scale each, are computed as products of bytes. Taking a
+ * number out of its byte then costs a quarter, and units of bytes add four products at a time.
  *
  *     compute T[m, b]    = sum(k) X[m, b * size + k]
  *     compute S[m, n, b] = sum(k) X[m, b * size + k] * f32(number(W[n, b, ..], k))
@@ -12,13 +12,13 @@
  *     compute U[j:3, m, b]     = P[m, b] * 256^j / LARGEST
  *     compute Y[m, n]          = sum(b, j) (f32(S'[j, m, n, b]) - f32(T'[j, m, b]) * zero[n, b]) * (scale[n, b] * U[j, m, b])
  *
- * Sums of a block are exact, of integers below 2^24.
+ * The sums of a block are exact, because their integers stay below 2^24.
  *
- * Accuracy. A value is off by half a step and four roundings of its own, together by at most 2^-21 of the largest one in its
- * block; so Y is off by at most that share of the largest value of each block times the block's sum of |number - zero| * |scale|.
- * A sum of floats in a block of 32 may be off by more (2^-19 so counted), as its partial sums are rounded. But a value that is
- * small beside its block's largest keeps fewer digits. Blocks of nothing above 2^-100 count as zeros; an infinity or NaN makes
- * NaN of all that its block is part of. */
+ * Accuracy. A value is off by half a step and four roundings, together at most 2^-21 of the largest value in its block. So Y is off
+ * by at most this share of the largest value of each block, times the block's sum of |number - zero| * |scale|. A sum of floats in
+ * a block of 32 may be off by more (2^-19 in the same measure), because its partial sums are rounded. But a value that is much
+ * smaller than the largest in its block keeps fewer digits. A block without a value above 2^-100 counts as zeros. An infinity or
+ * NaN makes every result of its block NaN. */
 #include "search_space/alternatives/alternatives_int.h"
 
 #include <math.h>

@@ -11,9 +11,9 @@
  *     compute P[u:7, r:R/2, o:N/2] = sum(k:K/2) S[u, r, k] * U[u, k, o]
  *     compute C[r:R, o:N]          = choice by r < R/2 and o < N/2 of sums of P[u, r % (R/2), o % (N/2)]
  *
- * U, the sums of W's quadrants, is made once from the constant W. It takes 7/4 of W's memory, and as each of its values serves
- * half the rows, twice its bandwidth per multiplication: what keeps W in the cache may not keep U. Rows may be several axes (a
- * 1 x 1 convolution's), of which one is cut; where it is odd, the second half has a row of zeros.
+ * U, the sums of W's quadrants, is made once from the constant W. U takes 7/4 of W's memory. Each value of U serves half the rows,
+ * so U needs twice the bandwidth per multiplication. A cache that holds W may be too small for U. Rows may be several axes (as in a
+ * 1 x 1 convolution); one of them is cut. If its extent is odd, the second half has a row of zeros.
  *
  * The sketch rule for the choice and the products it reads (emit_combine.c) keeps P in cache-sized blocks, so that the sums cost
  * one or two per cent.
@@ -21,10 +21,10 @@
  * Accuracy. A sum of two quadrants is larger than either, and C is what is left of larger products. Against the sum in double,
  * on uniform random data, the largest error of an output, relative to the root mean square of the outputs, stays below
  *     direct: 1e-5    one level: 1e-5        (256 terms; the test `alternatives` measures it)
- * as the sums are half as long, which makes up for it. But where the direct form's error follows the values of one row of A and
- * one column of W, this one's follows the largest in two rows (r and r + R/2) and two columns: a small output beside a large one
- * keeps fewer digits, and an infinity or NaN spreads to all four. So only the accuracy `fast` allows it. U is computed in double
- * and rounded once.
+ * because the sums are half as long, which makes up for the larger numbers. But the direct form's error depends on the values of
+ * one row of A and one column of W. The error of this form depends on the largest value in two rows (r and r + R/2) and two
+ * columns. So a small output beside a large one keeps fewer digits, and an infinity or NaN spreads to all four outputs. So only the
+ * accuracy `fast` allows this form. U is computed in double and rounded once.
  *
  * Scales. With rows of A and columns of W scaled to norms of 1 by powers of two, the error would follow the own row and column
  * again (Ballard, Benson, Druinsky, Lipshitz and Schwartz, 2016). Columns of W would cost nothing in a run, and rows of A a pass

@@ -10,13 +10,14 @@
  *     compute R[n, y, x, i, v, o] = sum over u of A^T[i, u] * M[u, v, (n, y, x) as t, o]
  *     compute C[n, h, w, o]       = sum over v of A^T[w % m, v] * R[n, h / m, w / m, h % m, v, o]
  *
- * with U = G W G^T made once from the constant W. The sums over r, s, u, v are written out, a case for each row of the matrix:
- * the schedules unroll them, so that every case is decided and zeros and ones cost nothing. Multiplications per output: 9 become
- * 4 (m = 2) or 2.25 (m = 4).
+ * with U = G W G^T, computed once from the constant W. The sums over r, s, u, v are written out, with a case for each row of the
+ * matrix. The schedules unroll them, so every case is decided, and zeros and ones cost nothing. Multiplications per output: 9
+ * become 4 (m = 2) or 2.25 (m = 4).
  *
- * Interpolation is at points, and U has a matrix for each pair of them: those of m = 2 are among those of m = 4, but for factors.
- * So m = 2 can read its 16 matrices from the 36 of m = 4, with A^T scaled in return, and both be variants of one kernel whose
- * batch varies: few tiles read less than half of the weights, many do less than half of the work.
+ * The algorithm interpolates at points, and U has a matrix for each pair of points. The points of m = 2 are among those of m = 4,
+ * and the matrices differ by factors only. So m = 2 can read its 16 matrices from the 36 of m = 4, with A^T scaled in return. Both
+ * can then be variants of one kernel whose batch varies. With few tiles, m = 2 reads less than half of the weights; with many
+ * tiles, m = 4 does about half of the work.
  *
  * Accuracy. The transforms add and subtract numbers much larger than their result. Against the sum in double, on uniform random
  * data, the largest error of an output, relative to the root mean square of the outputs, stays below

@@ -1,4 +1,4 @@
-/* What the loops and constants of a schedule could be, and are not: vectors, tasks, unrolled loops, layouts. */
+/* Changes that a schedule does not have but could have: vectors, tasks, unrolled loops, and layouts of constants. */
 #include "search_space/changes/changes_int.h"
 
 #include <string.h>

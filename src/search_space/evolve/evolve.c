@@ -1,7 +1,5 @@
-/* Evolutionary search: a population of traces scored by the cost model, changed
- * one decision at a time (mutation) or mixed between two instances of one
- * sketch (crossover), best distinct programs out. Every loop is bounded by the
- * options. */
+/* Evolutionary search. The cost model scores a population of traces. Mutation changes one decision of a trace; crossover mixes two
+ * instances of one sketch. The result is the best distinct programs. The options bound every loop. */
 #include "search_space/evolve/search_int.h"
 
 #include <string.h>

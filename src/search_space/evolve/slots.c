@@ -1,10 +1,8 @@
-/* Slots: the places of a generation, filled with legal candidates as far as
- * they are found.
+/* Slots: the places of a generation. Legal candidates fill them, as far as candidates are found.
  *
- * Each thread replays and builds in a context of its own, reset per candidate;
- * what survives is the trace and the program's hash. A generation is
- * deterministic for a given generator, whatever the threads: each slot draws
- * from a generator of its own. Every loop is bounded by MAX_FAILURES. */
+ * Each thread replays and builds in a context of its own, which is reset after each candidate; only the trace and the program's
+ * hash remain. Each slot draws from a random generator of its own. So a seed gives the same generation with any number of threads.
+ * MAX_FAILURES bounds every loop. */
 #include "search_space/evolve/search_int.h"
 #include "tir_lower/program/program.h"
 

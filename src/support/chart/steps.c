@@ -1,4 +1,4 @@
-/* A quantity over what goes on evenly, trials or time: it holds until the next step. */
+/* A quantity over trials or time: a value holds until the next step. */
 #include <math.h>
 
 #include "support/chart/draw.h"

@@ -1,7 +1,6 @@
-/* What emulation.h describes. An emulator answers what its program asks about itself, under the names that programs use for that:
- * of /proc/self/exe that it is the program, of /proc/self/cmdline the program's arguments. /proc/thread-self it leaves to the
- * kernel, whose process is the emulator, with the program and its arguments behind its own. Where both names say the same nothing
- * stands between. */
+/* What emulation.h describes. An emulator itself answers the usual questions of its program: /proc/self/exe is the program, and
+ * /proc/self/cmdline has the program's arguments. But the kernel answers /proc/thread-self. For the kernel the process is the
+ * emulator, whose arguments come before the program and its arguments. If both names give the same answer, there is no emulator. */
 #include "support/system/emulation.h"
 
 #ifdef __x86_64__

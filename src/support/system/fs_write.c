@@ -1,6 +1,6 @@
-/* Files that are written. New content is complete, and on the disk, before it takes the place of what was there: until then it has
- * no name (O_TMPFILE), so that a process that ends in between, however it does, leaves nothing. Where the file system knows no such
- * files they have a name beside their place. */
+/* Writes files. New content is complete and on the disk before it replaces the old content. Until then the new file has no name
+ * (O_TMPFILE). So a process that ends in between, in whatever way, leaves nothing behind. If the file system has no files without
+ * names, the new file has a temporary name in the same folder. */
 #include "support/system/fs.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
-/* The build: the note that the linker leaves among those of the program's segments. The machine: /etc/machine-id, or where an
- * image has none, the kernel's number of this boot; neither leaves it as it is, as the first one's manual asks for. Containers of
- * one image have the same, and everybody on the machine can read them: what makes a key of them is the user's secret. */
+/* The build is known by the build id, which the linker leaves in a note of the program's segments. The machine is known by
+ * /etc/machine-id or, in an image without this file, by the kernel's boot id. Neither leaves this process unhashed, as the manual
+ * of machine-id demands. Containers of one image share these ids, and everybody on the machine can read them. Only the user's
+ * secret makes a key of them. */
 #include "support/system/identity.h"
 
 #include <string.h>

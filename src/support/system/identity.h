@@ -1,4 +1,5 @@
-/* Who is at work: this build of tctune, on this machine. What one of them found to be right or safe says nothing of another. */
+/* Names this build of tctune and this machine. A program that one build on one machine has verified is not verified for another
+ * build or machine. */
 #ifndef TC_SUPPORT_SYSTEM_IDENTITY_H
 #define TC_SUPPORT_SYSTEM_IDENTITY_H
 

@@ -1,5 +1,5 @@
-/* What the system says of its memory: /proc/meminfo and the limits of its control groups. What the process itself
- * may have, it tells by a mapping, which is given back. */
+/* How much memory the system has: /proc/meminfo and the limits of its control groups. How much this process may have is found by a
+ * mapping, which is released at once. */
 #include "support/system/memory.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
-/* Linkers and compilers want names, so the files cannot do without. A shell waits for the end of a pipe that only this process
- * and the programs that write into the folder have open for writing, and then removes the folder: a signal that nobody can handle
- * leaves nothing. It waits already when the folder is made, and in a session of its own, since what a terminal sends goes to
- * whole groups of processes. Without a shell the folder goes when it is closed. */
+/* Linkers and compilers need names, so the files must have names. A shell removes the folder, also after a signal that no process
+ * can handle. It waits for the end of a pipe; only this process, and the programs that write into the folder, have the pipe open
+ * for writing. The shell already waits when the folder is made. It runs in a session of its own, because a terminal sends signals
+ * to whole groups of processes. Without a shell, closing removes the folder. */
 #include "support/system/scratch.h"
 
 #include <errno.h>

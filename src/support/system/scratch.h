@@ -1,4 +1,4 @@
-/* A folder for files that are needed for a while. It goes when it is closed, and when the process ends, however that happens. */
+/* A folder for temporary files. It is removed when it is closed, and when the process ends in any way. */
 #ifndef TC_SUPPORT_SYSTEM_SCRATCH_H
 #define TC_SUPPORT_SYSTEM_SCRATCH_H
 

@@ -1,5 +1,5 @@
-/* See secret.h. A new secret is whole before it gets its name, and takes it only where nobody else's has it (linkat): of
- * processes that make one at once all use the first. */
+/* See secret.h. A new secret is complete before it gets its name, and it gets the name only if no other file has it (linkat). If
+ * several processes make a secret at once, all of them use the first. */
 #include "support/system/secret.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What nobody else knows: the key of what tctune believes when it reads it again. */
+/* The user's secret: nobody else knows it. It is the key of the seals by which tctune recognises its own files. */
 #ifndef TC_SUPPORT_SYSTEM_SECRET_H
 #define TC_SUPPORT_SYSTEM_SECRET_H
 

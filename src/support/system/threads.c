@@ -1,4 +1,4 @@
-/* Limits on threads, and threads that are started to see that they can be. */
+/* Limits on the number of threads, and the trial that starts them. */
 #include "support/system/threads.h"
 
 #include <limits.h>

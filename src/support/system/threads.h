@@ -1,7 +1,9 @@
-/* How many threads this process can have. OpenMP's runtimes end the process where a thread of a team cannot be started, so a
- * team's threads are started once as plain ones first: what fails then is a number, and not the end.
+/* How many threads this process can have. OpenMP's runtimes end the process if a thread of a team cannot be started. So the
+ * threads of a team are first started once as plain threads. If that fails, the caller learns how many could be started, and the
+ * process goes on.
  *
- * Each thread that begins teams has a team of its own, of threads that go on living. So what was tried is remembered by thread. */
+ * Each thread that begins teams has a team of its own, whose threads go on living. So each thread remembers the number that it has
+ * tried. */
 #ifndef TC_SUPPORT_SYSTEM_THREADS_H
 #define TC_SUPPORT_SYSTEM_THREADS_H
 

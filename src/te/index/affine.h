@@ -1,10 +1,10 @@
 /* Index arithmetic: intervals, affine normal form, and simplification of i64 expressions under known variable ranges.
  * The normal form is sum(coef * atom) + constant, atoms being variables or non-affine sub-expressions (x / c, x % c, min, ...).
  *
- * i64 arithmetic wraps (te/expr.h). Forms are congruent to what they were made of, modulo 2^64, and a bounded interval that holds
- * the whole number that a form is holds its value too; so intervals whose ends leave i64 become unbounded, and rules of whole
- * numbers need te_exact. What an environment knows nothing of, or only one end, is the caller's: arithmetic on such variables (not
- * on data) is taken not to wrap. */
+ * i64 arithmetic wraps (te/expr.h). A form equals its expression modulo 2^64. If a bounded interval contains the exact sum of a
+ * form, it also contains the form's value. So an interval whose end leaves i64 becomes unbounded, and rules for whole numbers need
+ * te_exact. If an environment has no range for a variable, or only one end of it, the caller vouches for the variable: arithmetic
+ * on it is assumed not to wrap. This does not hold for data. */
 #ifndef TC_TE_AFFINE_H
 #define TC_TE_AFFINE_H
 

@@ -1,8 +1,8 @@
-/* Programs with a part left out, to see by the clock what the part costs: what a whole program takes longer is the part's, as far
- * as it is not hidden behind others. Their results are wrong by design, but they are programs: the verifier takes each, no access
- * leaves its buffer, and no index and no condition becomes another by what is left out (data that decide about addresses, and all
- * that these are computed from, stay as they are). They are run for the clock alone: nobody stores their times as a record's, and
- * nothing is built of them.
+/* Programs with a part left out, which are timed to see the cost of the part: the cost is the additional time of the whole program,
+ * except for time that is hidden behind other parts. The results of these programs are wrong by design. But the verifier accepts
+ * each program, no access leaves its buffer, and no index or condition changes: data that addresses depend on, and everything that
+ * such data are computed from, stay. The programs are only timed. Their times are never stored as records, and nothing is built
+ * from them.
  *
  *     tails      if io*16 + ii < 100 {S}   =>   if io*16 + 15 < 100 {S}
  *     loads      acc += A[i, ko*4 + ki] * B[ko*4 + ki, j]   =>   acc += A[i, 0] * B[0, j]
@@ -12,7 +12,7 @@
  *     epilogue   Y[i] = gelu(acc + b[i])   =>   Y[i] = acc
  *     packing    P[j, k] = B[k, j], in a workspace   =>   nothing
  *
- * What is left keeps its form as far as it can: loops, vectors, units and registers are those of the whole program. */
+ * The rest of the program keeps its form where possible: its loops, vectors, units and registers are those of the whole program. */
 #ifndef TC_TIR_LOWER_PROGRAM_ABLATE_H
 #define TC_TIR_LOWER_PROGRAM_ABLATE_H
 

@@ -1,4 +1,4 @@
-/* Private to ablate*.c: what the parts' functions know of the program that they take something out of. */
+/* Private to ablate*.c: the state of an ablation, which the functions of all parts share. */
 #ifndef TC_TIR_LOWER_PROGRAM_ABLATE_INT_H
 #define TC_TIR_LOWER_PROGRAM_ABLATE_INT_H
 
