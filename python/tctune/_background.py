@@ -6,6 +6,9 @@ from typing import Any, Callable, Optional
 from ._ffi import Struct, ffi
 
 
+LONGEST_WAIT = 0.2  # seconds, after which Python looks whether a signal came
+
+
 def nobody(*_: Any) -> bool:
     """A handler that ignores all events."""
     return False
@@ -61,8 +64,11 @@ class Background:
         return result
 
     def _pump(self) -> None:
-        """Waits for one event and answers it."""
-        event = self._asked.get()
+        """Waits a while for one event, and answers it. A Ctrl-C that comes just before the wait would not end it."""
+        try:
+            event = self._asked.get(timeout=LONGEST_WAIT)
+        except queue.Empty:
+            return
         if event is not None:
             self._answers.put(bool(self._error is None and self._handler(*event)))
 
