@@ -127,8 +127,8 @@ static const char *unused_message(const tc_graph_unused *u, int n, int of, const
             "depends on other rows; add %s to use it, or change nothing to keep rows apart",
             n, of, option);
     return tc_arena_printf(a,
-                           "%d of %d kernels use a default schedule, though the database has records of them: these are for "
-                           "another %s; add %s, or tune for what is asked for here",
+                           "%d of %d kernels use a default schedule, though the database has records of them: these records "
+                           "are for another %s; add %s, or tune these kernels",
                            n, of, u->obstacle == TC_GRAPH_OTHER_THREADS ? "number of threads" : obstacles[u->obstacle].name,
                            option);
 }

@@ -102,7 +102,7 @@ def test_given(b):
     assert sorted(said) == [[], [["Nothing within the space helps.", [12.5]]]], said
     quiet(b, "given.html, used")
     for text, why in (('{"peers": [{"name": "x"}]}', "lists of peers"),
-                      ('{"answer": "a", "hash": "b", "trials": [3]}', "this is none"), ('{"peers": [', "wrong.json:1")):
+                      ('{"answer": "a", "hash": "b", "trials": [3]}', "not a document"), ('{"peers": [', "wrong.json:1")):
         with open("wrong.json", "w") as f:
             f.write(text)
         assert why in run("report", "--db", "normal.db", "--with", "wrong.json", "-o", "wrong.html", code=1)

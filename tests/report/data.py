@@ -191,7 +191,7 @@ def test_refused():
     assert "soup.json:2" in run("report", "--db", "normal.db", "--with", "soup.json", "-o", "x.html", code=1)
     with open("other.json", "w") as f:
         f.write("{}")
-    assert "this is none" in run("report", "--db", "normal.db", "--with", "other.json", "-o", "x.html", code=1)
+    assert "not a document for a report" in run("report", "--db", "normal.db", "--with", "other.json", "-o", "x.html", code=1)
     assert not os.path.exists("x.html")
 
 

@@ -45,9 +45,11 @@ static tc_status named_target(const char *name, tc_arena *a, const char **text, 
 static tc_status no_such_records(const page *p, tc_error *err) {
     const tc_page_options *o = p->o;
     if (o->threads)
-        return tc_fail(err, TC_BAD_INPUT, "%s has no records with %d threads%s%s: `tctune db stats` says what there is",
-                       o->database, o->threads, o->target ? " for " : "", o->target ? o->target : "");
-    return tc_fail(err, TC_BAD_INPUT, "%s has no records for %s: `tctune db stats` says what there is", o->database, o->target);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "%s has no records with %d threads%s%s: `tctune db stats` lists the records that it has", o->database,
+                       o->threads, o->target ? " for " : "", o->target ? o->target : "");
+    return tc_fail(err, TC_BAD_INPUT, "%s has no records for %s: `tctune db stats` lists the records that it has", o->database,
+                   o->target);
 }
 
 static tc_status find_owner(page *p, tc_error *err) {
@@ -113,11 +115,10 @@ static tc_status read_document(page *p, const char *file, tc_error *err) {
         return tc_fail(err, TC_BAD_INPUT, "%s:%d: %s; a report takes JSON documents", file, why.line, why.text);
     if (!is_run(j) && !is_explanation(j) && !is_peers(j)) {
         json_decref(j);
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "%s: a report takes documents that `tctune bench --json` and `tctune explain --json` printed, and lists of "
-            "peers ({\"peers\": [{\"name\": ..., \"median_ms\": ...}]}), and this is none",
-            file);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "%s: this is not a document for a report: a report takes documents that `tctune bench --json` and `tctune "
+                       "explain --json` printed, and lists of peers ({\"peers\": [{\"name\": ..., \"median_ms\": ...}]})",
+                       file);
     }
     json_array_append_new(p->documents, json_pack("{s:o,s:o}", "file", tc_report_string(file), "document", j));
     return TC_OK;

@@ -59,7 +59,7 @@ function courseAxis(list) {
 function drawKernelCourse(at) {
     const k = state.kernel, list = k ? k.all.filter(searching) : [], timed = list.filter(r => k.timed.includes(r));
     if (!timed.length) {
-        at.host.replaceChildren(absent("Of this kernel no record has a time."));
+        at.host.replaceChildren(absent("No record of this kernel has a time."));
         return;
     }
     if (!at.host.querySelector("svg")) at.host.replaceChildren();
@@ -86,8 +86,8 @@ function phaseKey() {
     if (there.every(p => p === ""))
         return make(
             "p", {class: "note"},
-            "Which phase of the search proposed a record is not known: databases have it since schema 5, " +
-                "of records that were measured by a search.");
+            "The phases of the search are not known: a database stores them since schema 5, " +
+                "for records that a search measured.");
     return make(
         "ul", {class: "key", "aria-label": "Phases"},
         ...[...phases, ""]
@@ -110,7 +110,7 @@ function phaseTable() {
             {name: "phase", of: r => r.p, show: r => phaseName(r.p)},
             {name: "records", of: r => r.tried, show: r => String(r.tried), n: true},
             {name: "with a time", of: r => r.valid, show: r => String(r.valid), n: true},
-            {name: "best of kernels", of: r => r.best, show: r => String(r.best), n: true}
+            {name: "best records", of: r => r.best, show: r => String(r.best), n: true}
         ],
         rows, {label: "Phases"});
 }
@@ -118,7 +118,7 @@ function phaseTable() {
 function search() {
     const host = body("search");
     if (!kernels.some(k => k.timed.length)) {
-        host.append(absent(records.length ? "No record has a time: there is no course to show." : "There are no records."));
+        host.append(absent(records.length ? "No record has a time, so there is no search to show." : "There are no records."));
         return;
     }
     host.append(
@@ -127,15 +127,15 @@ function search() {
                  redraw();
              }), kernelSelect()));
     const retimed =
-        records.some(r => r.rounds > 0) ? " Times of contests, taken in turns with rivals, stand in place of the first ones." : "";
+        records.some(r => r.rounds > 0) ? " For records that ran in a contest, the time of the contest is shown." : "";
     host.append(make(
         "div", {class: "pair"}, figure({
             id: "course",
             height: 260,
             draw: drawWhole,
             caption:
-                "Sum over kernels of launches times the best so far; " +
-                "before its first record a kernel counts with the time of that." + retimed,
+                "Sum over kernels: launches times the best time so far. " +
+                "Before its first record, a kernel counts with the time of that record." + retimed,
             command: data.commands.export,
             table: phaseTable
         }),
@@ -144,7 +144,8 @@ function search() {
             height: 260,
             draw: drawKernelCourse,
             key: phaseKey(),
-            caption: "The kernel's records and its best so far; what takes more than 20 times the best is drawn there.",
+            caption: "The records of the kernel and its best so far. " +
+                "Records that take more than 20 times the best are drawn at 20 times the best.",
             command: data.commands.export,
             table: () => recordTable(
                 records.filter(searching),
@@ -183,13 +184,13 @@ function failures() {
                     {name: "outcome", of: r => r.kind.name, show: r => r.kind.name},
                     {name: "records", of: r => r.list.length, show: r => String(r.list.length), n: true, key: "failures"},
                     {
-                        name: "of all",
+                        name: "share",
                         of: r => r.list.length / records.length,
                         show: r => asShare(r.list.length / records.length),
                         n: true
                     },
                     {name: "kernels", of: r => r.of.size, show: r => String(r.of.size), n: true},
-                    {name: "that is", show: r => r.kind.meaning, wide: true},
+                    {name: "meaning", show: r => r.kind.meaning, wide: true},
                     {name: "first message", show: r => r.list[0].message || "\u2013", wide: true},
                 ],
                 rows, {label: "Failures by kind", sort: 1, down: true, row: r => ({"data-outcome": r.kind.name})}),
@@ -229,8 +230,8 @@ function costModel() {
     const host = body("model"), scored = records.filter(r => known(r.predicted));
     if (!scored.length) {
         host.append(absent(
-            "No record says what the cost model made of it before it was measured: databases have that since schema 5, " +
-            "of records that were measured by a search whose model was asked."));
+            "No record has a score of the cost model. A database stores scores since schema 5, " +
+            "for records of a search that used its cost model."));
         return;
     }
     const rows = kernels.map(k => ({k, pairs: rankedPairs(k)})).filter(x => x.pairs.length).map(x => Object.assign(x, {
@@ -243,8 +244,9 @@ function costModel() {
             draw: at => drawRanks(at, rows.find(x => x.k === state.kernel)),
             controls: make("div", {class: "controls"}, kernelSelect()),
             caption:
-                "Rank by the model's score before it was measured, against rank by time; 1 is the fastest. " +
-                "The score says which of two is faster, and no time.",
+                "Each record's rank by the score that the model gave before the measurement, against its rank by time; " +
+                "1 is the fastest. " +
+                "A score predicts which of two records is faster, but no time.",
             command: data.commands.export
         }),
         make(
@@ -261,7 +263,7 @@ function costModel() {
                     }
                 ],
                 rows, {label: "Agreement of ranks", sort: 1, down: true}),
-            make("figcaption", {}, "Spearman's correlation of the two ranks: 1 is the same order, 0 none."))));
+            make("figcaption", {}, "Spearman's correlation of the two ranks: 1 means the same order, 0 no relation."))));
 }
 
 function drawRanks(at, row) {

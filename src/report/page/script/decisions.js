@@ -27,7 +27,7 @@ function worths(k) {
 function decisionTable(k) {
     const rows = worths(k);
     if (!rows.length)
-        return absent(k.has ? "The best record's times are not among those of this mode." : "There is no best record.");
+        return absent(k.has ? "The best record has no time in this mode." : "There is no best record.");
     return make(
         "figure", {id: "decisions"},
         table(
@@ -36,9 +36,9 @@ function decisionTable(k) {
                 {name: "decision", of: r => r.step, show: r => make("code", {}, r.step), wide: true},
                 {name: "best record", show: r => make("code", {}, r.value)},
                 {name: "values tried", of: r => r.tried, show: r => String(r.tried), n: true},
-                {name: "next best with", show: r => r.rival === null ? "nothing else was tried" : make("code", {}, r.rival)},
-                {name: "which takes", of: r => r.ms, show: r => asTime(r.ms), n: true, key: "rival_ms"},
-                {name: "that is", of: r => r.worth, show: r => asChange(r.worth), n: true},
+                {name: "next best value", show: r => r.rival === null ? "no other value was tried" : make("code", {}, r.rival)},
+                {name: "its time", of: r => r.ms, show: r => asTime(r.ms), n: true, key: "rival_ms"},
+                {name: "change", of: r => r.worth, show: r => asChange(r.worth), n: true},
                 {
                     name: "record",
                     of: r => r.rivalRecord,
@@ -49,10 +49,10 @@ function decisionTable(k) {
             rows, {label: "Decisions", sort: 6, down: true}),
         make(
             "figcaption", {},
-            "Of each decision of the best record: the fastest record with the same steps that decided otherwise (" +
+            "For each decision of the best record: the fastest record with the same steps and another value (" +
                 count(rows[0].of, "record") +
-                " with these steps). Those differ in other decisions too, so it says what was seen, " +
-                "not what the decision alone is worth. ",
+                " with these steps). Such a record can differ in other decisions too, " +
+                "so the change is not the worth of this decision alone. ",
             asCommand(k.commands.compare)));
 }
 
@@ -66,7 +66,7 @@ const worthTable = trials => table(
         },
         {name: "changed", show: t => t.what, wide: true},
         {
-            name: "then it takes",
+            name: "change of time",
             of: t => t.percent,
             show: t => make("span", {class: t.low > 0 ? "bad" : t.high < 0 ? "good" : null}, asChange(t.percent / 100)),
             n: true,
@@ -80,10 +80,10 @@ const worthTable = trials => table(
 function explanation(k, file, x) {
     const measured = x.trials.filter(t => known(t.percent) && known(t.low) && known(t.high));
     const caption = `Schedule ${x.spec || "?"}, ${x.mode || "?"}, from ${file}: ` +
-        "each decision changed alone, in turns with the schedule. ";
+        "each trial changed one decision, and ran in turns with the schedule. ";
     return make(
         "figure", {class: "explanation"}, make("p", {}, make("strong", {}, x.answer)),
-        measured.length ? worthTable(measured) : absent("Nothing was tried in turns."),
+        measured.length ? worthTable(measured) : absent("No trial ran in turns with the schedule."),
         make("figcaption", {}, caption, asCommand(k.commands.explain)));
 }
 
@@ -143,8 +143,9 @@ function kernelBody(k) {
             "figure", {id: "code"}, code,
             make(
                 "figcaption", {},
-                "A loop of the nest shows its instructions, and the first instruction of a loop its place in the nest. " +
-                    "The bar is the hot loop. ",
+                "Click a loop of the nest to see its instructions, " +
+                    "or the first instruction of a loop to see its place in the nest. " +
+                    "The bar marks the hot loop. ",
                 asCommand(k.commands.show))),
         behind("Workload", () => plainLines(k.workload))
     ];

@@ -28,7 +28,7 @@ function kernelTable() {
             of: k => k.weight,
             show: k => k.runs ? asNumber(k.weight) : "(" + asNumber(k.weight) + ")",
             n: true,
-            title: "in a run; in brackets: it could run in place of others"
+            title: "launches in a run; in brackets: the kernel could run in place of others"
         },
         {
             name: "time",
@@ -47,7 +47,7 @@ function kernelTable() {
                     asShare(share(k))) :
                 "\u2013",
             n: true,
-            title: "of all launches of all kernels"
+            title: "share of the time of all launches"
         },
         {name: "GFLOP/s", of: k => k.gflops, show: k => asNumber(k.gflops), n: true},
         {name: "of roof", of: k => k.best.of_roof, show: k => asShare(k.best.of_roof), n: true, key: "of_roof"},
@@ -61,7 +61,7 @@ function kernelTable() {
             show: k => k.records === k.valid ? String(k.records) : k.valid + " of " + k.records,
             n: true,
             key: "records",
-            title: "with a time, of all"
+            title: "records with a time, of all records"
         },
     ];
     if (data.baseline)
@@ -79,7 +79,7 @@ function kernelTable() {
             of: k => inNetwork.get(k),
             show: k => asTime(inNetwork.get(k)),
             n: true,
-            title: "of a launch in whole runs, as the document says"
+            title: "time of a launch in whole runs, from the document"
         });
     if (kernels.some(k => !k.has)) columns.push({name: "why no record", show: k => k.has ? "" : k.best.why, wide: true});
     const rows = new Map();
@@ -109,7 +109,7 @@ function kernelList() {
     host.append(make(
         "figure", {id: "kernel-table", "data-figure": "kernels"}, kernelTable(),
         make(
-            "figcaption", {}, "Best record of each kernel; a heading sorts, a name shows the kernel below. ",
+            "figcaption", {}, "The best record of each kernel. Click a heading to sort, or a name to show the kernel below. ",
             asCommand(data.commands.show || data.commands.stats))));
 }
 
@@ -121,7 +121,7 @@ function modeTable(k) {
     const run = runTimes().get(k);
     if (run !== undefined)
         rows.push({name: "in a run (document)", ms: run, low: null, high: null, n: null, rounds: null, record: null});
-    if (!rows.length) return absent("No record of it was measured and found right.");
+    if (!rows.length) return absent("No record of this kernel is valid and verified.");
     const most = d3.max(rows, r => r.high || r.ms), px = v => (160 * v / most).toFixed(1);
     const whisker = r => {
         const svg = d3.create("svg").attr("width", 168).attr("height", 12).attr("aria-hidden", "true");

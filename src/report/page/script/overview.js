@@ -10,7 +10,8 @@ function overviewBars() {
         add("best records", latency, "bar", "sum over kernels of launches times the best record");
         const both = counted.filter(k => k.baseline && known(k.baseline.median_ms));
         if (data.baseline && both.length === counted.length)
-            add("baseline", sum(both, k => k.weight * k.baseline.median_ms), "other", "the same of " + data.baseline.file);
+            add("baseline", sum(both, k => k.weight * k.baseline.median_ms), "other",
+                "sum over kernels of launches times the best record of " + data.baseline.file);
         if (all(k => k.first))
             add("first schedules tried", sum(counted, k => k.weight * k.first), "other",
                 "the first record of each kernel that has a time");
@@ -108,7 +109,7 @@ function overview() {
     else if (!counted.length)
         host.append(absent(
             "No record can be used: " +
-            (records.every(r => r.failed) ? "all of them failed. Section Failures says how." : "none was found right.")));
+            (records.every(r => r.failed) ? "all of them failed. Section Failures says how." : "none has a verified result.")));
     const missing = kernels.filter(k => k.runs && !k.has);
     if (counted.length && missing.length)
         host.append(absent(
@@ -117,7 +118,7 @@ function overview() {
             (missing.length > 4 ? " \u2026" : "")));
     if (!machine.here && machine.target)
         host.append(absent(
-            "These records are of another machine (" + machine.target + "): they are shown, and nothing was measured here."));
+            "These records are of another machine (" + machine.target + "), so nothing was measured on this one."));
     if (!roofs.from) host.append(absent("Roofs are not known: " + roofs.why + "."));
     if (data.baseline && !kernels.some(k => k.baseline && k.baseline.record !== null))
         host.append(absent(
@@ -133,7 +134,7 @@ function overview() {
                 [
                     {name: "what", of: b => b.name, show: b => b.name},
                     {name: "time", of: b => b.ms, show: b => asTime(b.ms), n: true},
-                    {name: "that is", show: b => b.note, wide: true}
+                    {name: "meaning", show: b => b.note, wide: true}
                 ],
                 bars, {label: "Latencies"})
         }));

@@ -45,7 +45,7 @@ function variantFigure(k) {
     const list = k.range.points.map(p => ({x: product(p.sizes), text: sizesText(p.sizes), ms: p.median_ms, best: p.best_ms}))
                      .sort((a, b) => a.x - b.x);
     return rangeFigure(
-        "range-" + k.index, k.name + ": what serves each size, and the fastest program there", list,
+        "range-" + k.index, k.name + ": the variant that serves each size, and the fastest program at that size", list,
         [
             {name: "variant that serves it", of: p => p.ms, style: "line", dots: true},
             {name: "fastest program", of: p => p.best, style: "base"}
@@ -58,8 +58,8 @@ function ranges() {
     for (const k of varying) all.append(variantFigure(k));
     const curves = [
         {name: "median", of: p => p.ms, style: "line", dots: true},
-        {name: "least", of: p => p.low, style: "roof thin"},
-        {name: "most", of: p => p.high, style: "roof thin"}
+        {name: "shortest", of: p => p.low, style: "roof thin"},
+        {name: "longest", of: p => p.high, style: "roof thin"}
     ];
     const point = (p, over) =>
         ({x: p.sizes[over], text: sizesText(p.sizes), ms: p.median_ms, low: p.min_ms, high: p.max_ms});

@@ -9,7 +9,7 @@ function roofline() {
     const all =
         records.filter(r => !r.failed && known(r.ms) && r.sizes === "" && r.kernel.flops > 0 && traffic(r.kernel, r.mode) > 0);
     if (!all.length) {
-        host.append(absent(records.length ? "No record has a time and operations to count." : "There are no records."));
+        host.append(absent(records.length ? "No record has both a time and a number of operations." : "There are no records."));
         return;
     }
     const modes = [...new Set(all.map(r => r.mode))], shown = new Set(modes);
@@ -40,7 +40,8 @@ function roofline() {
             (roofs.from ?
                  ", under the roofs (" + (roofs.from === "measured" ? "measured when the page was made" : roofs.from) + ")" :
                  "; roofs are not known: " + roofs.why) +
-            ". Bytes are what any kernel must move. A click shows one kernel alone, Escape all.",
+            ". Bytes count what every kernel for this workload must move. " +
+            "Click a point to show its kernel alone; Escape shows all kernels.",
         command: kernels.map(k => k.commands.compare).find(c => c),
         table: () => recordTable(
             all,
