@@ -41,7 +41,7 @@ def _check(lib: Any, path: str) -> None:
     try:
         version = ffi.string(lib.tctune_version()).decode()
     except AttributeError:
-        raise LibraryError(f"{path} is no libtctune: it has no tctune_version") from None
+        raise LibraryError(f"{path} is not libtctune: it has no function tctune_version") from None
     if version.split(".")[:2] != _ABI:
         raise LibraryError(f"{path} is tctune {version}, this package is of tctune {__version__}: "
                            f"the first two numbers must agree. "
@@ -74,7 +74,7 @@ def function(name: str) -> Any:
     try:
         return getattr(lib, name)
     except AttributeError:
-        raise TctuneError(f"this library, tctune {text(lib.tctune_version())}, has no {name}: a newer one does") from None
+        raise TctuneError(f"this library, tctune {text(lib.tctune_version())}, has no {name}: install a newer libtctune") from None
 
 
 def problem(status: int, message: str) -> TctuneError:
@@ -117,7 +117,7 @@ def encode(value: Union[str, bytes, "os.PathLike[str]"]) -> bytes:
     except TypeError:
         raise BadInput(f"expected a text or a path, not a {type(value).__name__}: {value!r}") from None
     if b"\0" in raw:
-        raise BadInput(f"{value!r} has a zero character in it, where C's texts end")
+        raise BadInput(f"{value!r} contains a zero character, which ends a text in C")
     return raw
 
 
@@ -207,7 +207,7 @@ class Handle:
         """The pointer, for a call."""
         me = threading.get_ident()
         if self._user == me:
-            raise TctuneError(f"this {self._kind} is in use by the call that this one is made from")
+            raise TctuneError(f"this {self._kind} is in use: this call was made during another call of it")
         with self._lock:
             self._user = me
             try:

@@ -89,7 +89,7 @@ class Fleet:
 
         worker: a name: only its jobs. last: how many jobs, from 1 to 1000."""
         if last == 0:
-            raise BadInput("last is from 1 to 1000, not 0")
+            raise BadInput("last must be from 1 to 1000, not 0")
         struct = self._struct()
         jobs: List[Dict[str, Any]] = take_json("tctune_fleet_log", struct, encode(worker) if worker else ffi.NULL, last)["jobs"]
         return jobs

@@ -115,7 +115,7 @@ def _numpy_view(x: Any, port: Port) -> View:
         raise BadInput(f"output '{port.name}' is a read-only array: results cannot be written to it")
     item = x.dtype.itemsize
     if any(s % item for s in x.strides):
-        raise BadInput(f"{port.role} '{port.name}' has strides that are no multiples of its elements: numpy.ascontiguousarray "
+        raise BadInput(f"{port.role} '{port.name}' has strides that are not multiples of its elements: numpy.ascontiguousarray "
                        f"makes a "
                        "dense copy")
     strides = tuple(s // item for s in x.strides)
@@ -133,7 +133,7 @@ def _capsule(x: Any, port: Port) -> Any:
         if device == lib.kDLCPU:
             return x.__dlpack__()
     except (BufferError, TypeError, RuntimeError, ValueError) as e:
-        raise BadInput(f"{port.role} '{port.name}' does not give its memory away: {e}") from e
+        raise BadInput(f"{port.role} '{port.name}' does not share its memory: {e}") from e
     raise BadInput(f"{port.role} '{port.name}' lies on a device of type {device}, not in CPU memory: move it there, e.g. by "
                    f"x.cpu()")
 
@@ -143,7 +143,7 @@ def _dlpack_view(x: Any, port: Port) -> View:
     try:
         t = ffi.cast("DLManagedTensor *", _pointer_of(capsule, b"dltensor")).dl_tensor
     except ValueError as e:
-        raise BadInput(f"{port.role} '{port.name}': what its __dlpack__ gives is no tensor that may be used: {e}") from e
+        raise BadInput(f"{port.role} '{port.name}': its __dlpack__ gives no usable tensor: {e}") from e
     given = type_name(t.dtype.code, t.dtype.bits)
     shape = tuple(t.shape[0:t.ndim]) if t.ndim else ()
     if t.device.device_type != lib.kDLCPU:

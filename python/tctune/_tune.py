@@ -211,7 +211,7 @@ class Session(Handle):
                          deterministic=deterministic_measure, measure_peak=measure_peak,
                          fleet=fleet_struct(fleet))
         if deterministic_measure and mode is not None:
-            raise BadInput("mode says how times are measured: with deterministic_measure none are: leave one of the two out")
+            raise BadInput("mode says how kernels are timed, but deterministic_measure times none: leave one of the two out")
         self._options = options
         self._progress = progress
         self._background: Optional[Background] = None

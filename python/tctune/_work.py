@@ -391,7 +391,7 @@ def _check_options(is_kernel: bool, of_networks: Dict[str, bool], constants: Con
     """The library says the same of C's names."""
     given = [name for name, is_given in of_networks.items() if is_given]
     if is_kernel and given:
-        raise BadInput(f"{', '.join(given)}: the source is a kernel, which has no graph: leave out what is for networks")
+        raise BadInput(f"{', '.join(given)}: the source is a kernel, which has no graph: leave out these options for networks")
     if not is_kernel and constants is not None:
         raise BadInput("constants: the source is a network, whose file has its constants: leave this out")
 
@@ -410,7 +410,7 @@ def opened(source: Source, *, shape: Shape = None, shape_weights: Optional[Path]
     if isinstance(source, Work):
         names = [name for name, value in given.items() if value is not None and value is not False and name != "seed"]
         if names:
-            raise BadInput(f"{', '.join(names)}: the work is open already: give this to tctune.Work")
+            raise BadInput(f"{', '.join(names)}: the work is already open: give these options to tctune.Work")
         yield source
         return
     with Work(source, **given) as work:

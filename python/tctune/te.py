@@ -41,7 +41,7 @@ def _dtype(kind: Any) -> str:
     m = _NUMPY_TYPE.match(name)
     short = {"bfloat16": "bf16"}.get(name) or (m and ("bool" if m.group(1) == "bool" else m.group(1)[0] + (m.group(2) or "?")))
     if short not in _TYPES:
-        raise BadInput(f"{kind!r} is no type: there are {', '.join(_TYPES)}")
+        raise BadInput(f"{kind!r} is not a type: the types are {', '.join(_TYPES)}")
     return str(short)
 
 
@@ -187,8 +187,8 @@ def _expr(x: Any) -> Expr:
         return x.value
     if isinstance(x, (Tensor, Reduction)):
         raise BadInput(f"{x!r} stands where one value is needed" + (
-            ": index it, as in X[i, j]" if isinstance(x, Tensor) else ": a reduction is all of a compute's body; give it a "
-                                                                      "compute of its own"))
+            ": index it, as in X[i, j]" if isinstance(x, Tensor) else ": a reduction must be the whole body of a compute; "
+                                                                      "give it a compute of its own"))
     if isinstance(x, bool) or type(x).__name__ == "bool_":
         return Expr("true" if x else "false", _ATOM, "bool")
     if isinstance(x, numbers.Integral):
@@ -197,7 +197,7 @@ def _expr(x: Any) -> Expr:
         f = float(x)
         text = "nan" if math.isnan(f) else "inf" if f > 0 and math.isinf(f) else "-inf" if math.isinf(f) else repr(f)
         return Expr(text, _ATOM if not text.startswith("-") else _UNARY, None)
-    raise BadInput(f"a {type(x).__name__} is no value of a tensor expression: {x!r}")
+    raise BadInput(f"a {type(x).__name__} cannot be a value of a tensor expression: {x!r}")
 
 
 def _uses(*operands: Expr) -> Tuple["_Used", ...]:
@@ -369,7 +369,7 @@ class Symbol(Expr):
 
 def _checked(name: str, what: str) -> str:
     if not isinstance(name, str) or not _NAME.match(name):
-        raise BadInput(f"{name!r} cannot name a {what}: letters, digits and _ do, a letter first")
+        raise BadInput(f"{name!r} cannot name a {what}: use letters, digits and _, and begin with a letter")
     return name
 
 
@@ -399,7 +399,7 @@ def _size(x: Any, owner: str) -> Size:
     if isinstance(x, Expr):
         return define("_".join(re.findall(r"\w+", x._text)) + "_size", x)
     if isinstance(x, bool) or not isinstance(x, numbers.Integral):
-        raise BadInput(f"{owner}: an extent is an integer or a size (te.var), not {x!r}")
+        raise BadInput(f"{owner}: an extent must be an integer or a size (te.var), not {x!r}")
     return int(x)
 
 
@@ -528,9 +528,9 @@ def _reduce(name: str, values: Sequence[ExprLike], axis: Union[Axis, Iterable[Ax
     axes = (axis,) if isinstance(axis, Axis) else tuple(axis)
     for a in axes:
         if not isinstance(a, Axis):
-            raise BadInput(f"{name} is over what te.reduce_axis makes, not over {a!r}")
+            raise BadInput(f"{name} is over an axis that te.reduce_axis made, not over {a!r}")
     if not axes:
-        raise BadInput(f"{name} is over no axis")
+        raise BadInput(f"{name} needs an axis")
     return Reduction(name, tuple(_expr(v) for v in values), axes)
 
 
@@ -725,9 +725,9 @@ def kernel(*outputs: Tensor, name: str = "kernel") -> Kernel:
     seen: Dict[str, _Used] = {}
     for o in outputs:
         if not isinstance(o, Tensor):
-            raise BadInput(f"an output is a tensor that te.compute made, not {o!r}")
+            raise BadInput(f"an output must be a tensor that te.compute made, not {o!r}")
         _visit(o._stage, seen, lines)
     if not outputs:
-        raise BadInput("a kernel has at least one output")
+        raise BadInput("a kernel must have at least one output")
     lines.sort(key=lambda line: ["symbol", "tensor", "compute"].index(line.split(" ")[0]))
     return Kernel("\n".join(lines + [f"output {', '.join(o.name for o in outputs)}"]) + "\n", name)

@@ -91,9 +91,8 @@ def _flatten(result: Any, found: List[Any], module: Any) -> Any:
         return dict, [(k, _flatten(v, found, module)) for k, v in result.items()]
     if isinstance(result, (list, tuple)):
         return type(result), [_flatten(v, found, module) for v in result]
-    raise BadInput(f"module {type(module).__name__} answers with a {type(result).__name__}: only tensors, and lists, tuples and "
-                   f"dicts of them, come "
-                   "out of a library")
+    raise BadInput(f"module {type(module).__name__} answers with a {type(result).__name__}: a library can only give tensors, "
+                   "and lists, tuples and dicts of them")
 
 
 def _rebuild(structure: Any, tensors: Any) -> Any:
@@ -193,9 +192,8 @@ def compile(module: Any, example_inputs: Any, *,  # pylint: disable=redefined-bu
     args = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
     for i, x in enumerate(args):
         if not isinstance(x, torch.Tensor):
-            raise BadInput(f"example input {i} of module {type(module).__name__} is a {type(x).__name__}, not a tensor: what is "
-                           f"fixed belongs into "
-                           "the module")
+            raise BadInput(f"example input {i} of module {type(module).__name__} is a {type(x).__name__}, not a tensor: put "
+                           "fixed values into the module")
         if x.device.type != "cpu":
             raise BadInput(f"example input {i} of module {type(module).__name__} lies on {x.device}: libraries run on the CPU")
     modes = [(m, m.training) for m in module.modules()]

@@ -82,7 +82,8 @@ static tc_status set_log(tctune_log_level level, tctune_on_log *callback, void *
         *l = (listener){callback, user};
     bool used = tc_log_use(l ? on_line : NULL, l, log_levels[level], &before);
     free(used ? before : l);
-    return used ? TC_OK : tc_fail(err, TC_BAD_INPUT, "a callback of the log called tctune_set_log: call it elsewhere");
+    return used ? TC_OK
+                : tc_fail(err, TC_BAD_INPUT, "tctune_set_log was called by a callback of the log: call it outside of callbacks");
 }
 
 tctune_status tctune_set_log(tctune_log_level level, tctune_on_log *callback, void *user, char *error, size_t error_size) {
@@ -92,7 +93,8 @@ tctune_status tctune_set_log(tctune_log_level level, tctune_on_log *callback, vo
 /* ---- what is kept ---- */
 
 static tc_status set_folder(const char *folder, tc_error *err) {
-    return setenv("TCTUNE_CACHE", folder, 1) == 0 ? TC_OK : tc_fail(err, TC_ENV, "the environment has no room for TCTUNE_CACHE");
+    return setenv("TCTUNE_CACHE", folder, 1) == 0 ? TC_OK
+                                                  : tc_fail(err, TC_ENV, "TCTUNE_CACHE cannot be set: there is no memory for it");
 }
 
 /* Workers inherit these decisions. The secret is no kept object. It is read before the setting that leads to it is lost. */
@@ -103,7 +105,7 @@ static tc_status use_folder(const char *folder, tc_error *err) {
         return set_folder("off", err);
     }
     if (folder && !*folder)
-        return tc_fail(err, TC_BAD_INPUT, "\"\" is no folder: give its path, \"off\", or NULL");
+        return tc_fail(err, TC_BAD_INPUT, "\"\" is not a folder: give the path of a folder, \"off\", or NULL");
     if (folder)
         TC_TRY(set_folder(folder, err));
     tc_status s = tc_user_folder_check(err);
@@ -126,7 +128,7 @@ static size_t size_of(const void *given) {
 }
 
 static tc_status no_size(const char *name, tc_error *err) {
-    return tc_fail(err, TC_BAD_INPUT, "struct_size of %s is not set: it is sizeof the struct", name);
+    return tc_fail(err, TC_BAD_INPUT, "struct_size of %s is not set: set it to sizeof of the struct", name);
 }
 
 tc_status api_options(void *own, size_t size, const void *given, const char *name, tc_error *err) {
@@ -139,7 +141,8 @@ tc_status api_options(void *own, size_t size, const void *given, const char *nam
         return no_size(name, err);
     for (size_t i = size; i < n; i++)
         if (bytes[i])
-            return tc_fail(err, TC_BAD_INPUT, "the options ask for what this library, tctune %s, does not know: a newer one does",
+            return tc_fail(err, TC_BAD_INPUT,
+                           "the options set fields that this library, tctune %s, does not have: install a newer library",
                            TCTUNE_VERSION);
     memcpy(own, given, TC_MIN(n, size));
     return TC_OK;
@@ -171,7 +174,7 @@ size_t api_length(const char *const *texts) {
 /* A larger number is a typing error: no known machine has as many. */
 static tc_status check_threads_elsewhere(int n, tc_error *err) {
     enum { MOST_CPUS = 8192 /* of Linux on any architecture (CONFIG_NR_CPUS) */ };
-    return n <= MOST_CPUS ? TC_OK : tc_fail(err, TC_BAD_INPUT, "no machine has %d CPUs: give %d threads at most", n, MOST_CPUS);
+    return n <= MOST_CPUS ? TC_OK : tc_fail(err, TC_BAD_INPUT, "no machine has %d CPUs: give at most %d threads", n, MOST_CPUS);
 }
 
 tc_status api_target(const char *target, int threads, tc_target **out, tc_error *err) {
@@ -236,7 +239,7 @@ tc_status api_passes(tctune_level level, const char *const *without, const char 
                                  [TCTUNE_LEVEL_2] = 2,
                                  [TCTUNE_LEVEL_3] = 3};
     if ((size_t)level >= TC_LEN(levels))
-        return tc_fail(err, TC_BAD_INPUT, "level %d is none", (int)level);
+        return tc_fail(err, TC_BAD_INPUT, "there is no level %d: give a TCTUNE_LEVEL_...", (int)level);
     *out = (tc_graph_pass_options){
         .level = levels[level], .disabled = without, .ndisabled = api_length(without), .dump = dump, .times = times != 0};
     return tc_graph_passes_check(out, err);

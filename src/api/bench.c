@@ -17,7 +17,7 @@
 static tc_status read_options(const tctune_bench_options *options, tctune_bench_options *o, tc_error *err) {
     TC_TRY(API_OPTIONS(*o, options, err));
     if (o->repeats < 0)
-        return tc_fail(err, TC_BAD_INPUT, "repeats is not negative");
+        return tc_fail(err, TC_BAD_INPUT, "repeats must not be negative");
     if (o->at && o->inputs)
         return tc_fail(err, TC_BAD_INPUT, "at and inputs exclude each other: inputs have sizes of their own");
     if (!o->repeats)
@@ -86,7 +86,7 @@ static tc_status bench_over(const tctune_bench_options *o, tc_graph_model *m, tc
     tc_graph_curve_options co = {.repeats = o->repeats, .seed = o->seed, .stop = o->stop};
     tc_graph_curves c = {0};
     if (o->at || o->inputs)
-        return tc_fail(err, TC_BAD_INPUT, "a range has sizes of its own: it goes without at and inputs");
+        return tc_fail(err, TC_BAD_INPUT, "a range has sizes of its own: leave out at and inputs");
     if (!tc_graph_model_sizes(m)->nsize)
         return tc_fail(err, TC_BAD_INPUT, "no size of the network varies: there is no range to time it over");
     tc_status st = tc_graph_curves_time(m, &co, a, &c, err);
@@ -138,9 +138,11 @@ typedef struct comparison {
 static tc_status read_comparison(const tctune_bench_options *options, comparison *c, tc_error *err) {
     TC_TRY(read_options(options, &c->o, err));
     if (c->o.at)
-        return tc_fail(err, TC_BAD_INPUT, "at goes with a network whose sizes vary, of which none is compared with a base");
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "at goes with a network whose sizes vary, but only a network with fixed sizes can be compared with a base");
     if (c->o.repeats < TC_TUNE_SURE_ROUNDS)
-        return tc_fail(err, TC_BAD_INPUT, "repeats: fewer than %d rounds cannot tell anything apart, not %d", TC_TUNE_SURE_ROUNDS,
+        return tc_fail(err, TC_BAD_INPUT, "repeats: a comparison needs at least %d rounds, not %d", TC_TUNE_SURE_ROUNDS,
                        c->o.repeats);
     return TC_OK;
 }
@@ -224,7 +226,7 @@ typedef struct kernel_bench {
 static tc_status read_kernel_options(const tctune_bench_kernel_options *options, kernel_bench *b, tc_error *err) {
     TC_TRY(API_OPTIONS(b->o, options, err));
     if (b->o.repeats < 0)
-        return tc_fail(err, TC_BAD_INPUT, "repeats is not negative");
+        return tc_fail(err, TC_BAD_INPUT, "repeats must not be negative");
     TC_TRY(api_accuracy(b->o.accuracy, b->o.precision, &b->accuracy, err));
     if (b->o.mode)
         TC_TRY(tc_tune_timing_parse(b->o.mode, &b->options.timing, err));
@@ -407,10 +409,9 @@ static tc_status find_launched(kernel_bench *b, const tctune_work *w, tc_error *
     tc_graph_program *p;
     const tc_tune_task *tasks;
     if (b->o.at || b->o.schedule)
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "at and schedule are of one kernel: all kernels of a network have their records' schedules, at the largest "
-            "sizes");
+        return tc_fail(err, TC_BAD_INPUT,
+                       "at and schedule are for one kernel: the kernels of a network are timed with the schedules of their "
+                       "records, at their largest sizes");
     TC_TRY(tc_graph_work_program(w->w, &o, b->o.database, &p, err));
     b->n = tc_graph_program_tasks(p, &tasks);
     b->kernel = TC_NEW_N(b->arena, timed_kernel, b->n);

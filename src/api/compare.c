@@ -18,7 +18,7 @@ static int rounds_of(const comparison *c) {
 static tc_status read_side(comparison *c, int i, tc_error *err) {
     const char *spec = i ? c->o.b : c->o.a;
     if (!spec || !*spec)
-        return tc_fail(err, TC_BAD_INPUT, "two things are compared, a and b: one is missing");
+        return tc_fail(err, TC_BAD_INPUT, "a or b is missing: give two schedules");
     return api_side_read(
         &c->of, spec, "nothing to compare: give a record (12, or 12@FILE.db), a .sched file, default, best, onednn or openblas",
         &c->of.side[i], err);
@@ -36,22 +36,20 @@ static tc_status read_options(const tctune_compare_options *options, comparison 
     if (c->o.mode)
         TC_TRY(tc_tune_timing_parse(c->o.mode, &c->of.asked, err));
     if (c->o.fleet && (c->of.side[0].kind == API_SIDE_PEER || c->of.side[1].kind == API_SIDE_PEER))
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "a library runs beside this process, and workers of a fleet have none: compare with %s without a fleet, on "
-            "the machine itself",
-            c->of.side[c->of.side[1].kind == API_SIDE_PEER].spec);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "workers of a fleet cannot run another library: compare with %s on the machine itself, without a fleet",
+                       c->of.side[c->of.side[1].kind == API_SIDE_PEER].spec);
     bool peers[2] = {c->of.side[0].kind == API_SIDE_PEER, c->of.side[1].kind == API_SIDE_PEER};
     if (peers[0] && peers[1])
         return tc_fail(err, TC_BAD_INPUT,
-                       "one of the two must be a schedule of tctune: two libraries are compared by benchmarks/gemm.sh");
+                       "one of the two must be a schedule of tctune: benchmarks/gemm.sh compares two libraries");
     if (c->of.asked == TC_TUNE_COLD && (peers[0] || peers[1]))
-        return tc_fail(err, TC_BAD_INPUT,
-                       "mode cold goes with two schedules of tctune: a library's constants stay where it has put them");
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "mode cold goes with two schedules of tctune: the constants of another library cannot be removed from the caches");
     return rounds_of(c) >= TC_TUNE_SURE_ROUNDS
                ? TC_OK
-               : tc_fail(err, TC_BAD_INPUT, "fewer than %d rounds cannot tell anything apart, not %d", TC_TUNE_SURE_ROUNDS,
-                         rounds_of(c));
+               : tc_fail(err, TC_BAD_INPUT, "a comparison needs at least %d rounds, not %d", TC_TUNE_SURE_ROUNDS, rounds_of(c));
 }
 
 static tc_status check(const tctune_compare_options *options, int *of_record, tc_error *err) {

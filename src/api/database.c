@@ -10,7 +10,7 @@ static tc_status open_database(const char *file, tctune_access access, tctune_da
                                             [TCTUNE_ACCESS_CHANGE] = TC_MEAS_DB_CHANGE,
                                             [TCTUNE_ACCESS_CREATE] = TC_MEAS_DB_WRITE};
     if ((size_t)access >= TC_LEN(modes))
-        return tc_fail(err, TC_BAD_INPUT, "%s: access %d is none", file, (int)access);
+        return tc_fail(err, TC_BAD_INPUT, "%s: there is no access %d: give a TCTUNE_ACCESS_...", file, (int)access);
     *out = tc_xcalloc(1, sizeof **out);
     return tc_meas_db_open(file, modes[access], &(*out)->db, err);
 }
@@ -46,7 +46,7 @@ static tc_status read_query(const tctune_query *query, tc_meas_filter *out, tc_e
     if (q.mode && !tc_meas_mode_parse(q.mode, &mode))
         return no_mode(q.mode, err);
     if ((unsigned)q.order > TCTUNE_ORDER_BY_RANK)
-        return tc_fail(err, TC_BAD_INPUT, "order %d is none", (int)q.order);
+        return tc_fail(err, TC_BAD_INPUT, "there is no order %d: give a TCTUNE_ORDER_...", (int)q.order);
     *out = (tc_meas_filter){.workload_hash = q.workload_hash,
                             .target_hash = q.target_hash,
                             .mode = q.mode,

@@ -26,10 +26,9 @@ static tc_status read_options(const tctune_explain_options *options, explaining 
     if (x->o.mode)
         TC_TRY(tc_tune_timing_parse(x->o.mode, &x->of.asked, err));
     if (x->o.seconds != 0 && !(x->o.seconds >= least_seconds))
-        return tc_fail(err, TC_BAD_INPUT, "seconds: an explanation takes %g of them at least, not %g", least_seconds,
-                       x->o.seconds);
+        return tc_fail(err, TC_BAD_INPUT, "seconds must be at least %g, not %g", least_seconds, x->o.seconds);
     if (!(x->o.denormal >= 0 && x->o.denormal <= 1))
-        return tc_fail(err, TC_BAD_INPUT, "denormal: a share lies in 0..1, %g does not", x->o.denormal);
+        return tc_fail(err, TC_BAD_INPUT, "denormal must be a share from 0 to 1, not %g", x->o.denormal);
     const char *spec = x->o.schedule && *x->o.schedule ? x->o.schedule : x->o.database ? "best" : "default";
     TC_TRY(api_side_read(&x->of, spec, "nothing to explain: give a record (12, or 12@FILE.db), a .sched file, default, or best",
                          &x->of.side[0], err));

@@ -15,12 +15,12 @@
 
 static tc_status check(const tctune_fleet *given, tctune_fleet *o, tc_error *err) {
     if (!given)
-        return tc_fail(err, TC_BAD_INPUT, "there is no fleet: name its server");
+        return tc_fail(err, TC_BAD_INPUT, "fleet is missing: name its server");
     TC_TRY(api_options(o, sizeof *o, given, "fleet", err));
     if (!o->url || !*o->url)
-        return tc_fail(err, TC_BAD_INPUT, "there is no server: give its address, nats://HOST:PORT");
+        return tc_fail(err, TC_BAD_INPUT, "the server is missing: give its address, nats://HOST:PORT");
     if (o->workers < 0 || !(o->patience >= 0) || !(o->weight >= 0))
-        return tc_fail(err, TC_BAD_INPUT, "workers, patience and weight are not negative");
+        return tc_fail(err, TC_BAD_INPUT, "workers, patience and weight must not be negative");
     return TC_OK;
 }
 
@@ -54,7 +54,7 @@ tc_status api_fleet_join(const tctune_fleet *given, const char *work, const char
     tc_status s = tc_fleet_join(&fo, out, err);
     if (s == TC_OK || !absent || !o.fallback)
         return s;
-    tc_log(TC_LOG_WARN, "this machine measures, as it was asked to where there is no fleet: %s", err->msg);
+    tc_log(TC_LOG_WARN, "this machine measures instead of the fleet: %s", err->msg);
     return TC_OK;
 }
 
@@ -123,7 +123,7 @@ static tc_status serve_boards(const tctune_worker_options *o, const tctune_fleet
     char *own = NULL;
     volatile int never = 0;
     if (o->key && (o->target || o->threads))
-        return tc_fail(err, TC_BAD_INPUT, "a key says target and threads: give it, or them");
+        return tc_fail(err, TC_BAD_INPUT, "a key contains target and threads: give either the key, or these two");
     if (!o->key)
         TC_TRY(key_of(o->target, o->threads, &own, err));
     tc_fleet_serve_options so = {.access = access_of(fleet),
@@ -148,14 +148,14 @@ static tc_status serve(const tctune_worker_options *options, tc_error *err) {
     TC_TRY(API_OPTIONS(o, options, err));
     TC_TRY(check(o.fleet, &fleet, err));
     if (!(o.lease >= 0))
-        return tc_fail(err, TC_BAD_INPUT, "lease is not negative");
+        return tc_fail(err, TC_BAD_INPUT, "lease must not be negative");
     tc_fleet_role role = TC_FLEET_BOTH;
     if (o.role && !tc_fleet_role_parse(o.role, &role))
-        return tc_fail(err, TC_BAD_INPUT, "'%s' is no role of a worker: there are both, build and measure", o.role);
+        return tc_fail(err, TC_BAD_INPUT, "there is no role '%s': a worker's role is both, build or measure", o.role);
     if (role == TC_FLEET_BUILD)
         return serve_boards(&o, &fleet, err);
     if (o.key)
-        return tc_fail(err, TC_BAD_INPUT, "a worker that measures has the key of its machine: key is for those that build");
+        return tc_fail(err, TC_BAD_INPUT, "key goes with the role build: a worker that measures has the key of its machine");
     TC_TRY(api_target_here(o.target, o.threads, &t, err));
     tc_fleet_serve_options so = {.access = access_of(&fleet),
                                  .name = o.name,
@@ -236,10 +236,9 @@ static tc_status tell(const tctune_fleet *fleet, const char *order, const char *
                       tc_error *err) {
     telling t = {.word = order, .who = workers, .why = why ? why : ""};
     if (!order || !tc_fleet_order_parse(order, &t.order))
-        return tc_fail(err, TC_BAD_INPUT, "'%s' is no order to workers: there are drain, kick, quarantine and release",
-                       order ? order : "");
+        return tc_fail(err, TC_BAD_INPUT, "there is no order '%s': give drain, kick, quarantine or release", order ? order : "");
     if (api_length(workers) == 0)
-        return tc_fail(err, TC_BAD_INPUT, "workers are missing: whom %s is for, by name or key", order);
+        return tc_fail(err, TC_BAD_INPUT, "workers are missing: give the names or keys of the workers to %s", order);
     return visiting(fleet, tell_all, &t, json, err);
 }
 
@@ -263,10 +262,10 @@ static tc_status look_back(tc_fleet_bus *b, const void *what, json_t **out, tc_e
 static tc_status show_log(const tctune_fleet *fleet, const char *worker, int last, char **json, tc_error *err) {
     looking l = {.worker = worker, .most = last ? (size_t)last : USUAL_LOG};
     if (worker && !tc_fleet_is_word(worker))
-        return tc_fail(err, TC_BAD_INPUT, "'%s' is no name of a worker: it is letters, digits, - and _, %d at most", worker,
+        return tc_fail(err, TC_BAD_INPUT, "'%s' cannot name a worker: a name has at most %d letters, digits, - and _", worker,
                        TC_FLEET_NAME);
     if (last < 0 || last > LONGEST_LOG)
-        return tc_fail(err, TC_BAD_INPUT, "last is from 1 to %d, not %d", LONGEST_LOG, last);
+        return tc_fail(err, TC_BAD_INPUT, "last must be from 1 to %d, not %d", LONGEST_LOG, last);
     return visiting(fleet, look_back, &l, json, err);
 }
 
@@ -307,7 +306,7 @@ static tc_status follow(const tctune_fleet *given, const char *database, const t
     TC_TRY(check(given, &fleet, err));
     TC_TRY(API_OPTIONS(o, options, err));
     if (!database || !*database)
-        return tc_fail(err, TC_BAD_INPUT, "there is no database: name its file");
+        return tc_fail(err, TC_BAD_INPUT, "the database is missing: name its file");
     if (out) /* a struct that does not fit is refused before anything is stored */
         TC_TRY(API_FILL(out, followed, err));
     listener l = {.each = o.each, .user = o.user};

@@ -110,7 +110,7 @@ static tc_status verify(tctune_database *d, tctune_on_complaint *complain, void 
         TC_TRY(API_FILL(out, audit, err));
     if (!x.problems)
         return TC_OK;
-    return tc_fail(err, TC_BAD_INPUT, "%s: %lld problems. Export what is good (`tctune db export`), or start a new database",
+    return tc_fail(err, TC_BAD_INPUT, "%s: %lld problems. Save the good records with `tctune db export`, or start a new database",
                    tc_meas_db_path(d->db), (long long)x.problems);
 }
 

@@ -25,13 +25,15 @@ static void on_kernel(void *user, int done, int total, const char *kernel) {
 static tc_status check(const tctune_build_options *o, const tc_target *t, tc_error *err) {
     bool rounds = o->precision && strcmp(o->precision, "f32") != 0;
     if (o->error_budget < 0 || o->error_budget != o->error_budget)
-        return tc_fail(err, TC_BAD_INPUT, "an error_budget of %g is none", o->error_budget);
+        return tc_fail(err, TC_BAD_INPUT, "error_budget must be a number from 0 up, not %g", o->error_budget);
     if (o->error_budget > 0 && !rounds)
         return tc_fail(err, TC_BAD_INPUT, "error_budget goes with precision \"auto\": in f32 there is nothing to choose");
     if (o->inputs && !(o->error_budget > 0))
         return tc_fail(err, TC_BAD_INPUT, "inputs go with an error_budget, which is measured on them");
     if (o->error_budget > 0 && (o->top_k_in_graph > 1 || !t->native))
-        return tc_fail(err, TC_BAD_INPUT, "error_budget chooses by running the network on this machine, without top_k_in_graph");
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "error_budget runs the network on this machine: it does not go with another target, or with top_k_in_graph");
     return TC_OK;
 }
 
@@ -193,7 +195,7 @@ tctune_status tctune_model_report(const tctune_model *m, char **json, char *erro
 static tc_status print_plan(const tctune_model *m, char **text, tc_error *err) {
     tc_strbuf b = {0};
     if (!m->work)
-        return tc_fail(err, TC_BAD_INPUT, "a library that was built before does not tell of its memory");
+        return tc_fail(err, TC_BAD_INPUT, "a loaded library has no memory plan: ask the model that was built from the network");
     tc_graph_model_print_plan(m->model, &b);
     *text = tc_xstrdup(tc_sb_str(&b));
     tc_strbuf_free(&b);

@@ -23,9 +23,10 @@ static tc_status find_data(const tctune_work *w, const tctune_page_options *opti
     tc_page_options p;
     TC_TRY(API_OPTIONS(o, options, err));
     if (!o.database)
-        return tc_fail(err, TC_BAD_INPUT, "database: a report is of a database, and none is named");
+        return tc_fail(err, TC_BAD_INPUT, "database is missing: name the file that the report is about");
     if (o.threads < 0)
-        return tc_fail(err, TC_BAD_INPUT, "no record is of %d threads: give 1 or more, or 0", o.threads);
+        return tc_fail(err, TC_BAD_INPUT, "threads must not be negative, but is %d: give 0 for the number that most records have",
+                       o.threads);
     p = (tc_page_options){.database = o.database,
                           .baseline = o.baseline,
                           .documents = o.documents,

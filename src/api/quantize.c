@@ -16,25 +16,26 @@ static tc_status read_method(const char *v, tc_quantize_method *out, tc_error *e
             *out = (tc_quantize_method)i;
     if (!v || strcmp(v, names[*out]) == 0)
         return TC_OK;
-    return tc_fail(err, TC_BAD_INPUT, "method is minmax, percentile or entropy, not '%s'", v);
+    return tc_fail(err, TC_BAD_INPUT, "method must be minmax, percentile or entropy, not '%s'", v);
 }
 
 static tc_status read_activations(const char *v, tc_dtype *out, tc_error *err) {
     *out = v && strcmp(v, "s8") == 0 ? TC_I8 : TC_U8;
     if (!v || strcmp(v, "u8") == 0 || strcmp(v, "s8") == 0)
         return TC_OK;
-    return tc_fail(err, TC_BAD_INPUT, "activations are u8 or s8, not '%s'", v);
+    return tc_fail(err, TC_BAD_INPUT, "activations must be u8 or s8, not '%s'", v);
 }
 
 static tc_status check(const tctune_quantize_options *o, tc_error *err) {
     if (o->dynamic && o->weights)
-        return tc_fail(err, TC_BAD_INPUT, "dynamic and weights are two forms: ask for one of them");
+        return tc_fail(err, TC_BAD_INPUT, "dynamic and weights exclude each other: give one of them");
     if (o->weights && o->weights != 4 && o->weights != 8)
-        return tc_fail(err, TC_BAD_INPUT, "weights have 8 or 4 bits, not %d", o->weights);
+        return tc_fail(err, TC_BAD_INPUT, "weights must have 8 or 4 bits, not %d", o->weights);
     if (!o->dynamic && !o->weights && !api_length(o->data))
-        return tc_fail(err, TC_BAD_INPUT, "there are no data from which the ranges of activations could be taken");
+        return tc_fail(err, TC_BAD_INPUT,
+                       "data are missing: give typical inputs for the ranges of activations, or give dynamic or weights");
     if (o->threads < 0 || o->block < 0 || (o->bounded && !(o->error_budget >= 0)))
-        return tc_fail(err, TC_BAD_INPUT, "threads, block and error_budget are not negative");
+        return tc_fail(err, TC_BAD_INPUT, "threads, block and error_budget must not be negative");
     return api_threads_here(o->threads ? o->threads : tc_threads_cores(), err);
 }
 

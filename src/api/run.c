@@ -89,7 +89,7 @@ static tc_status profile(tctune_context *c, const DLTensor *inputs, int runs, tc
     const tc_graph_other *o;
     int nk = tc_graph_model_kernels(c->of->model, &k), no = tc_graph_model_others(c->of->model, &o);
     if (runs < 1)
-        return tc_fail(err, TC_BAD_INPUT, "a profile of %d runs says nothing; ask for at least 1", runs);
+        return tc_fail(err, TC_BAD_INPUT, "a profile needs at least 1 run, not %d", runs);
     TC_TRY(api_take_inputs(c->of->model, inputs, NULL, c->in, err));
     double *seconds = tc_xcalloc((size_t)(nk + no) + 1, sizeof *seconds);
     tc_status s =

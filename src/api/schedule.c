@@ -39,7 +39,7 @@ static tc_status read_sizes(tctune_schedule *s, const char *text, tc_error *err)
     const tc_workload *w = own_workload(s);
     s->timed = w;
     if (!text && w->nsymbol)
-        return tc_fail(err, TC_BAD_INPUT, "the kernel's sizes vary: say in `sizes` of which run the schedule is, as \"17,3\"");
+        return tc_fail(err, TC_BAD_INPUT, "the kernel's sizes vary: give the sizes of one run in `sizes`, such as \"17,3\"");
     if (!text)
         return TC_OK;
     int64_t *sizes = TC_NEW_N(s->arena, int64_t, w->nsymbol);
@@ -195,8 +195,8 @@ static tc_status print(const tctune_schedule *s, const char *stage, char **text,
     tc_tune_stage at = tc_tune_stage_find(stage, strlen(stage));
     tc_tune_stages made = {0};
     if (at == TC_TUNE_NSTAGES)
-        return tc_fail(err, TC_BAD_INPUT, "'%s' is no stage: there are workload, schedule, stages, nest, tir, ir, raw-ir and asm",
-                       stage);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "there is no stage '%s': the stages are workload, schedule, stages, nest, tir, ir, raw-ir and asm", stage);
     tc_status st = tc_tune_stages_make(s->target, &s->k, 1u << at, NULL, &made, err);
     if (st == TC_OK)
         *text = tc_xstrdup(tc_sb_str(&made.text[at]));
@@ -244,7 +244,7 @@ static tc_status take_there(const tctune_schedule *s, const tctune_fleet *fleet,
         m->of = m->there;
         return TC_OK;
     }
-    tc_error_prefix(err, "for the target '%s' of those who measure: ", target->text);
+    tc_error_prefix(err, "for the target '%s' of the fleet's workers: ", target->text);
     return err->status;
 }
 
@@ -254,7 +254,7 @@ static tc_status prepare(const tctune_schedule *s, const tctune_measure_options 
     if (o.mode)
         TC_TRY(tc_tune_timing_parse(o.mode, &m->options.timing, err));
     if (o.repeats < 0)
-        return tc_fail(err, TC_BAD_INPUT, "%d repeats are none", o.repeats);
+        return tc_fail(err, TC_BAD_INPUT, "repeats must not be negative, but is %d", o.repeats);
     m->of = s;
     TC_TRY(o.fleet ? take_there(s, o.fleet, m, err) : check_here(s, err));
     m->options.target = m->of->target;
@@ -327,7 +327,7 @@ static tc_status duel(const tctune_schedule *const side[2], int rounds, uint64_t
     if (difference)
         return tc_fail(err, TC_BAD_INPUT, "the two schedules are of different %s", difference);
     if (rounds && rounds < TC_TUNE_SURE_ROUNDS)
-        return tc_fail(err, TC_BAD_INPUT, "fewer than %d rounds cannot tell anything apart, not %d", TC_TUNE_SURE_ROUNDS, rounds);
+        return tc_fail(err, TC_BAD_INPUT, "a comparison needs at least %d rounds, not %d", TC_TUNE_SURE_ROUNDS, rounds);
     for (int i = 0; i < 2; i++) {
         TC_TRY(check_here(side[i], err));
         TC_TRY(canonical(side[i], arena, &k[i], err));

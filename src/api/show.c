@@ -85,8 +85,8 @@ static tc_status read_stages(const char *list, unsigned *out, tc_error *err) {
         bool all = len == 3 && memcmp(p, "all", len) == 0;
         if (i == TC_TUNE_NSTAGES && !all)
             return tc_fail(err, TC_BAD_INPUT,
-                           "'%.*s' is no stage: there are workload, schedule, stages, nest, tir, ir, raw-ir and asm, and all for "
-                           "these together",
+                           "there is no stage '%.*s': the stages are workload, schedule, stages, nest, tir, ir, raw-ir and asm; "
+                           "all means every stage",
                            (int)len, p);
         *out |= all ? (1U << TC_TUNE_NSTAGES) - 1 : 1U << i;
         p += len + (p[len] == ',');

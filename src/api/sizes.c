@@ -67,8 +67,8 @@ static tc_status read_all(const char *const *at, const varying_sizes *s, int64_t
         TC_TRY(read_size(at[k], s, &i, &size, err));
         const varying *v = &s->v[i];
         if (sizes[i] >= 0 || size < v->least || size > v->most || size % v->multiple)
-            return tc_fail(err, TC_BAD_INPUT, "at %s: %s runs from %lld to %lld%s, and is given once", at[k], v->name, v->least,
-                           v->most, v->multiple > 1 ? tc_arena_printf(s->a, " in steps of %lld", v->multiple) : "");
+            return tc_fail(err, TC_BAD_INPUT, "at %s: %s must be from %lld to %lld%s, and be given once", at[k], v->name,
+                           v->least, v->most, v->multiple > 1 ? tc_arena_printf(s->a, " in steps of %lld", v->multiple) : "");
         sizes[i] = size;
     }
     return TC_OK;
@@ -85,7 +85,8 @@ tc_status api_task_sizes(const char *const *at, const tc_workload *w, tc_arena *
     tc_status st = read_all(at, &s, sizes, err);
     for (int i = 0; st == TC_OK && i < w->nsymbol; i++)
         if (sizes[i] < 0)
-            return tc_fail(err, TC_BAD_INPUT, "at: give %s too, as %s=%lld", s.v[i].name, s.v[i].name, s.v[i].most);
+            return tc_fail(err, TC_BAD_INPUT, "at: %s is missing; give it too, such as %s=%lld", s.v[i].name, s.v[i].name,
+                           s.v[i].most);
     *out = sizes;
     return st;
 }

@@ -175,7 +175,7 @@ static tc_status take(const port *p, const DLTensor *t, const tc_graph_port *roo
 /* ---- those of a run ---- */
 
 static tc_status nothing_given(const char *kind, int n, tc_error *err) {
-    return tc_fail(err, TC_BAD_INPUT, "there are no %ss: the model has %d, an array of so many tensors", kind, n);
+    return tc_fail(err, TC_BAD_INPUT, "the array of %ss is missing: the model has %d, each with a tensor in the array", kind, n);
 }
 
 tc_status api_take_inputs(const tc_graph_model *m, const DLTensor *given, const tc_graph_tensor *outputs, tc_graph_tensor *in,

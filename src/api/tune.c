@@ -30,15 +30,16 @@ struct tctune_session {
 
 static tc_status check(const tctune_tune_options *o, tc_error *err) {
     if (!o->database)
-        return tc_fail(err, TC_BAD_INPUT, "there is no database: name the file that keeps what is measured");
+        return tc_fail(err, TC_BAD_INPUT, "the database is missing: name the file for the records");
     if (o->trials < 0 || !(o->seconds >= 0) || o->batch < 0 || !(o->stop_at_roof >= 0))
-        return tc_fail(err, TC_BAD_INPUT, "trials, seconds, batch and stop_at_roof are not negative");
+        return tc_fail(err, TC_BAD_INPUT, "trials, seconds, batch and stop_at_roof must not be negative");
     if (o->rounds_at_once < 0 || o->rounds_at_once > TC_TUNE_MOST_ROUNDS)
-        return tc_fail(err, TC_BAD_INPUT, "rounds_at_once is from 1 to %d, or 0 for what is usual", TC_TUNE_MOST_ROUNDS);
+        return tc_fail(err, TC_BAD_INPUT, "rounds_at_once must be from 1 to %d, or 0 for the default", TC_TUNE_MOST_ROUNDS);
     if (!o->trials && o->seconds == 0)
         return tc_fail(err, TC_BAD_INPUT, "the budget is missing: give trials, seconds, or both");
     if (o->deterministic && o->mode)
-        return tc_fail(err, TC_BAD_INPUT, "mode says how times are taken: where they are computed (deterministic) none are");
+        return tc_fail(err, TC_BAD_INPUT,
+                       "mode says how kernels are timed, but deterministic times none: leave one of the two out");
     return TC_OK;
 }
 
@@ -182,7 +183,7 @@ tctune_status tctune_session_report(const tctune_session *s, tctune_report *repo
 
 static tc_status describe(const tc_tune_report *r, int i, tctune_task_state *out, tc_error *err) {
     if (i < 0 || i >= r->ntask)
-        return tc_fail(err, TC_BAD_INPUT, "there is no task %d: the session knows %d", i, r->ntask);
+        return tc_fail(err, TC_BAD_INPUT, "there is no task %d: the session has %d", i, r->ntask);
     const tc_tune_state *t = &r->task[i];
     const tc_tune_form *f = t->winner >= 0 ? &t->form[t->winner] : NULL;
     tctune_task_state state = {.name = t->name,
@@ -306,7 +307,7 @@ tctune_status tctune_session_run(tctune_session *s, char *error, size_t error_si
     s->own = 0;
     if (!stopped)
         return api_answer(st, &err, error, error_size);
-    st = tc_fail(&err, TC_ENV, "stopped; what was measured is in %s, and another run goes on from there", tc_meas_db_path(s->db));
+    st = tc_fail(&err, TC_ENV, "stopped; the records are in %s, and another run goes on from there", tc_meas_db_path(s->db));
     api_answer(st, &err, error, error_size);
     return TCTUNE_STOPPED;
 }

@@ -88,17 +88,17 @@ static void print_kind(const json_t *changed, int kind) {
             print_change(c);
     }
     if (n > CHANGES_SHOWN)
-        printf("    ... and %d more such, which --json has\n", n - CHANGES_SHOWN);
+        printf("    ... and %d more; --json lists all\n", n - CHANGES_SHOWN);
 }
 
 static void print_changes(size_t number, const json_t *k) {
     const char *form = tc_cli_text(k, "form"), *before = tc_cli_text(k, "base_form");
-    printf(
-        "\nkernel %zu, %s, is slower: it takes %.4f of the base's time (%.4f to %.4f). What its schedule (%s) does otherwise:\n",
-        number, tc_cli_text(k, "name"), tc_cli_real(k, "ratio"), tc_cli_real(k, "low"), tc_cli_real(k, "high"),
-        tc_cli_text(k, "source"));
+    printf("\nkernel %zu, %s, is slower: it takes %.4f times as long as the base (%.4f to %.4f). Its schedule (%s) differs from "
+           "the base's:\n",
+           number, tc_cli_text(k, "name"), tc_cli_real(k, "ratio"), tc_cli_real(k, "low"), tc_cli_real(k, "high"),
+           tc_cli_text(k, "source"));
     if (strcmp(form, before) != 0)
-        printf("    another form: %s, now %s\n", before, form);
+        printf("    the form: base %s, now %s\n", before, form);
     for (int kind = 0; kind < KINDS; kind++)
         print_kind(json_object_get(k, "changed"), kind);
 }

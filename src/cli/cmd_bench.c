@@ -37,7 +37,7 @@ static const tc_cli_option options[] = {
     TC_CLI_SCHED_OPTION(bench_args, sched),
     TC_CLI_INPUTS_OPTION(bench_args, inputs),
     TC_CLI_OUTPUT(bench_args, plot, RESULT, "plot", "FILE.svg",
-                  "also draw, as SVG, the latency over the range of each size, or which kernels take the time of a run"),
+                  "also draw, as SVG, the latency over the range of each size, or the time of each kernel in a run"),
     TC_CLI_INPUT(bench_args, against, WHAT, "against", "BASE.json",
                  "compare with a result that --json printed earlier: run its schedules and today's in turns. Status 3 if "
                  "something is slower"),
@@ -116,7 +116,7 @@ static void print_peak(const json_t *j) {
     double g = tc_cli_real(j, "gflops"), f32 = tc_cli_real(j, "peak_gflops");
     double of_unit = unit ? known(json_object_get(j, "unit_peaks"), unit) : 0, peak = of_unit > 0 ? of_unit : f32;
     if (!isfinite(f32))
-        printf("what the worker can do is not known\n");
+        printf("the peak of the worker is not known\n");
     else if (isfinite(g) && peak > f32)
         printf("%.1f GOP/s, %.1f %% of the peak of %.1f GOP/s (%s), %.1f GFLOP/s (f32, %s)\n", g, 100 * g / peak, peak, unit, f32,
                isa);
@@ -137,10 +137,11 @@ static void print_latency(const json_t *j) {
            tc_cli_number(j, "repeats"), mode ? mode : "", mode ? " " : "", tc_text_time(low, tc_cli_real(j, "min_ms") / 1e3),
            tc_text_time(high, tc_cli_real(j, "max_ms") / 1e3), tc_cli_number(j, "threads"));
     if (json_is_string(json_object_get(j, "worker")))
-        printf("measured by %s, which told what it can do when it began\n", tc_cli_text(j, "worker"));
+        printf("measured by the worker %s, which measured its peak when it started\n", tc_cli_text(j, "worker"));
     print_peak(j);
     if (constants > 0)
-        printf("constants, %s, from memory in every call: %.1f GB/s\n", tc_text_bytes(low, constants), constants / median / 1e9);
+        printf("every call reads the constants, %s, from memory: %.1f GB/s\n", tc_text_bytes(low, constants),
+               constants / median / 1e9);
 }
 
 /* The run as a whole, for programs. */
@@ -221,8 +222,8 @@ static void print_apart(const json_t *j, tc_cli_format format) {
     tc_cli_table_free(&t);
     if (!tc_cli_is_prose(format))
         return;
-    printf("\n%s: its kernels with %lld threads, each timed by itself. What a run takes as a whole, and its library kernels and "
-           "copies, only `tctune bench` without --fleet tells, on such a machine\n",
+    printf("\n%s: its kernels with %lld threads, each timed by itself. To time a whole run, with its library kernels and copies, "
+           "use `tctune bench` without --fleet on such a machine\n",
            tc_cli_text(j, "name"), tc_cli_number(j, "threads"));
 }
 
@@ -246,11 +247,10 @@ static int status_against(const json_t *j, bool slower, tc_error *err) {
     if (slower)
         tc_fail(err, TC_ENV, "%s", tc_cli_say_slower(j, &text));
     else if (failed)
-        tc_fail(
-            err, TC_ENV,
-            "%lld of the base's schedules did not run here, and nothing can be said of their kernels; make a new base once it is "
-            "clear why",
-            failed);
+        tc_fail(err, TC_ENV,
+                "%lld of the base's schedules did not run here, so their kernels were not compared; find out why, then make a "
+                "new base",
+                failed);
     tc_strbuf_free(&text);
     return slower ? TC_CLI_SLOWER : failed ? TC_CLI_FAILED : TC_CLI_DONE;
 }
@@ -348,7 +348,7 @@ static int status_apart(const json_t *j, tc_error *err) {
     const char *worker = json_string_value(json_object_get(k, "worker"));
     tc_strbuf others = {0};
     if (failed > 1)
-        tc_sb_printf(&others, "; %lld others were not measured either, as is told of each", failed - 1);
+        tc_sb_printf(&others, "; %lld other kernels were not measured either: the table says why", failed - 1);
     tc_fail(err, TC_ENV, "kernel %zu, %s, could not be measured%s%s: %s: %s%s", i, tc_cli_text(k, "name"), worker ? " by " : "",
             worker ? worker : "", tc_cli_text(k, "error"), tc_cli_text(k, "message"), tc_sb_str(&others));
     tc_strbuf_free(&others);
@@ -396,32 +396,26 @@ static int check_kernel(const bench_args *a, tc_error *err) {
     if (!a->kernel)
         return TC_CLI_DONE;
     if (a->model.source.te && a->against)
-        return tc_cli_usage(err, "--kernel names a kernel of a network: with --te and --against there is one kernel only");
+        return tc_cli_usage(err, "--kernel names a kernel of a network, but --te is a single kernel: leave --kernel out");
     if (a->inputs || a->plot || a->against)
-        return tc_cli_usage(err, "--kernel times one kernel by itself; --inputs, --plot and --against are of the whole network");
+        return tc_cli_usage(err, "--kernel times one kernel by itself; --inputs, --plot and --against need the whole network");
     if (a->model.source.model && tctune_is_library(a->model.source.model))
-        return tc_cli_usage(err,
-                            "%s is a built library, which runs as a whole: --kernel goes with the network that it was built "
-                            "from",
-                            a->model.source.model);
+        return tc_cli_usage(
+            err, "%s is a built library, which only runs as a whole: give --kernel with the network that it was built from",
+            a->model.source.model);
     return TC_CLI_DONE;
 }
 
 static int check_elsewhere(const bench_args *a, tc_error *err) {
     if (a->inputs || a->plot || a->against)
-        return tc_cli_usage(
-            err, "--inputs, --plot and --against are of a network as a whole, which runs on this machine: --fleet times "
-                 "its kernels, each by itself");
+        return tc_cli_usage(err, "--inputs, --plot and --against need a run of the whole network on this machine, but --fleet "
+                                 "times each kernel by itself");
     if (!is_of_kernel(a) && a->at.len)
-        return tc_cli_usage(
-            err,
-            "--at goes with --te or --kernel where a fleet measures: the kernels of a network are timed at their largest sizes "
-            "there, and --shape makes others the largest");
+        return tc_cli_usage(err, "with --fleet, --at goes with --te or --kernel: a fleet times the kernels of a network at their "
+                                 "largest sizes; --shape sets these");
     if (a->model.source.model && tctune_is_library(a->model.source.model))
         return tc_cli_usage(
-            err,
-            "%s is a built library, which runs on this machine as it is: --fleet goes with the network that it was "
-            "built from",
+            err, "%s is a built library, which only runs on this machine: give --fleet with the network that it was built from",
             a->model.source.model);
     return TC_CLI_DONE;
 }
@@ -433,14 +427,13 @@ static int check_here(const bench_args *a, tc_error *err) {
     if (a->at.len && a->inputs)
         return tc_cli_usage(err, "--at and --inputs exclude each other: inputs have sizes of their own");
     if (a->inputs && a->model.source.te)
-        return tc_cli_usage(
-            err, "--inputs goes with --model: a kernel of --te is timed on drawn values, which its result is checked on");
+        return tc_cli_usage(err, "--inputs goes with --model: a kernel of --te is timed and checked on random values");
     if (a->plot && a->model.source.te)
         return tc_cli_usage(err, "--plot draws the kernels of a network, or a range of sizes: it goes with --model");
     if (a->against && (a->plot || a->sched || a->timing || a->at.len))
-        return tc_cli_usage(err,
-                            "--against compares schedules of the same sizes as they run in the network: it goes without --plot, "
-                            "--sched, --mode and --at");
+        return tc_cli_usage(
+            err,
+            "--against compares the schedules of a whole network at fixed sizes: leave out --plot, --sched, --mode and --at");
     return a->plot && tc_fs_check_writable(a->plot, err) != TC_OK ? TC_CLI_FAILED : TC_CLI_DONE;
 }
 

@@ -32,8 +32,8 @@ static const tc_cli_option options[] = {
     TC_CLI_NAME_OPTION(build_args, name),
     TC_CLI_COMPLETE_OPTION(build_args, model.require_complete),
     TC_CLI_COUNT(build_args, top_k, EXPERT, "top-k-in-graph", "K",
-                 "run the network with the K best records of each kernel in turns, and use the one that is fastest there. "
-                 "Each record first runs in a process of its own, where its result is checked; records that fail are left out"),
+                 "run the network with the K best records of each kernel in turns, and use the fastest of these records. Each "
+                 "record first runs in a process of its own, where its result is checked; records that fail are left out"),
     TC_CLI_FLAG(build_args, debug, RESULT, "debug-info",
                 "for debuggers and profilers: also write the lowered programs to M.tir beside the library, and name their lines "
                 "in the library. The code stays the same"),
@@ -81,7 +81,7 @@ static void print_result(const build_args *a, const json_t *j) {
            tc_text_bytes(plain, (double)tc_cli_number(j, "arena_bytes_without_reuse")),
            tc_text_bytes(constants, (double)tc_cli_number(j, "constant_bytes")));
     if (nbf16)
-        printf("%lld of the intermediates are kept in bf16, in %s less: all their readers round them\n", nbf16,
+        printf("%lld of the intermediates are stored in bf16, which saves %s: all their readers round them\n", nbf16,
                tc_text_bytes(arena, (double)tc_cli_number(j, "bytes_saved_by_bf16")));
     printf("%s is built for %s, %lld threads\n", a->out, tc_cli_text(j, "target"), tc_cli_number(j, "threads"));
 }
@@ -152,10 +152,10 @@ static int build(const build_args *a, tctune_work *w, tc_error *err) {
 
 static int check(const build_args *a, tc_error *err) {
     if (a->inputs && !a->model.source.te && a->budget < 0)
-        return tc_cli_usage(err,
-                            "--inputs goes with --te: a model's file has the values of its constants; or with --error-budget");
+        return tc_cli_usage(
+            err, "--inputs goes with --te or with --error-budget: the file of a model already has the values of its constants");
     if (a->debug && ends(a->out, ".c"))
-        return tc_cli_usage(err, "--debug-info goes with libraries and objects: C source is debugged as it is compiled (-g)");
+        return tc_cli_usage(err, "--debug-info goes with libraries and objects: for C source, give your C compiler -g");
     return a->budget >= 0 ? tc_cli_check_error_budget(&a->model, a->top_k > 1, err) : TC_CLI_DONE;
 }
 

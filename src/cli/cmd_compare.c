@@ -50,7 +50,7 @@ static int check(const compare_args *a, tc_error *err) {
     int of_record;
     tctune_fleet fleet;
     if (a->common.operands.len != 2)
-        return tc_cli_usage(err, "two things are compared, A and B; %zu were given", a->common.operands.len);
+        return tc_cli_usage(err, "compare takes two schedules, A and B; %zu were given", a->common.operands.len);
     int fits = tc_cli_check_fleet(&a->fleet, err);
     if (fits != TC_CLI_DONE)
         return fits;

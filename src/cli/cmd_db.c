@@ -259,14 +259,14 @@ static int rerun(tctune_database *db, tc_error *err) {
            count[TCTUNE_RERUN_END_SKIPPED]);
     if (s == TCTUNE_STOPPED || !count[TCTUNE_RERUN_END_FAILED])
         return tc_cli_status(s);
-    tc_fail(err, TC_BAD_INPUT, "%d of the best records cannot be measured any more; %" PRId64 " of them are no longer applied",
+    tc_fail(err, TC_BAD_INPUT, "%d of the best records cannot be measured any more; %" PRId64 " of them are no longer used",
             count[TCTUNE_RERUN_END_FAILED], unmarked);
     return TC_CLI_FAILED;
 }
 
 static void report_audit(const tctune_audit *x, const char *path) {
-    printf("%s: %" PRId64 " workloads, %" PRId64 " targets, %" PRId64 " records; %" PRId64 " traces replay, %" PRId64
-           " of them to another program than when they were measured\n",
+    printf("%s: %" PRId64 " workloads, %" PRId64 " targets, %" PRId64 " records; %" PRId64 " traces replay, and %" PRId64
+           " of these now make another program than when they were measured\n",
            path, x->workloads, x->targets, x->records, x->replayed, x->changed);
 }
 

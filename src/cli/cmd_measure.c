@@ -58,12 +58,12 @@ static void print(const measure_args *a, const result *x) {
            r->mode, r->threads);
     if (isfinite(gflops))
         printf(", %.1f GFLOP/s", gflops);
-    printf("\nverified: the largest deviation from the reference is %.3g of what is tolerated\n", r->max_error);
+    printf("\nverified: the largest deviation from the reference is %.3g of the tolerance\n", r->max_error);
     printf("record %lld of %s; ", (long long)r->id, x->db);
     if (isfinite(x->best))
         printf("the best before took %s\n", tc_text_time(best, x->best));
     else
-        printf("the first one of this kernel\n");
+        printf("the first record of this kernel\n");
 }
 
 /* Of the other records of its kind. */

@@ -48,14 +48,14 @@ static const tc_cli_option options[] = {
 
 static int check(const quantize_args *a, tc_error *err) {
     if (!a->out)
-        return tc_cli_usage(err, "--out is missing: where the quantised model is written");
+        return tc_cli_usage(err, "--out is missing: give the file for the quantised model");
     if (a->dynamic && a->weights)
-        return tc_cli_usage(err, "--dynamic and --weights-only are two forms; give one of them");
+        return tc_cli_usage(err, "--dynamic and --weights-only exclude each other; give one of them");
     if (!a->dynamic && !a->weights && a->calibrate.len == 0)
-        return tc_cli_usage(err, "--calibrate is missing: inputs from which the ranges of activations are taken (--dynamic and "
-                                 "--weights-only need none)");
+        return tc_cli_usage(err, "--calibrate is missing: give typical inputs, from which tctune takes the ranges of "
+                                 "activations; or give --dynamic or --weights-only");
     if (a->weights && a->weights != 4 && a->weights != 8)
-        return tc_cli_usage(err, "--weights-only is 8 or 4, not %d", a->weights);
+        return tc_cli_usage(err, "--weights-only must be 8 or 4, not %d", a->weights);
     return TC_CLI_DONE;
 }
 
@@ -108,7 +108,7 @@ static void print_report(const json_t *r, tc_cli_format format) {
            tc_text_bytes(before, tc_cli_real(r, "bytes_before")), tc_text_bytes(after, tc_cli_real(r, "bytes_after")));
     json_array_foreach(outputs, i, o) {
         printf("error of %s: %.3g of its largest value, on %s\n", tc_cli_text(o, "name"), tc_cli_real(o, "error"),
-               json_is_true(json_object_get(r, "drawn_inputs")) ? "drawn inputs" : "the calibration data");
+               json_is_true(json_object_get(r, "drawn_inputs")) ? "random inputs" : "the calibration data");
     }
     printf("%s\n", tc_cli_text(r, "out"));
 }

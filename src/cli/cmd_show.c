@@ -85,7 +85,7 @@ static int check_dump(const char *pass, tc_error *err) {
         tc_guess_add(&g, name);
     }
     return tc_cli_usage(err, "--dump: there is no lowering pass '%s'%s", pass,
-                        tc_guess_say(&g, "", "--dump all names each of them", text));
+                        tc_guess_say(&g, "", "--dump all prints the names", text));
 }
 
 static tctune_show_options options_of(const show_args *a) {
@@ -152,15 +152,15 @@ static void print_stages(const json_t *j, bool usual) {
             putchar('\n');
     }
     if (usual)
-        puts("# --print all shows every stage; --print ir,asm these alone. There are workload, schedule, stages, nest, tir, ir, "
-             "raw-ir, asm.");
+        puts("# --print all shows every stage, --print ir,asm only two of them. The stages: workload, schedule, stages, nest, "
+             "tir, ir, raw-ir, asm.");
 }
 
 /* A kernel with symbols and several variants: which variant serves which sizes. */
 static int show_variants(const show_args *a, const json_t *j, tc_error *err) {
     void *range = json_object_iter(json_object_get(j, "range"));
     if (a->print || a->dump)
-        return tc_cli_usage(err, "the kernel has %zu variants for its sizes: say with --at %s=%lld which is meant",
+        return tc_cli_usage(err, "the kernel has %zu variants for its sizes: choose one by a size, such as --at %s=%lld",
                             json_array_size(json_object_get(j, "variants")), json_object_iter_key(range),
                             (long long)json_integer_value(json_array_get(json_object_iter_value(range), 1)));
     if (a->format != TC_CLI_JSON)
@@ -180,8 +180,8 @@ static int show(const show_args *a, const tctune_work *w, int kernel, tc_error *
     if (json_object_get(j, "variants"))
         status = show_variants(a, j, err);
     else if (a->format == TC_CLI_MARKDOWN || a->format == TC_CLI_CSV)
-        status =
-            tc_cli_usage(err, "--format markdown and csv are of tables: what a kernel passes through is text, or --format json");
+        status = tc_cli_usage(err, "--format markdown and csv are for tables, but the stages of a kernel are text: leave "
+                                   "--format out, or give --format json");
     else if (a->format == TC_CLI_TABLE)
         print_stages(j, !a->print);
     if (status == TC_CLI_DONE && a->format == TC_CLI_JSON)
@@ -192,11 +192,10 @@ static int show(const show_args *a, const tctune_work *w, int kernel, tc_error *
 
 static int show_library(const show_args *a, tc_error *err) {
     if (a->kernel || a->sched || a->print || a->dump || a->db.path || a->at.len || a->source.weights)
-        return tc_cli_usage(
-            err,
-            "%s is a built library, which tells where its kernels are from: --kernel, --sched, --print, --dump, --at, "
-            "--shape-weights and --db go with what it was built from",
-            a->source.model);
+        return tc_cli_usage(err,
+                            "%s is a built library, of which only the origin can be shown: give --kernel, --sched, --print, "
+                            "--dump, --at, --shape-weights and --db with the model or kernel that it was built from",
+                            a->source.model);
     return tc_cli_show_library(a->source.model, a->format, err);
 }
 
@@ -223,7 +222,7 @@ static int run(const void *args, tc_error *err) {
     if (status == TC_CLI_DONE && kernel < 0 && a->sched)
         status = tc_cli_usage(err, "--sched needs --kernel: %s has %d kernels", path, tctune_work_num_tasks(w));
     if (status == TC_CLI_DONE && kernel < 0 && a->at.len)
-        status = tc_cli_usage(err, "--at needs --kernel: it is of the sizes of one");
+        status = tc_cli_usage(err, "--at needs --kernel: it gives the sizes of one kernel");
     if (status == TC_CLI_DONE) {
         pager = tc_cli_pager_begin();
         status = kernel < 0 ? list(a, w, err) : show(a, w, kernel, err);

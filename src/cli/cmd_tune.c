@@ -30,7 +30,7 @@ static const tc_cli_option options[] = {
     TC_CLI_COUNT(tune_args, trials, BUDGET, "trials", "N",
                  "how many candidates to measure in all; records that the database already holds count"),
     TC_CLI_REAL(tune_args, minutes, BUDGET, "minutes", "M",
-                "how long the search may take; with --trials too, whatever is reached first ends it"),
+                "how long the search may take. With --trials too, the search ends at whichever comes first"),
     TC_CLI_REAL(tune_args, stop_at_roof, BUDGET, "stop-at-roof", "SHARE",
                 "a kernel that reaches this share of the machine's measured peak gets no more trials; default 0.97"),
     TC_CLI_CHOICE(tune_args, search, EXPERT, "search", "phases|random|ansor",
@@ -127,12 +127,12 @@ static void print_range(const tune_args *a, const json_t *range) {
     if (!tc_cli_is_prose(a->format))
         return;
     if (tc_cli_number(range, "refused"))
-        printf("%lld schedules of fixed sizes are none where they vary; the first: %s\n", tc_cli_number(range, "refused"),
+        printf("%lld schedules for fixed sizes cannot be used where sizes vary; the first: %s\n", tc_cli_number(range, "refused"),
                tc_cli_text(range, "refused_why"));
     if (tc_cli_number(range, "failed"))
         printf("%lld runs failed; the first: %s\n", tc_cli_number(range, "failed"), tc_cli_text(range, "failure"));
     if (a->deterministic)
-        puts("computed times choose no variants");
+        puts("no variants are chosen: times are computed, not measured");
 }
 
 static int on_event(void *user, const tctune_event *e) {
@@ -182,7 +182,7 @@ static tctune_tune_options session_options(const tune_args *a) {
 
 static int stopped(const tune_args *a, tc_error *err) {
     int signal = tc_raised_to(tc_cli_stop_flag());
-    tc_fail(err, TC_ENV, "stopped by %s; what was measured is in %s, and the same command goes on from there%s%s",
+    tc_fail(err, TC_ENV, "stopped by %s; the records are in %s, and the same command goes on from there%s%s",
             signal == SIGTERM ? "SIGTERM" : "Ctrl-C", tc_cli_db_path(&a->model.db), a->out ? ". Nothing was written to " : "",
             a->out ? a->out : "");
     return TC_CLI_FAILED;
@@ -230,13 +230,15 @@ static int check_budget(const tune_args *a, tc_error *err) {
     if (a->minutes == 0)
         return tc_cli_usage(err, "--minutes must be more than 0");
     if (a->deterministic && a->out)
-        return tc_cli_usage(err, "--out needs measured times: with --deterministic-measure there are none to build from");
+        return tc_cli_usage(err,
+                            "--out needs measured times, but --deterministic-measure computes them: leave one of the two out");
     if (a->deterministic && a->timing)
-        return tc_cli_usage(err, "--mode says how times are taken: with --deterministic-measure none are");
+        return tc_cli_usage(
+            err, "--mode says how kernels are timed, but --deterministic-measure times none: leave one of the two out");
     if (a->budget >= 0 && !a->out)
-        return tc_cli_usage(err, "--error-budget is for what is built: it goes with --out");
+        return tc_cli_usage(err, "--error-budget goes with --out: it limits the error of the model that is built");
     if (a->inputs && a->budget < 0)
-        return tc_cli_usage(err, "--inputs goes with --error-budget: kernels are timed on drawn inputs");
+        return tc_cli_usage(err, "--inputs goes with --error-budget: kernels are timed on random inputs");
     if (a->stop_at_roof == 0)
         return tc_cli_usage(err, "--stop-at-roof must be more than 0: it is a share of the peak, such as 0.97");
     return TC_CLI_DONE;

@@ -44,7 +44,7 @@ static void print_features(const json_t *j) {
         tc_cli_table_print(&t, stdout);
     else
         printf("(none)\n");
-    printf("the %d largest of each store are shown, %zu differ in all", FEATURES_SHOWN, n);
+    printf("the %d largest differences of each store are shown, of %zu in all", FEATURES_SHOWN, n);
     if (unpaired)
         printf("; one has %lld stores more than the other", unpaired);
     printf(".\nCycles that the analytic model expects: A %.4g, B %.4g\n", tc_cli_real(json_object_get(j, "a"), "expected_cycles"),
@@ -104,9 +104,9 @@ static void print_roof(const json_t *j) {
            rate(bandwidth, tc_cli_real(r, "bandwidth_gbs"), "GB/s"), tc_cli_number(j, "threads"));
     print_bound(r);
     if (json_is_string(json_object_get(j, "worker")))
-        printf("what the worker can do is what it told when it began\n");
+        printf("peak and bandwidth are those that the worker measured when it started\n");
     if (strcmp(tc_cli_text(j, "mode"), "cold") == 0)
-        printf("timed cold: the bytes are constants, the bandwidth that of memory\n");
+        printf("timed cold: the bytes are those of the constants, and the bandwidth is that of memory\n");
     tc_cli_print_caches(stdout, json_object_get(j, "caches"));
 }
 

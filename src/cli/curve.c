@@ -67,7 +67,7 @@ void tc_cli_print_curves(const json_t *j, tc_cli_format format) {
         }
     }
     if (tc_cli_is_prose(format))
-        printf("medians of at most %lld runs, %lld threads; --at NAME=SIZE says more of one size\n", tc_cli_number(j, "repeats"),
-               tc_cli_number(j, "threads"));
+        printf("medians of at most %lld runs, %lld threads; for more about one size, give --at NAME=SIZE\n",
+               tc_cli_number(j, "repeats"), tc_cli_number(j, "threads"));
     tc_arena_free(a);
 }

@@ -24,11 +24,12 @@ int tc_cli_check_progress(const tc_cli_progress_args *a, tc_error *err) {
     if (!a->fd)
         return TC_CLI_DONE;
     if (!tc_cli_tells_events(a))
-        return tc_cli_usage(err, "--progress-fd says where events go: it goes with --progress json");
+        return tc_cli_usage(err, "--progress-fd goes with --progress json: it says where events are written");
     int flags = fcntl(a->fd, F_GETFL);
     if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
-        return tc_cli_usage(err, "--progress-fd %d: no file is open for writing there. A shell opens one with %d>FILE", a->fd,
-                            a->fd);
+        return tc_cli_usage(
+            err, "--progress-fd %d: no file is open for writing under this number; in a shell, add %d>FILE to the command", a->fd,
+            a->fd);
     if (a->fd > STDERR_FILENO)
         fcntl(a->fd, F_SETFD, FD_CLOEXEC); /* workers have nothing to do with it */
     return TC_CLI_DONE;

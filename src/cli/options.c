@@ -68,7 +68,7 @@ int tc_cli_take_output(const tc_cli_option *o, const char *v, void *field, tc_er
 int tc_cli_take_named(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
     if (is_dash(v))
         return tc_cli_usage(
-            err, "--%s cannot be standard input, which is read from beginning to end: this file is not; name a file", o->name);
+            err, "--%s cannot be standard input: tctune does not read this file from beginning to end; name a file", o->name);
     return tc_cli_take_text(o, v, field, err);
 }
 
@@ -272,7 +272,7 @@ static bool is_source(const tc_cli_command *c, const tc_cli_option *o) {
 /* One file at most is standard input, and one standard output. */
 static int take_stdin(command_line *l, tc_error *err) {
     if (l->args->reads_stdin)
-        return tc_cli_usage(err, "two files are to be standard input (-); name one of them");
+        return tc_cli_usage(err, "two options read standard input (-); name a file for one of them");
     l->args->reads_stdin = true;
     return TC_CLI_DONE;
 }
@@ -283,7 +283,7 @@ static int take_dash(command_line *l, const tc_cli_option *o, tc_error *err) {
     if (o->take != tc_cli_take_output)
         return TC_CLI_DONE;
     if (l->args->writes_stdout)
-        return tc_cli_usage(err, "two files are to be standard output (-); name one of them");
+        return tc_cli_usage(err, "two options write to standard output (-); name a file for one of them");
     l->args->writes_stdout = true;
     return TC_CLI_DONE;
 }
@@ -306,7 +306,7 @@ static int take_value(command_line *l, int row, const char *v, tc_error *err) {
 static int take_option(command_line *l, tc_error *err) {
     const char *arg = long_form(l->argv[l->i]);
     if (arg[1] != '-')
-        return tc_cli_usage(err, "there is no option %s: options have two dashes, but for -o (--out) and -h (--help)", arg);
+        return tc_cli_usage(err, "there is no option %s: options begin with two dashes, except -o (--out) and -h (--help)", arg);
     size_t len = strcspn(arg, "=");
     int row, status = find_or_refuse(l->command, arg + 2, len - 2, &row, err);
     if (status != TC_CLI_DONE)
@@ -388,7 +388,7 @@ static int take_all(command_line *l, tc_error *err) {
 /* A word that the command has no use for. */
 static int refuse_operand(const tc_cli_command *c, const char *word, tc_error *err) {
     if (is_dash(word) && c->source)
-        return tc_cli_usage(err, "'-' is not understood: say what standard input has; --te - reads a kernel from it");
+        return tc_cli_usage(err, "'-' is not understood: say what standard input holds; --te - reads a kernel from it");
     if (!c->source)
         return tc_cli_usage(err, "'%s' is not understood: %s takes options only", word, c->name);
     if (tc_fs_exists(word))

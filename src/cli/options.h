@@ -231,10 +231,10 @@ typedef struct tc_cli_model_args {
 #define TC_CLI_TIMING_OPTION(S, f)                                                                                               \
     TC_CLI_CHOICE(S, f, EXPERT, "mode", "auto|hot|cold",                                                                         \
                   "how kernels are timed. hot: called again and again on the same data. cold: the constants are removed from "   \
-                  "the caches before each call, as in a network whose weights do not fit into them. auto (default): cold where " \
-                  "the constants of the kernel are larger than half of the last cache, or where those of the network are "       \
-                  "larger than all of it and those of the kernel larger than the caches of a core; else hot. A database can "    \
-                  "hold records of both, and build prefers the cold ones")
+                  "the caches before each call, as in a network whose weights do not fit into them. auto (default): cold if "    \
+                  "the constants of the kernel are larger than half of the last cache. Also cold if the constants of the "       \
+                  "network are larger than the last cache, and the constants of the kernel larger than the caches of a core. "   \
+                  "Else hot. A database can hold records of both, and build prefers the cold ones")
 
 #define TC_CLI_OUT_OPTION(S, f, argument, help) TC_CLI_OUTPUT(S, f, RESULT, "out", argument, help)
 /* A library, which cannot be written to standard output. */
@@ -275,7 +275,8 @@ typedef struct tc_cli_model_args {
     TC_CLI_TEXT(S, g.creds, FLEET, "creds", "FILE", "a file with the user's credentials for the server"),                        \
         TC_CLI_TEXT(S, g.nkey, FLEET, "nkey", "FILE",                                                                            \
                     "a file with the user's public key and seed for the server, as deploy/fleet-user writes it"),                \
-        TC_CLI_TEXT(S, g.ca, FLEET, "tls-ca", "FILE", "a file with the certificates that the server's is checked against")
+        TC_CLI_TEXT(S, g.ca, FLEET, "tls-ca", "FILE",                                                                            \
+                    "a file with the certificates that the server's certificate is checked against")
 #define TC_CLI_NATS_OPTIONS(S, g)                                                                                                \
     TC_CLI_TEXT(S, g.url, FLEET, "nats", "URL", "the NATS server of the fleet: nats://HOST:PORT or tls://HOST:PORT"),            \
         TC_CLI_ACCESS_OPTIONS(S, g)
@@ -307,7 +308,7 @@ typedef struct tc_cli_model_args {
 #define TC_CLI_FORMAT_OPTIONS(S, f)                                                                                              \
     TC_CLI_ROW(S, f, RESULT, tc_cli_format, tc_cli_take_format, "format", "table|markdown|csv|json",                             \
                "how to print tables; default table, with sentences around it. csv: bare numbers, with units in the heading. "    \
-               "json: all that is known, as one object"),                                                                        \
+               "json: everything, as one object"),                                                                               \
         TC_CLI_ROW(S, f, RESULT, tc_cli_format, tc_cli_take_json, "json", NULL, "the same as --format json")
 
 /* ---- commands ---- */

@@ -98,7 +98,7 @@ static void put_total(tc_strbuf *b, const tctune_report *r) {
     tc_sb_printf(b, " trials  %.1f/s  latency %s  %s spent, %s left", r->seconds > 0 ? r->measured / r->seconds : 0,
                  tc_text_time(time, r->latency), tc_text_duration(spent, r->seconds), tc_text_duration(left, seconds_left(r)));
     if (!isnan(r->expected_gain) && r->latency > 0)
-        tc_sb_printf(b, ", %.1f %% to gain in a minute", 100 * r->expected_gain / r->latency);
+        tc_sb_printf(b, ", %.1f %% gain expected in a minute", 100 * r->expected_gain / r->latency);
     if (!isnan(r->pairwise))
         tc_sb_printf(b, "  model %.2f", r->pairwise);
     if (!r->quiet)
@@ -300,7 +300,7 @@ static void note_doing(tc_cli_progress *p, const tctune_event *e) {
 
 static void draw_doing(tc_cli_progress *p, tc_strbuf *screen, int columns) {
     tc_strbuf line = {0};
-    tc_sb_printf(&line, "%s%s%s", p->doing, *p->phases ? "; tried, became the best: " : "", p->phases);
+    tc_sb_printf(&line, "%s%s%s", p->doing, *p->phases ? "; candidates tried (that became the best): " : "", p->phases);
     draw_line(p, screen, tc_sb_str(&line), faint, columns);
     tc_strbuf_free(&line);
 }

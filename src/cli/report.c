@@ -10,8 +10,8 @@
 void tc_cli_print_units(FILE *f, const json_t *units) {
     const char *name;
     json_t *gops;
-    json_object_foreach((json_t *)(uintptr_t)units, name, gops)
-        fprintf(f, "peak of %s: %.1f GOP/s, of which kernels that can use it are shares\n", name, json_number_value(gops));
+    json_object_foreach((json_t *)(uintptr_t)units, name, gops) fprintf(
+        f, "peak of %s: %.1f GOP/s; the shares of kernels that can use it refer to this peak\n", name, json_number_value(gops));
 }
 
 /* The time of a cache line at the largest footprint of at most this many bytes. */
@@ -31,8 +31,8 @@ void tc_cli_print_caches(FILE *f, const json_t *caches) {
     if (!json_is_object(caches))
         return;
     fprintf(f,
-            "last cache %s of the %s that the system tells of (%lld walk%s: a line in %.1f ns, beyond it in %.1f), memory %.1f "
-            "GB/s\n",
+            "last cache %s, of %s that the system reports (%lld walk%s: a line in %.1f ns, beyond the cache in %.1f), memory "
+            "%.1f GB/s\n",
             tc_text_bytes(found, last), tc_text_bytes(told, (double)tc_cli_number(caches, "reported_bytes")), walks,
             walks == 1 ? "" : "s", line_ns(walk, last), line_ns(walk, INFINITY), tc_cli_real(caches, "memory_gbs"));
 }
@@ -65,7 +65,7 @@ static void print_cold(FILE *f, const json_t *tasks) {
         const json_t *t = json_array_get(tasks, i);
         char bytes[24];
         if (json_is_number(json_object_get(t, "constants_gbs")))
-            fprintf(f, "task %zu gets its constants, %s, from memory in every call: %.1f GB/s\n", i,
+            fprintf(f, "task %zu reads its constants, %s, from memory in every call: %.1f GB/s\n", i,
                     tc_text_bytes(bytes, tc_cli_real(t, "constant_bytes")), tc_cli_real(t, "constants_gbs"));
     }
 }
@@ -116,8 +116,8 @@ static void print_tasks(const json_t *tasks, tc_cli_format format) {
 
 static void print_notes(FILE *f, const json_t *tasks) {
     if (other_forms(tasks))
-        fputs("GFLOP/s and of peak count the operations of the direct form, whichever is used: one that needs fewer can exceed "
-              "100 %\n",
+        fputs("GFLOP/s and 'of peak' count the operations of the direct form: a form that needs fewer operations can exceed 100 "
+              "%\n",
               f);
     print_cold(f, tasks);
     print_places(f, tasks);
@@ -147,8 +147,7 @@ static void print_counts(FILE *f, const json_t *j) {
     if (json_is_string(first))
         fprintf(f, "  the first failure: %s\n", json_string_value(first));
     if (tc_cli_number(j, "unreliable"))
-        fprintf(f, "  %lld that had been measured well failed when run again: one failure is enough, they are not used\n",
-                tc_cli_number(j, "unreliable"));
+        fprintf(f, "  %lld valid records failed when they ran again, and are no longer used\n", tc_cli_number(j, "unreliable"));
     for (size_t i = 0; i < json_array_size(tasks); i++) {
         const json_t *t = json_array_get(tasks, i);
         if (!tc_cli_number(t, "valid") && json_is_string(json_object_get(t, "failure")))
@@ -196,12 +195,11 @@ static void print_effort(FILE *f, const json_t *j) {
             tc_cli_real(j, "search_seconds"), tc_cli_real(j, "model_seconds"), tc_cli_real(j, "build_seconds"),
             tc_cli_real(j, "run_seconds"));
     if (tc_cli_number(j, "contests"))
-        fprintf(f, "%lld contests (the best and its rivals in turns, %.0f s): %lld ties, in which the incumbent stays\n",
+        fprintf(f, "%lld contests (the best and its rivals in turns, %.0f s): %lld ties, in which the best stays\n",
                 tc_cli_number(j, "contests"), tc_cli_real(j, "contest_seconds"), tc_cli_number(j, "ties"));
     if (tc_cli_number(j, "rechecked"))
         fprintf(f,
-                "nothing new was found where all is known: %lld earlier records were timed again in turns with the best, %lld of "
-                "them "
+                "no new candidate was found: %lld earlier records ran again in turns with the best, and the times of %lld were "
                 "corrected\n",
                 tc_cli_number(j, "rechecked"), tc_cli_number(j, "corrected"));
 }
@@ -369,6 +367,6 @@ void tc_cli_print_precision(const json_t *precision, double budget, const char *
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
     if (tc_cli_is_prose(format))
-        printf("%zu of %zu kernels that bf16 makes faster round: error of the outputs %.2e, budget %g, on %s\n\n", nused, n,
-               tc_cli_real(precision, "error"), budget, inputs ? inputs : "drawn inputs");
+        printf("%zu of %zu kernels that bf16 makes faster use bf16: error of the outputs %.2e, budget %g, on %s\n\n", nused, n,
+               tc_cli_real(precision, "error"), budget, inputs ? inputs : "random inputs");
 }

@@ -88,11 +88,11 @@ int tc_cli_check_target(const tc_cli_target_args *a, bool runs_here, tc_error *e
     json_decref(machine);
     if (!runs_here || here)
         return TC_CLI_DONE;
-    return tc_cli_usage(err,
-                        "--target %s: code for it does not run on this machine, so nothing can be timed here; `tctune build "
-                        "--target` makes a library for it: with the records of a database that was filled on such a "
-                        "machine, and with default schedules where there are none",
-                        a->name);
+    return tc_cli_usage(
+        err,
+        "--target %s: its code does not run on this machine, so nothing can be timed here. `tctune build --target` makes a "
+        "library for it, from the records of such a machine (--db), or else with default schedules",
+        a->name);
 }
 
 /* ---- fleet ---- */
@@ -183,8 +183,8 @@ int tc_cli_check_error_budget(const tc_cli_model_args *a, bool in_graph, tc_erro
         return tc_cli_usage(err, "--error-budget goes with --precision auto: in f32 there is nothing to choose");
     if (in_graph || a->source.te || a->target.name)
         return tc_cli_usage(
-            err, "--error-budget chooses by running the network on this machine: it goes with --model, without --target and "
-                 "--top-k-in-graph");
+            err,
+            "--error-budget runs the network on this machine: give it with --model, and without --target and --top-k-in-graph");
     return TC_CLI_DONE;
 }
 
@@ -195,9 +195,9 @@ double tc_cli_error_budget(double budget) {
 static int open_library(const tc_cli_model_args *a, tctune_model **out, tc_error *err) {
     const char *path = a->source.model;
     if (a->source.in_place_cache)
-        return tc_cli_usage(err, "%s: --in-place-cache is said when a library is built; this one is as it was built", path);
+        return tc_cli_usage(err, "%s: a built library cannot change; give --in-place-cache to `tctune build`", path);
     if (a->source.weights)
-        return tc_cli_usage(err, "%s: --shape-weights is said when a library is built; this one is as it was built", path);
+        return tc_cli_usage(err, "%s: a built library cannot change; give --shape-weights to `tctune build`", path);
     return tc_cli_status(tctune_load(path, a->target.threads, out, TC_CLI_SAY(err)));
 }
 

@@ -151,7 +151,7 @@ static tc_meas_error read_error(fleet_reader *r, const json_t *o) {
     tc_meas_error e = TC_MEAS_INTERRUPTED;
     const char *text = fleet_text(r, o, "error", (fleet_text_limits){.most = TC_FLEET_NAME});
     if (!tc_meas_error_parse(text, &e) || !is_of_building(e))
-        spoil(r, "its error is none that building can end with");
+        spoil(r, "its error is not an error of building");
     return e;
 }
 
@@ -167,7 +167,7 @@ static const char *read_message(fleet_reader *r, const json_t *o) {
 static const char *read_hex(fleet_reader *r, const json_t *o, const char *name, size_t digits) {
     const char *text = fleet_word(r, o, name);
     if (strlen(text) != digits || strspn(text, "0123456789abcdef") != digits)
-        spoil(r, tc_arena_printf(r->a, "its %s is no %zu hex digits", name, digits));
+        spoil(r, tc_arena_printf(r->a, "its %s is not %zu hex digits", name, digits));
     return text;
 }
 

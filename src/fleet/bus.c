@@ -43,13 +43,13 @@ tc_status bus_fail(tc_fleet_bus *b, tc_error *err, natsStatus s, const char *wha
     bool barred = s == NATS_NOT_PERMITTED || s == NATS_CONNECTION_AUTH_FAILED ||
                   s == NATS_CONNECTION_CLOSED /* as when the server lets this user in no more */;
     bool never = barred || s == NATS_MAX_PAYLOAD;
-    const char *remedy =
-        barred                  ? "; what a user may do is said in the server's configuration"
-        : s == NATS_MAX_PAYLOAD ? "; the server takes no such large messages: raise max_payload in its configuration"
-        : strstr(words, "resources") || strstr(words, "maximum")
-            ? "; its room for streams is full: raise max_file_store in its configuration, free its disk, or wait until "
-              "old results are gone"
-            : "";
+    const char *remedy = barred ? "; the server's configuration says what a user may do"
+                         : s == NATS_MAX_PAYLOAD
+                             ? "; the server takes no messages of this size: raise max_payload in its configuration"
+                         : strstr(words, "resources") || strstr(words, "maximum")
+                             ? "; its space for streams is full: raise max_file_store in its configuration, free its disk, or "
+                               "wait until old results are gone"
+                             : "";
     return tc_fail(err, never ? TC_BAD_INPUT : TC_ENV, "%s: %s: %s%s", b->url, what, words, remedy);
 }
 
@@ -90,13 +90,11 @@ static tc_status add_stream(tc_fleet_bus *b, jsStreamConfig *c, tc_error *err) {
             "%s: the server has no JetStream, which keeps jobs and results: start it with --jetstream, or enable it for "
             "the account",
             b->url);
-    return s == NATS_OK
-               ? TC_OK
-               : bus_fail(b, err, s,
-                          b->barred
-                              ? "the streams of jobs and results are not there yet, and this user may not make them: `tctune "
-                                "fleet status` of a tuner's user does"
-                              : "the stream of jobs or results cannot be had");
+    return s == NATS_OK ? TC_OK
+                        : bus_fail(b, err, s,
+                                   b->barred ? "the streams of jobs and results do not exist yet, and this user may not make "
+                                               "them: run `tctune fleet status` as a tuner's user, which makes them"
+                                             : "the stream of jobs or results cannot be opened or made");
 }
 
 static tc_status add_streams(tc_fleet_bus *b, tc_error *err) {
@@ -140,7 +138,7 @@ static tc_status add_bucket(tc_fleet_bus *b, const char *name, int64_t seconds, 
         *out = bucket;
     else /* what others use meanwhile knows the bucket by its name */
         kvStore_Destroy(bucket);
-    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "the bucket of workers cannot be had");
+    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "the bucket of workers cannot be opened or made");
 }
 
 tc_status bus_prepare(tc_fleet_bus *b, tc_error *err) {
@@ -206,9 +204,9 @@ static tc_status try_seed(const tc_fleet_bus *b, const char *file, tc_error *err
     int n;
     natsStatus s = nats_Sign(b->seed, "a nonce", &signature, &n);
     free(signature);
-    return s == NATS_OK ? TC_OK
-                        : tc_fail(err, TC_BAD_INPUT,
-                                  "%s: nothing can be signed with the seed in it: it is damaged. Make the user anew", file);
+    return s == NATS_OK
+               ? TC_OK
+               : tc_fail(err, TC_BAD_INPUT, "%s: the seed in it is damaged, and signs nothing. Make the user again", file);
 }
 
 static tc_status read_nkey(tc_fleet_bus *b, const char *file, tc_error *err) {

@@ -27,7 +27,7 @@ static natsStatus put(tc_fleet_bus *b, const tc_fleet_self *self, const char *id
 
 tc_status tc_fleet_bus_begin(tc_fleet_bus *b, const tc_fleet_self *self, const char *id, int here, tc_error *err) {
     natsStatus s = put(b, self, id, self->boot, here);
-    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "that a job is begun cannot be noted");
+    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "the beginning of a job cannot be noted");
 }
 
 /* The entry of what this worker does not measure now. */
@@ -75,7 +75,7 @@ static tc_status next_of(tc_fleet_bus *b, const char *entries, uint64_t from, na
     o.NextBySubject = subject;
     *m = NULL;
     natsStatus s = js_DirectGetMsg(m, b->js, "KV_" BUS_BEGUN, NULL, &o);
-    return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "what was begun cannot be read");
+    return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "the notes about begun jobs cannot be read");
 }
 
 /* What is done with each; it may change the entry. */
@@ -130,7 +130,7 @@ static tc_status settle(void *user, const begun *e, tc_error *err) {
         return TC_OK;
     bool died = strcmp(e->run, r->self->boot) != 0;
     natsStatus s = put_back(r->b, r->self, e->id, e->times + died);
-    return s == NATS_OK ? TC_OK : bus_fail(r->b, err, s, "what was begun before cannot be settled");
+    return s == NATS_OK ? TC_OK : bus_fail(r->b, err, s, "the note about a job begun earlier cannot be changed");
 }
 
 tc_status tc_fleet_bus_come_back(tc_fleet_bus *b, const tc_fleet_self *self, tc_error *err) {

@@ -59,7 +59,7 @@ tc_status bus_prepare_objects(tc_fleet_bus *b, tc_error *err) {
                "%s: it has no room for objects of boards that do not compile: raise max_file_store in its configuration", b->url);
         return TC_OK;
     }
-    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "the stream of objects cannot be had");
+    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "the stream of objects cannot be opened or made");
 }
 
 /* How many messages of a stream have the subject. A stream that is not there has none. */
@@ -74,7 +74,7 @@ static tc_status count(tc_fleet_bus *b, const char *stream, const char *subject,
     for (int i = 0; s == NATS_OK && info->State.Subjects && i < info->State.Subjects->Count; i++)
         *n += (int64_t)info->State.Subjects->List[i].Msgs;
     jsStreamInfo_Destroy(info);
-    return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "a stream cannot be looked at");
+    return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "the state of a stream cannot be read");
 }
 
 /* ---- the board's ---- */
@@ -110,7 +110,7 @@ tc_status tc_fleet_bus_next_built(tc_fleet_bus *b, const char *key, const char *
     jsDirectGetMsgOptions_Init(&o);
     o.Sequence = after + 1;
     o.NextBySubject = subject;
-    TC_TRY(get(b, BUS_OBJECT_STREAM, &o, &m, "what was built cannot be read", err));
+    TC_TRY(get(b, BUS_OBJECT_STREAM, &o, &m, "the list of built objects cannot be read", err));
     if (!m)
         return TC_OK;
     char *word[WORDS] = {0}, *rest = tc_arena_strdup(a, natsMsg_GetSubject(m));

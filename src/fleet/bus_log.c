@@ -121,5 +121,5 @@ tc_status tc_fleet_bus_log(tc_fleet_bus *b, const char *worker, size_t most, tc_
         tell_of(t.m[(t.n - 1 - i) % most], heard, user);
     clear(&t);
     free(t.m);
-    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "results cannot be looked through");
+    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "results cannot be searched");
 }

@@ -27,7 +27,7 @@ tc_status tc_fleet_bus_records(tc_fleet_bus *b, tc_fleet_kept *out, tc_error *er
                        "%s: the server has no JetStream, which keeps records: start it with --jetstream, or enable it "
                        "for the account",
                        b->url);
-    return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "the stream of records cannot be looked at");
+    return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "the state of the stream of records cannot be read");
 }
 
 tc_status tc_fleet_bus_keep_records(tc_fleet_bus *b, tc_error *err) {
@@ -49,7 +49,7 @@ tc_status tc_fleet_bus_keep_records(tc_fleet_bus *b, tc_error *err) {
         code = 0;
         s = js_AddStream(NULL, b->js, &c, NULL, &code);
     }
-    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "the stream of records cannot be had");
+    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "the stream of records cannot be opened or made");
 }
 
 bool tc_fleet_bus_takes(const tc_fleet_bus *b, size_t bytes) {

@@ -42,7 +42,7 @@ tc_status tc_fleet_bus_ended(tc_fleet_bus *b, const char *key, uint64_t *number,
     natsStatus s = js_GetConsumerInfo(&info, b->js, BUS_WORK_STREAM, key, NULL, &code);
     *number = s == NATS_OK ? info->AckFloor.Stream : 0;
     jsConsumerInfo_Destroy(info);
-    return s == NATS_OK || bus_nothing_came(s) ? TC_OK : bus_fail(b, err, s, "a queue cannot be looked at");
+    return s == NATS_OK || bus_nothing_came(s) ? TC_OK : bus_fail(b, err, s, "the state of a queue cannot be read");
 }
 
 bool tc_fleet_bus_take_out(tc_fleet_bus *b, uint64_t number) {
@@ -89,7 +89,7 @@ tc_status tc_fleet_bus_find(tc_fleet_bus *b, const char *key, const char *tuner,
         take(m, a, out);
     /* A stream that is lost is made again with the next job. */
     bool none = bus_nothing_came(s) || code == JSStreamNotFoundErr;
-    return s == NATS_OK || none ? TC_OK : bus_fail(b, err, s, "results cannot be looked for");
+    return s == NATS_OK || none ? TC_OK : bus_fail(b, err, s, "results cannot be searched");
 }
 
 tc_status tc_fleet_bus_asked(tc_fleet_bus *b, const char *key, const char *tuner, int64_t *n, tc_error *err) {
@@ -105,7 +105,7 @@ tc_status tc_fleet_bus_asked(tc_fleet_bus *b, const char *key, const char *tuner
     for (int i = 0; s == NATS_OK && info->State.Subjects && i < info->State.Subjects->Count; i++)
         *n += (int64_t)info->State.Subjects->List[i].Msgs;
     jsStreamInfo_Destroy(info);
-    return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "a queue cannot be looked at");
+    return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "the state of a queue cannot be read");
 }
 
 void tc_fleet_bus_withdraw(tc_fleet_bus *b, const char *key, const char *tuner) {

@@ -94,7 +94,7 @@ tc_status tc_fleet_bus_tell(tc_fleet_bus *b, const char *key, const char *name, 
     char entry[BUS_SUBJECT];
     snprintf(entry, sizeof entry, "%s.%s", key, name);
     natsStatus s = text ? kvStore_PutString(NULL, b->orders, entry, text) : kvStore_Delete(b->orders, entry);
-    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "a worker cannot be told");
+    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "an order to a worker cannot be sent");
 }
 
 /* ---- queues ---- */
@@ -110,7 +110,7 @@ static tc_status look_at(tc_fleet_bus *b, const char *stream, const char *key, i
         *under_way = info->NumAckPending;
     }
     jsConsumerInfo_Destroy(info);
-    return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "a queue cannot be looked at");
+    return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "the state of a queue cannot be read");
 }
 
 tc_status tc_fleet_bus_queue(tc_fleet_bus *b, const char *key, int64_t *waiting, int64_t *under_way, tc_error *err) {

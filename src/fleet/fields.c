@@ -27,7 +27,7 @@ json_t *fleet_open(fleet_reader *r, const char *text, const char *kind) {
     json_error_t why = {0};
     json_t *o = tc_meas_json_read(text, JSON_REJECT_DUPLICATES, &why);
     if (!json_is_object(o))
-        refuse(r, "it is no JSON object%s%s", why.text[0] ? ": " : "", why.text);
+        refuse(r, "it is not a JSON object%s%s", why.text[0] ? ": " : "", why.text);
     int64_t version = fleet_whole(r, o, "version", 0, 1 << 20);
     if (!r->bad && version != TC_FLEET_VERSION)
         refuse(r, "it is of version %d of the fleet's messages, and this tctune knows version %d: use the same tctune everywhere",
@@ -47,8 +47,8 @@ const char *fleet_text(fleet_reader *r, const json_t *o, const char *name, fleet
     size_t n = json_string_length(v);
     if (!s || n > limits.most || (n == 0 && !limits.may_be_empty) || (limits.word && !tc_fleet_is_word(s))) {
         refuse(r,
-               limits.word ? "its %s is no word of at most %zu letters, digits, - and _"
-                           : "its %s is no text of at most %zu bytes",
+               limits.word ? "its %s is not a word of at most %zu letters, digits, - and _"
+                           : "its %s is not a text of at most %zu bytes",
                name, limits.most);
         return "";
     }
@@ -63,7 +63,7 @@ double fleet_real(fleet_reader *r, const json_t *o, const char *name, double lea
     const json_t *v = json_object_get(o, name);
     double d = json_number_value(v);
     if (!json_is_number(v) || !(d >= least && d <= most)) {
-        refuse(r, "its %s is no number from %g to %g", name, least, most);
+        refuse(r, "its %s is not a number from %g to %g", name, least, most);
         return least;
     }
     return d;
@@ -73,7 +73,7 @@ int64_t fleet_whole(fleet_reader *r, const json_t *o, const char *name, int64_t 
     const json_t *v = json_object_get(o, name);
     json_int_t i = json_integer_value(v);
     if (!json_is_integer(v) || i < least || i > most) {
-        refuse(r, "its %s is no whole number from %lld to %lld", name, (long long)least, (long long)most);
+        refuse(r, "its %s is not a whole number from %lld to %lld", name, (long long)least, (long long)most);
         return least;
     }
     return i;
@@ -91,7 +91,7 @@ const json_t *fleet_list(fleet_reader *r, const json_t *o, const char *name, siz
     *n = json_array_size(v);
     if (json_is_array(v) && *n >= least && *n <= most)
         return v;
-    refuse(r, "its %s is no list of %zu to %zu", name, least, most);
+    refuse(r, "its %s is not a list of %zu to %zu", name, least, most);
     *n = 0;
     return NULL;
 }
@@ -102,7 +102,7 @@ double *fleet_times(fleet_reader *r, const json_t *o, const char *name, size_t l
     for (size_t i = 0; i < *n; i++) {
         out[i] = json_number_value(json_array_get(v, i));
         if (!isfinite(out[i]) || out[i] <= 0)
-            refuse(r, "number %zu of its %s is no time", i + 1, name);
+            refuse(r, "number %zu of its %s is not a time", i + 1, name);
     }
     return out;
 }

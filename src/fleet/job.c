@@ -172,7 +172,7 @@ static void read_call(fleet_reader *r, const json_t *o, tc_meas_call *c) {
     c->in = in;
     c->sizes = read_texts(r, o, "points", "point", TC_FLEET_MANY, some_text, &c->npoint);
     if (!r->bad && (c->way == TC_MEAS_WAY_SIZES) != (c->npoint > 0)) {
-        tc_fail(r->err, TC_BAD_INPUT, "it has %zu points, which does not go with its way of measuring", c->npoint);
+        tc_fail(r->err, TC_BAD_INPUT, "it has %zu points, which does not fit its way of measuring", c->npoint);
         r->bad = true;
     }
 }
@@ -181,7 +181,7 @@ static void read_mode(fleet_reader *r, const json_t *o, tc_meas_options *m) {
     const char *mode = fleet_text(r, o, "mode", (fleet_text_limits){.most = TC_FLEET_NAME});
     if (r->bad || (tc_meas_mode_parse(mode, &m->mode) && m->mode != TC_MEAS_IN_GRAPH))
         return;
-    tc_fail(r->err, TC_BAD_INPUT, "its mode '%s' is none in which kernels are measured", mode);
+    tc_fail(r->err, TC_BAD_INPUT, "its mode '%s' is not a mode of measuring", mode);
     r->bad = true;
 }
 

@@ -59,8 +59,8 @@ tc_status tc_fleet_told_read(const char *text, tc_arena *a, tc_fleet_told *out, 
     json_decref(o);
     TC_TRY(fleet_outcome(&r));
     if (*out->leave && strcmp(out->leave, words[TC_FLEET_DRAIN]) != 0 && strcmp(out->leave, words[TC_FLEET_KICK]) != 0)
-        return tc_fail(err, TC_BAD_INPUT, "it says to leave in a way that is unknown here: %s", out->leave);
-    return is_line(out->why) ? TC_OK : tc_fail(err, TC_BAD_INPUT, "its why is not one line of text");
+        return tc_fail(err, TC_BAD_INPUT, "it tells workers to leave in an unknown way: %s", out->leave);
+    return is_line(out->why) ? TC_OK : tc_fail(err, TC_BAD_INPUT, "its reason (why) is not one line of text");
 }
 
 bool tc_fleet_told_kick(const tc_fleet_told *t) {
@@ -100,7 +100,7 @@ static tc_status nobody_is(const tc_fleet_crowd *c, const char *who, tc_fleet_bu
         tc_sb_printf(&there, "%s%s of %s", i ? ", " : "; there are ", c->workers.data[i].name, c->workers.data[i].key);
     if (c->workers.len > SHOWN)
         tc_sb_printf(&there, ", and %zu more (`tctune fleet status`)", c->workers.len - SHOWN);
-    tc_status s = tc_fail(err, TC_BAD_INPUT, "%s: no worker is called %s, and none is of such a key%s", tc_fleet_bus_url(b), who,
+    tc_status s = tc_fail(err, TC_BAD_INPUT, "%s: no worker has the name or the key %s%s", tc_fleet_bus_url(b), who,
                           there.len ? tc_sb_str(&there) : "; no worker is there at all");
     tc_strbuf_free(&there);
     return s;
@@ -159,7 +159,7 @@ static tc_status tell(tc_fleet_bus *b, const tc_fleet_worker *w, tc_fleet_order 
 tc_status tc_fleet_tell(tc_fleet_bus *b, tc_fleet_order what, const char *const *who, const char *why, tc_fleet_crowd *told,
                         tc_error *err) {
     if (strlen(why) > TC_FLEET_REASON || !is_line(why))
-        return tc_fail(err, TC_BAD_INPUT, "a reason is one line of at most %d bytes", TC_FLEET_REASON);
+        return tc_fail(err, TC_BAD_INPUT, "the reason must be one line of at most %d bytes", TC_FLEET_REASON);
     TC_TRY(tc_fleet_crowd_see(told, b, err));
     if (what == TC_FLEET_RELEASE)
         TC_TRY(tc_fleet_bus_orders(b, add_quarantined, told, err));

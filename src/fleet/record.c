@@ -34,9 +34,10 @@ static tc_status check_limits(const tc_record *r, tc_error *err) {
     if (r->ntimes > TC_FLEET_MANY)
         return tc_fail(err, TC_BAD_INPUT, "it has %zu times, more than %d", r->ntimes, TC_FLEET_MANY);
     if (!*r->job)
-        return tc_fail(err, TC_BAD_INPUT, "it is of no job");
+        return tc_fail(err, TC_BAD_INPUT, "it belongs to no job");
     if (r->mode == TC_MEAS_IN_GRAPH || r->mode == TC_MEAS_BESIDE)
-        return tc_fail(err, TC_BAD_INPUT, "it is a comparison in a network ('%s'), which no job is", tc_meas_mode_text(r->mode));
+        return tc_fail(err, TC_BAD_INPUT, "it is a comparison in a network ('%s'), but jobs make no comparisons in networks",
+                       tc_meas_mode_text(r->mode));
     if (r->error == TC_MEAS_INTERRUPTED)
         return tc_fail(err, TC_BAD_INPUT, "it says that nothing was measured: %s", tc_meas_error_meaning(r->error));
     return TC_OK;

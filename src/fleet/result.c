@@ -149,7 +149,7 @@ static void spoil(fleet_reader *r, const char *what) {
 static uint64_t read_program(fleet_reader *r, const json_t *o) {
     const char *text = fleet_word(r, o, "program");
     if (strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
-        spoil(r, "its program is no 16 hex digits");
+        spoil(r, "its program is not 16 hex digits");
     return strtoull(text, NULL, 16);
 }
 
@@ -157,7 +157,7 @@ static tc_meas_error read_error(fleet_reader *r, const json_t *o) {
     tc_meas_error e = TC_MEAS_NONE;
     const char *text = fleet_text(r, o, "error", (fleet_text_limits){.most = TC_FLEET_NAME});
     if (!tc_meas_error_parse(text, &e))
-        spoil(r, "its error is none that measuring can end with");
+        spoil(r, "its error is not an error of measuring");
     return e;
 }
 
@@ -209,7 +209,7 @@ tc_status tc_fleet_result_read(const char *text, size_t n, tc_arena *a, tc_fleet
     read_records(&r, o, n, out);
     out->seconds = fleet_times(&r, o, "seconds", 0, out->n * (size_t)out->done, &nseconds);
     if (nseconds != out->n * (size_t)out->done)
-        spoil(&r, "it has not a time of each candidate for each of its rounds");
+        spoil(&r, "it lacks times: each candidate needs a time for each round");
     json_decref(o);
     return fleet_outcome(&r);
 }
@@ -217,7 +217,7 @@ tc_status tc_fleet_result_read(const char *text, size_t n, tc_arena *a, tc_fleet
 static void read_units(fleet_reader *r, const json_t *o, tc_meas_peak *out) {
     const json_t *units = json_object_get(o, "units");
     if (!json_is_object(units))
-        spoil(r, "its units are no object");
+        spoil(r, "its units are not an object");
     for (int i = 0; i < TC_NINTRINSICS; i++) { /* those that only another tctune knows are left out */
         const char *name = tc_intrinsic_row((tc_intrinsic_id)i)->text;
         if (json_object_get(units, name))
@@ -267,7 +267,7 @@ static void read_machine(fleet_reader *r, const json_t *o, tc_fleet_worker *out)
 static tc_fleet_role read_role(fleet_reader *r, const json_t *o) {
     tc_fleet_role role = TC_FLEET_BOTH;
     if (json_object_get(o, "role") && !tc_fleet_role_parse(fleet_word(r, o, "role"), &role))
-        spoil(r, "its role is none that a worker has");
+        spoil(r, "its role is not a role of a worker");
     return role;
 }
 

@@ -358,8 +358,8 @@ void tc_tune_watch(tc_tune *t) {
         return;
     t->warned = true;
     tc_log(TC_LOG_WARN,
-           "others use this machine, or its clock sinks: a fixed loop takes %.2f times as long as at best, repeats of a kernel "
-           "spread over %.0f %%. Candidates get more repeats, and what wins is settled by runs in turns; a quiet machine gives "
-           "better results",
+           "other programs use this machine, or its clock rate falls: a fixed loop takes %.2f times as long as at best, repeats "
+           "of a kernel spread over %.0f %%. Candidates get more repeats, and runs in turns decide which of them wins; a quiet "
+           "machine gives better results",
            t->report.calm.slowdown, 100 * t->report.calm.spread);
 }

@@ -49,7 +49,7 @@ static tc_status no_phase(const char *s, size_t n, tc_error *err) {
     tc_guess g = tc_guess_new(s, n);
     for (int p = 0; p < TC_TUNE_NPHASES; p++)
         tc_guess_add(&g, phases[p].text);
-    return tc_fail(err, TC_BAD_INPUT, "'%.*s' is no phase%s", (int)n, s, tc_guess_say(&g, "", NULL, text));
+    return tc_fail(err, TC_BAD_INPUT, "there is no phase '%.*s'%s", (int)n, s, tc_guess_say(&g, "", NULL, text));
 }
 
 tc_status tc_tune_phases_parse(const char *list, unsigned *skip, tc_error *err) {
@@ -78,5 +78,5 @@ tc_status tc_tune_search_parse(const char *name, tc_tune_search *out, tc_error *
             return TC_OK;
         }
     }
-    return tc_fail(err, TC_BAD_INPUT, "'%s' is no way to search%s", name, tc_guess_say(&g, "", NULL, text));
+    return tc_fail(err, TC_BAD_INPUT, "there is no search '%s'%s", name, tc_guess_say(&g, "", NULL, text));
 }

@@ -134,8 +134,8 @@ static void choose_modes(tc_tune *t) {
     for (int i = 0; i < t->n; i++)
         t->state[i].mode = apart ? t->o.measure.mode : tc_tune_mode(t->o.timing, t->task[i].form[0].w, network, &t->machine);
     if (t->machine.l3 != t->o.target->machine.l3)
-        tc_log(TC_LOG_INFO, "of a last cache of %.1f MiB this machine gets %.1f", (double)t->o.target->machine.l3 / 0x1p20,
-               (double)t->machine.l3 / 0x1p20);
+        tc_log(TC_LOG_INFO, "the last cache has %.1f MiB, but this machine gets only %.1f of them",
+               (double)t->o.target->machine.l3 / 0x1p20, (double)t->machine.l3 / 0x1p20);
 }
 
 /* A database that knows other machines only may not be the one that was meant. */
@@ -149,11 +149,10 @@ static tc_status tell_of_strangers(const tc_tune *t, tc_error *err) {
         return TC_OK;
     TC_TRY(tc_meas_db_select(t->db, t->arena, &(tc_meas_filter){.limit = 1}, &first, err));
     if (first.len)
-        tc_log(
-            TC_LOG_WARN,
-            "%s: none of its %lld records is for this target, `%.100s`: they are for %lld others, the first for `%.100s`. They "
-            "say where to begin, and nothing is built from them",
-            tc_meas_db_path(t->db), (long long)all.records, t->o.target->text, (long long)all.targets, first.data[0].target);
+        tc_log(TC_LOG_WARN,
+               "%s: none of its %lld records is for this target, `%.100s`: they are for %lld others, the first for `%.100s`. "
+               "They only guide the start of the search; nothing is built from them",
+               tc_meas_db_path(t->db), (long long)all.records, t->o.target->text, (long long)all.targets, first.data[0].target);
     return TC_OK;
 }
 
@@ -183,11 +182,10 @@ static tc_status tell_of_hot_records(const tc_tune *t, tc_error *err) {
         n += any;
     }
     if (n)
-        tc_log(
-            TC_LOG_WARN,
-            "%s%s: records of hot runs only, of kernels whose constants come from memory in a network. They are timed cold now: "
-            "what is known says where to begin. --mode hot goes on as before",
-            t->state[first].name, n > 1 ? " and others" : "");
+        tc_log(TC_LOG_WARN,
+               "%s%s: all records are of hot runs, but in a network the constants come from memory. These kernels are now timed "
+               "cold; the hot records only guide the start. --mode hot goes on as before",
+               t->state[first].name, n > 1 ? " and others" : "");
     return TC_OK;
 }
 
@@ -418,7 +416,7 @@ static tc_status run(tc_tune *t, tc_error *err) {
         return tc_fail(err, TC_ENV, "none of the %d candidates tried in this run could be measured; the first failed with: %s",
                        t->report.measured, t->report.first_error ? t->report.first_error : "no message");
     if (t->report.trials == 0 && tc_tune_late(t) && !tc_tune_interrupted(t))
-        return tc_fail(err, TC_ENV, "the time was up before a candidate was measured: give more");
+        return tc_fail(err, TC_ENV, "the time was up before a candidate was measured: give more time");
     if (t->report.trials == 0 && !tc_tune_stopped(t))
         return tc_fail(err, TC_ENV, "nothing was measured: no task has a schedule that can be built%s%s",
                        t->report.first_error ? "; the first: " : "", t->report.first_error ? t->report.first_error : "");

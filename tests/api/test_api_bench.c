@@ -114,7 +114,7 @@ static void test_range(void **state) {
     assert_int_equal(number(json_object_get(j, "sizes"), "N"), 17);
     assert_true(json_is_null(json_object_get(j, "gflops")));
     json_decref(j);
-    REFUSED(TCTUNE_BAD_INPUT, "without at", tctune_bench_range(m, &o, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "leave out at", tctune_bench_range(m, &o, &text, error, sizeof error));
     o.inputs = "x.npz";
     REFUSED(TCTUNE_BAD_INPUT, "exclude", tctune_bench(m, &o, &text, error, sizeof error));
     o.inputs = NULL;
@@ -182,7 +182,8 @@ static void test_kernels(void **state) {
     REFUSED(TCTUNE_BAD_INPUT, "has no record", tctune_bench_kernels(w, &o, NULL, &text, error, sizeof error));
     assert_null(text);
     o.at = at17;
-    REFUSED(TCTUNE_BAD_INPUT, "at and schedule are of one kernel", tctune_bench_kernels(w, &o, NULL, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "at and schedule are for one kernel",
+            tctune_bench_kernels(w, &o, NULL, &text, error, sizeof error));
     tctune_work_free(w);
 }
 

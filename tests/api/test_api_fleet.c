@@ -140,14 +140,15 @@ static void test_orders(void **state) {
     assert_int_equal(a.status, TCTUNE_OK);
     sem_destroy(&a.ready);
     const char *const who[] = {"told", NULL}, *const none[] = {NULL};
-    REFUSED(TCTUNE_BAD_INPUT, "no worker is called told", tctune_fleet_tell(&f, "drain", who, NULL, &text, error, sizeof error));
-    REFUSED(TCTUNE_BAD_INPUT, "drain, kick, quarantine and release",
+    REFUSED(TCTUNE_BAD_INPUT, "no worker has the name or the key told",
+            tctune_fleet_tell(&f, "drain", who, NULL, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "drain, kick, quarantine or release",
             tctune_fleet_tell(&f, "hang", who, NULL, &text, error, sizeof error));
     REFUSED(TCTUNE_BAD_INPUT, "workers are missing", tctune_fleet_tell(&f, "kick", none, NULL, &text, error, sizeof error));
     REFUSED(TCTUNE_BAD_INPUT, "workers are missing", tctune_fleet_tell(&f, "kick", NULL, NULL, &text, error, sizeof error));
     REFUSED(TCTUNE_BAD_INPUT, "name its server", tctune_fleet_tell(NULL, "kick", who, NULL, &text, error, sizeof error));
-    REFUSED(TCTUNE_BAD_INPUT, "no name of a worker", tctune_fleet_log(&f, "a.b", 0, &text, error, sizeof error));
-    REFUSED(TCTUNE_BAD_INPUT, "last is from 1", tctune_fleet_log(&f, NULL, -1, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "cannot name a worker", tctune_fleet_log(&f, "a.b", 0, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "last must be from 1", tctune_fleet_log(&f, NULL, -1, &text, error, sizeof error));
 }
 
 /* What the workers measure is in the tuner's database, with who measured it. */
@@ -217,7 +218,8 @@ static void test_compared(void **state) {
     assert_true(json_is_null(json_object_get(j, "caches")));
     json_decref(j);
     co.b = "openblas";
-    REFUSED(TCTUNE_BAD_INPUT, "with openblas without a fleet", tctune_compare_check(&co, NULL, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "with openblas on the machine itself, without a fleet",
+            tctune_compare_check(&co, NULL, error, sizeof error));
     tctune_bench_kernel_options ko = {.struct_size = sizeof ko, .threads = 1, .repeats = 3, .fleet = &f};
     OK(tctune_bench_kernel(work, 0, &ko, &text, error, sizeof error));
     j = document(text);
@@ -255,7 +257,7 @@ static void test_follow(void **state) {
     o.stop = &stop;
     OK(tctune_fleet_follow(&of, team, &o, &n, error, sizeof error));
     assert_int_equal(n.stored, 0);
-    REFUSED(TCTUNE_BAD_INPUT, "there is no database", tctune_fleet_follow(&of, NULL, NULL, NULL, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "the database is missing", tctune_fleet_follow(&of, NULL, NULL, NULL, error, sizeof error));
     REFUSED(TCTUNE_BAD_INPUT, "name its server", tctune_fleet_follow(NULL, team, &o, NULL, error, sizeof error));
     n.struct_size = 0;
     REFUSED(TCTUNE_BAD_INPUT, "struct_size", tctune_fleet_follow(&of, team, &o, &n, error, sizeof error));
@@ -296,7 +298,7 @@ static void test_what_is_wrong(void **state) {
     REFUSED(TCTUNE_BAD_INPUT, "patience", tctune_fleet_status(&f, &text, error, sizeof error));
     f = right;
     f.workers = -1;
-    REFUSED(TCTUNE_BAD_INPUT, "not negative", tctune_fleet_serve(&o, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "not be negative", tctune_fleet_serve(&o, error, sizeof error));
     f = right;
     f.weight = -1;
     REFUSED(TCTUNE_BAD_INPUT, "weight", tctune_fleet_status(&f, &text, error, sizeof error));
@@ -323,15 +325,15 @@ static void test_what_is_wrong(void **state) {
     REFUSED(TCTUNE_BAD_INPUT, "two words", tctune_fleet_serve(&o, error, sizeof error));
     o.name = NULL;
     o.role = "cook";
-    REFUSED(TCTUNE_BAD_INPUT, "there are both, build and measure", tctune_fleet_serve(&o, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "role is both, build or measure", tctune_fleet_serve(&o, error, sizeof error));
     o.role = "measure";
     o.key = "k1";
-    REFUSED(TCTUNE_BAD_INPUT, "key is for those that build", tctune_fleet_serve(&o, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "key goes with the role build", tctune_fleet_serve(&o, error, sizeof error));
     o.role = "build"; /* with a number of threads */
-    REFUSED(TCTUNE_BAD_INPUT, "a key says target and threads", tctune_fleet_serve(&o, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "a key contains target and threads", tctune_fleet_serve(&o, error, sizeof error));
     o.threads = 0;
     o.key = "a.b";
-    REFUSED(TCTUNE_BAD_INPUT, "'a.b' is no key", tctune_fleet_serve(&o, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "'a.b' is not a key", tctune_fleet_serve(&o, error, sizeof error));
     o.key = "k1";
     OK(tctune_fleet_serve(&o, error, sizeof error)); /* asked to stop before it began */
     o.key = o.role = NULL;

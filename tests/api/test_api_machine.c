@@ -94,7 +94,7 @@ static void test_cache(void **state) {
     snprintf(own, sizeof own, "%s-%ld", SCRATCH("api_cache"), (long)getpid());
     snprintf(remove, sizeof remove, "rm -r '%s'", own);
     assert_true((mkdir(open_to_all, 0777) == 0 || errno == EEXIST) && chmod(open_to_all, 0777) == 0);
-    REFUSED(TCTUNE_BAD_INPUT, "is no folder", tctune_cache_use("", error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "is not a folder", tctune_cache_use("", error, sizeof error));
     REFUSED(TCTUNE_ENVIRONMENT, open_to_all, tctune_cache_use(open_to_all, error, sizeof error));
     assert_string_equal(getenv("TCTUNE_CACHE"), "off");
     OK(tctune_cache_use(NULL, error, sizeof error)); /* "off" is what the environment says by now */

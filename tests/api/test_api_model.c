@@ -151,7 +151,8 @@ static void test_sizes_made_of_others(void **state) {
     tctune_model *m;
     for (int i = 0; i < 2; i++) {
         tctune_work *w = open_text(i ? given : joined);
-        REFUSED(TCTUNE_BAD_INPUT, "has the size T, which is made of others", tctune_build(w, &o, &m, error, sizeof error));
+        REFUSED(TCTUNE_BAD_INPUT, "has the size T, which is computed from other sizes",
+                tctune_build(w, &o, &m, error, sizeof error));
         tctune_work_free(w);
     }
 }

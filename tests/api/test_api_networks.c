@@ -126,10 +126,10 @@ static void test_quantize(void **state) {
     /* What is refused leaves no file. */
     remove(quantised);
     o = (tctune_quantize_options){.struct_size = sizeof o};
-    REFUSED(TCTUNE_BAD_INPUT, "no data", tctune_quantize(network, quantised, &o, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "data are missing", tctune_quantize(network, quantised, &o, &text, error, sizeof error));
     assert_null(text);
     o.dynamic = o.weights = 8;
-    REFUSED(TCTUNE_BAD_INPUT, "two forms", tctune_quantize(network, quantised, &o, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "exclude each other", tctune_quantize(network, quantised, &o, &text, error, sizeof error));
     o = (tctune_quantize_options){.struct_size = sizeof o, .weights = 3};
     REFUSED(TCTUNE_BAD_INPUT, "not 3", tctune_quantize(network, quantised, &o, &text, error, sizeof error));
     o = (tctune_quantize_options){.struct_size = sizeof o, .dynamic = 1, .method = "median"};

@@ -61,7 +61,7 @@ static void test_stages(void **state) {
     json_decref(j);
     REFUSED(TCTUNE_BAD_INPUT, "no task 1", tctune_show_task(w, 1, &o, &text, error, sizeof error));
     o.stages = "nest,ptx";
-    REFUSED(TCTUNE_BAD_INPUT, "'ptx' is no stage", tctune_show_task(w, 0, &o, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "no stage 'ptx'", tctune_show_task(w, 0, &o, &text, error, sizeof error));
     o = (tctune_show_options){.struct_size = sizeof o, .dump = "soup"};
     REFUSED(TCTUNE_BAD_INPUT, "no lowering pass 'soup'", tctune_show_task(w, 0, &o, &text, error, sizeof error));
     o = (tctune_show_options){.struct_size = sizeof o, .database = "none.db"};
@@ -165,13 +165,13 @@ static void test_page(void **state) {
     tctune_work *w = open_text(gemm_text);
     tctune_page_options o = {.struct_size = sizeof o, .quick = 1};
     char *text;
-    REFUSED(TCTUNE_BAD_INPUT, "none is named", tctune_page(NULL, &o, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "database is missing", tctune_page(NULL, &o, &text, error, sizeof error));
     assert_null(text);
     o.database = "none.db";
     REFUSED(TCTUNE_BAD_INPUT, "none.db", tctune_page(NULL, &o, &text, error, sizeof error));
     o.database = db;
     o.threads = -1;
-    REFUSED(TCTUNE_BAD_INPUT, "-1 threads", tctune_page_data(NULL, &o, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "threads must not be negative, but is -1", tctune_page_data(NULL, &o, &text, error, sizeof error));
     o.threads = 0;
     remove_database(db);
     assert_int_equal(record_default(w), 1);
@@ -193,12 +193,12 @@ static void test_nothing_to_compare(void **state) {
         const char *a, *b, *mode, *why;
         int rounds;
     } cases[] = {{"soup", "default", NULL, "'soup' is nothing to compare", 0},
-                 {"default", NULL, NULL, "one is missing", 0},
+                 {"default", NULL, NULL, "a or b is missing", 0},
                  {"onednn", "openblas", NULL, "one of the two must be a schedule", 0},
                  {"onednn", "default", "cold", "mode cold goes with two schedules", 0},
                  {"default", "default", "warm", "warm", 0},
-                 {"default", "best", NULL, "'best' is of a database", 0},
-                 {"default", "default", NULL, "fewer than 11 rounds", 5}};
+                 {"default", "best", NULL, "'best' is a record of a database", 0},
+                 {"default", "default", NULL, "at least 11 rounds", 5}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tctune_compare_options o = {
             .struct_size = sizeof o, .a = cases[i].a, .b = cases[i].b, .mode = cases[i].mode, .rounds = cases[i].rounds};
@@ -206,7 +206,7 @@ static void test_nothing_to_compare(void **state) {
     }
     tctune_compare_options o = {.struct_size = sizeof o, .a = "default", .b = "default"};
     char *text;
-    REFUSED(TCTUNE_BAD_INPUT, "of which kernel", tctune_compare_show(NULL, 0, &o, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "neither of the two is a record", tctune_compare_show(NULL, 0, &o, &text, error, sizeof error));
 }
 
 /* ---- explanations ---- */
@@ -234,10 +234,10 @@ static void test_nothing_to_explain(void **state) {
         double seconds;
     } cases[] = {{"soup", NULL, "'soup' is nothing to explain", 0},
                  {"onednn", NULL, "is a library", 0},
-                 {"best", NULL, "'best' is of a database", 0},
-                 {"12", NULL, "'12' is of a database", 0},
+                 {"best", NULL, "'best' is a record of a database", 0},
+                 {"12", NULL, "'12' is a record of a database", 0},
                  {"default", "warm", "warm", 0},
-                 {"default", NULL, "takes 5 of them at least", 1}};
+                 {"default", NULL, "seconds must be at least 5", 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tctune_explain_options o = {
             .struct_size = sizeof o, .schedule = cases[i].schedule, .mode = cases[i].mode, .seconds = cases[i].seconds};
@@ -250,7 +250,7 @@ static void test_nothing_to_explain(void **state) {
     OK(tctune_explain_check(NULL, &of_record, error, sizeof error));
     assert_true(of_record == 0);
     char *text;
-    REFUSED(TCTUNE_BAD_INPUT, "of which kernel?", tctune_explain(NULL, 0, NULL, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "the kernel is not known", tctune_explain(NULL, 0, NULL, &text, error, sizeof error));
     assert_null(text);
 }
 

@@ -203,10 +203,12 @@ static void test_no_arrays(void **state) {
     tctune_kernel_time times[8];
     DLTensor out[2];
     memcpy(out, f.out, sizeof out);
-    REFUSED(TCTUNE_BAD_INPUT, "there are no inputs: the model has 3", tctune_model_run(f.m, NULL, out, error, sizeof error));
-    REFUSED(TCTUNE_BAD_INPUT, "there are no outputs: the model has 2", tctune_model_run(f.m, f.in, NULL, error, sizeof error));
-    REFUSED(TCTUNE_BAD_INPUT, "there are no inputs", tctune_model_profile(f.m, NULL, 1, times, error, sizeof error));
-    REFUSED(TCTUNE_BAD_INPUT, "a profile of 0 runs", tctune_model_profile(f.m, f.in, 0, times, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "the array of inputs is missing: the model has 3",
+            tctune_model_run(f.m, NULL, out, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "the array of outputs is missing: the model has 2",
+            tctune_model_run(f.m, f.in, NULL, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "the array of inputs is missing", tctune_model_profile(f.m, NULL, 1, times, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "at least 1 run, not 0", tctune_model_profile(f.m, f.in, 0, times, error, sizeof error));
 }
 
 /* ---- sizes that vary ---- */

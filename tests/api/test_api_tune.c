@@ -192,9 +192,9 @@ static void test_bad_options(void **state) {
     struct {
         const char *why;
         tctune_tune_options o;
-    } cases[] = {{"no database", options_of(&s)},
+    } cases[] = {{"the database is missing", options_of(&s)},
                  {"budget is missing", options_of(&s)},
-                 {"not negative", options_of(&s)},
+                 {"not be negative", options_of(&s)},
                  {"ways", options_of(&s)},
                  {"no phase", options_of(&s)},
                  {"strict, default or fast", options_of(&s)},
@@ -208,7 +208,7 @@ static void test_bad_options(void **state) {
     cases[0].o.database = NULL;
     cases[1].o.trials = 0;
     cases[2].o.seconds = -1;
-    cases[3].why = "way to search";
+    cases[3].why = "there is no search";
     cases[3].o.search = "luck";
     cases[4].o.phases = "descent,magic";
     cases[5].o.accuracy = "soon";
@@ -240,7 +240,7 @@ static void test_structs_of_other_versions(void **state) {
     OK(tctune_open(&newer.o, &w, error, sizeof error));
     tctune_work_free(w);
     newer.more = 1;
-    REFUSED(TCTUNE_BAD_INPUT, "a newer one does", tctune_open(&newer.o, &w, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "install a newer library", tctune_open(&newer.o, &w, error, sizeof error));
     newer.o.struct_size = offsetof(tctune_work_options, seed);
     OK(tctune_open(&newer.o, &w, error, sizeof error));
     OK(tctune_work_task(w, 0, &t, error, sizeof error));

@@ -88,7 +88,7 @@ base() {
 base schedule.json "kernels[0].schedule" 's/"schedule": "t0_acc = cache_write/"schedule": "t0_acc = cash_write/'
 base huge.json "huge.json:" 's/"threads": 1/"threads": 999999999999999999999999/'
 base target.json "target 'llvm|same conditions" 's/"target": "llvm [^"]*"/"target": "llvm -mtriple=aarch64-linux-gnu"/'
-base threads.json "is of 64 threads, and this is of 1" 's/"threads": 1/"threads": 64/'
+base threads.json "ran with 64 threads, but this run has 1" 's/"threads": 1/"threads": 64/'
 base accuracy.json "accuracy 'strict'|add --accuracy 'strict'" 's/"accuracy": "default"/"accuracy": "strict"/'
 base workload.json "another network|no kernel in common" 's/"hash": "[0-9a-f]*"/"hash": "00000000000000000000000000000000"/'
 head -c 700 fast.json >short.json
@@ -97,10 +97,10 @@ echo '<!DOCTYPE html><html><body>404</body></html>' >page.json
 refused 1 "page.json:1|bench --json" bench --te gemm.te --against page.json
 refused 1 "none.json" bench --te gemm.te --against none.json
 refused 1 "no kernel in common" bench --model models/dense.onnx --untuned --against fast.json
-refused 1 "fewer than 11" bench --te gemm.te --against fast.json --repeats 10
-refused 2 "without --plot" bench --te gemm.te --against fast.json --sched slow.sched
+refused 1 "at least 11" bench --te gemm.te --against fast.json --repeats 10
+refused 2 "leave out --plot" bench --te gemm.te --against fast.json --sched slow.sched
 ok "$TCTUNE" build --model models/dense.onnx --untuned --threads 1 --out dense.so
-refused 1 "does not tell its schedules" bench --model dense.so --against dense.json
+refused 1 "does not contain its schedules" bench --model dense.so --against dense.json
 cat >varying.te <<'TE'
 symbol N 1..48
 tensor X[N, 64] f32

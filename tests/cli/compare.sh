@@ -28,7 +28,7 @@ vectorize D.j
 transform_layout W (k, j) -> (j / v, k, j % v)
 SCHED
 ok "$TCTUNE" measure --te ffn.te --sched hand.sched --threads 1 --repeats 5
-says "ffn with hand.sched" "verified" "record 1 of tctune.db" "the first one of this kernel"
+says "ffn with hand.sched" "verified" "record 1 of tctune.db" "the first record of this kernel"
 ok "$TCTUNE" measure --te ffn.te --sched hand.sched --threads 1 --repeats 5 --db tctune.db --json
 [ "$(json out record)" -eq 2 ] || fail "the second record is $(json out record)"
 json out median_ms >/dev/null
@@ -96,7 +96,7 @@ output Y
 TE
 printf 'jo, jv = split Y.j [_, 16]\n' >bias.sched
 ok "$TCTUNE" compare default bias.sched --te bias.te --repeats 11 --threads 1 --mode cold
-says "11 rounds in turns, cold" "the bytes are constants"
+says "11 rounds in turns, cold" "the bytes are those of the constants"
 ok "$TCTUNE" measure --te bias.te --sched bias.sched --threads 1 --repeats 5 --mode cold --db cold.db
 ok "$TCTUNE" compare 1@cold.db default --repeats 11 --json
 [ "$(json out mode)" = cold ] || fail "the record's mode is not used"
@@ -104,8 +104,8 @@ ok "$TCTUNE" compare 1@cold.db default --repeats 11 --mode hot --json
 [ "$(json out mode)" = hot ] || fail "compare --mode"
 refused 2 "mode cold goes with two schedules" "$TCTUNE" compare default onednn --te gemm.te --mode cold
 
-refused 2 "two things are compared" "$TCTUNE" compare default --te ffn.te
-refused 2 "two things are compared" "$TCTUNE" compare default default default --te ffn.te
+refused 2 "compare takes two schedules" "$TCTUNE" compare default --te ffn.te
+refused 2 "compare takes two schedules" "$TCTUNE" compare default default default --te ffn.te
 # ---- two forms of one kernel ----
 cat >conv.te <<'TE'
 tensor X[1, 10, 10, 16] f32
@@ -125,7 +125,7 @@ refused 1 "two forms of one kernel" "$TCTUNE" compare "$2@conv.db" "$1@conv.db" 
 
 refused 2 "'foo' is nothing to compare" "$TCTUNE" compare foo default --te ffn.te
 refused 2 "no kernel is named" "$TCTUNE" compare default hand.sched
-refused 2 "fewer than 11 rounds" "$TCTUNE" compare default hand.sched --te ffn.te --repeats 5
+refused 2 "at least 11 rounds" "$TCTUNE" compare default hand.sched --te ffn.te --repeats 5
 refused 2 "one of the two must be a schedule" "$TCTUNE" compare onednn openblas --te gemm.te
 refused 1 "has no record 99" "$TCTUNE" compare 99 default --te ffn.te
 refused 1 "none.db" "$TCTUNE" compare 1@none.db default --te ffn.te

@@ -61,7 +61,7 @@ refused 1 "bad.json:3" "$TCTUNE" db import bad.json --db refused.db
 
 # ---- verify ----
 ok "$TCTUNE" db verify --db all.db
-says "1 workloads, 1 targets, 16 records" "16 traces replay" "0 of them to another program"
+says "1 workloads, 1 targets, 16 records" "16 traces replay" "0 of these now make another program"
 ok "$TCTUNE" db verify --rerun --db all.db
 says "measured again" "1 measured again, 0 failed, 0 skipped" recorded
 

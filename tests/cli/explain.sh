@@ -55,8 +55,8 @@ says "Nothing was measured" "one thread"
 refused 2 "'soup' is nothing to explain" "$TCTUNE" explain --te ffn.te --sched soup
 refused 2 "onednn is a library" "$TCTUNE" explain --te gemm.te --sched onednn
 refused 2 "no kernel is named" "$TCTUNE" explain --sched default
-refused 2 "seconds: an explanation takes 5" "$TCTUNE" explain --te ffn.te --sched default --seconds 1
-refused 2 "denormal: a share" "$TCTUNE" explain --te ffn.te --sched default --denormal 2
+refused 2 "seconds must be at least 5" "$TCTUNE" explain --te ffn.te --sched default --seconds 1
+refused 2 "denormal must be a share" "$TCTUNE" explain --te ffn.te --sched default --denormal 2
 refused 1 "has no record 99" "$TCTUNE" explain --sched 99
 refused 1 "none.db" "$TCTUNE" explain --sched 1@none.db
 refused 1 "no verified record" "$TCTUNE" explain --te gemm.te --sched best --db tctune.db

@@ -61,5 +61,5 @@ ok "$TCTUNE" bench $run --repeats 2
 says "fc1 +1" "share" "GFLOP/s, "
 
 refused 2 "--format needs table, markdown, csv or json, not 'xml'" "$TCTUNE" db stats --db t.db --format xml
-refused 2 "text, or --format json" "$TCTUNE" show --te gemm.te --format csv
+refused 2 "or give --format json" "$TCTUNE" show --te gemm.te --format csv
 echo "$checks checks"

@@ -28,7 +28,7 @@ for source in dense.so "$model"; do
     ok "$TCTUNE" bench --model $source --inputs "$models/x.npz" --repeats 3 --json
     json out median_ms >/dev/null
     ok "$TCTUNE" bench --model $source --inputs "$models/cases/right/test_data_set_0" --repeats 3
-    refused 1 "y.npz|inputs are named x" "$TCTUNE" bench --model $source --inputs y.npz --repeats 3
+    refused 1 "y.npz|has the inputs x" "$TCTUNE" bench --model $source --inputs y.npz --repeats 3
 done
 ok "$TCTUNE" bench --model "$model" --db m.db --threads 2 --repeats 5 --json
 for key in median_ms gflops peak_gflops threads kernels.0.name kernels.0.gflops kernels.0.of_peak; do
@@ -72,7 +72,7 @@ cp m.db read_only.db
 chmod a-w read_only.db
 if [ ! -w read_only.db ]; then # not so for root
     ok "$TCTUNE" build --model "$model" --db read_only.db --threads 2 -o top.so --top-k-in-graph 2
-    grep -q "but not kept" err || fail "a choice that cannot be kept is not told"
+    grep -q "but could not be stored" err || fail "a choice that cannot be kept is not told"
 fi
 ok "$TCTUNE" build --model "$model" --db m.db --threads 2 -o object.o
 ok "$TCTUNE" build --model "$model" --db m.db --threads 2 -o source.c
@@ -160,7 +160,7 @@ for key in precision.error precision.kernels kernels.0.form; do
 done
 ok "$TCTUNE" run --model b.so --inputs "$models/x.npz" --check y.npz --rtol 0 --atol 0.2
 ok "$TCTUNE" build --model "$model" --db b.db --threads 2 --precision auto --error-budget 0 -o b.so
-says "budget 0, on drawn inputs"
+says "budget 0, on random inputs"
 ok "$TCTUNE" run --model b.so --inputs "$models/x.npz" --check y.npz
 ok "$TCTUNE" build --model "$model" --db b.db --threads 2 -o b.so
 ok "$TCTUNE" run --model b.so --inputs "$models/x.npz" --check y.npz

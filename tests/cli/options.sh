@@ -42,7 +42,7 @@ refused 2 "--target|'zen4'|did you mean znver4?" "$TCTUNE" show gemm.te --target
 refused 2 "no part 'sched'; did you mean schedule?" "$TCTUNE" show gemm.te --print sched
 refused 2 "no lowering pass 'unrol'; did you mean unroll?" "$TCTUNE" show gemm.te --dump unrol
 refused 2 "no graph pass 'simplifi'; did you mean simplify?" "$TCTUNE" show "$models/dense.onnx" --disable-pass simplifi
-refused 2 "'descend' is no phase; did you mean descent?" "$TCTUNE" tune gemm.te --trials 4 --db new.db --phases descend
+refused 2 "there is no phase 'descend'; did you mean descent?" "$TCTUNE" tune gemm.te --trials 4 --db new.db --phases descend
 refused 2 "no network 'bert-tny'; did you mean bert-tiny?" "$TCTUNE" zoo bert-tny
 refused 2 "'bst'|did you mean best?" "$TCTUNE" compare gemm.te bst default
 echo "spilt Y.i 4" >wrong.sched

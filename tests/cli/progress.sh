@@ -55,7 +55,7 @@ events_of bench
 # ---- none, and what goes with what ----
 ok "$TCTUNE" tune --model mlp.onnx --trials 20 --batch 4 --threads 1 --db t.db --progress none
 [ ! -s err ] || fail "--progress none says something"
-refused 2 "--progress-fd 9: no file is open for writing there" "$TCTUNE" build --model mlp.onnx --out x.so --progress json \
+refused 2 "--progress-fd 9: no file is open for writing" "$TCTUNE" build --model mlp.onnx --out x.so --progress json \
     --progress-fd 9
 refused 2 "goes with --progress json" "$TCTUNE" tune --model mlp.onnx --trials 1 --progress-fd 2
 refused 2 "--progress needs text, json or none" "$TCTUNE" bench --model mlp.onnx --progress xml

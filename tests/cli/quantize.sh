@@ -12,7 +12,7 @@ ok "$TCTUNE" quantize "$model" --calibrate "$models/x.npz" "$models/x.npz" --met
 [ "$(json out layers.0.quantised)" = true ] && [ "$(json out layers.0.operator)" = MatMul ] || fail "the report"
 json out error >/dev/null
 ok "$TCTUNE" quantize "$model" --dynamic -o d.onnx
-says "drawn inputs"
+says "random inputs"
 ok "$TCTUNE" quantize "$model" --weights-only 8 --per-tensor -o w.onnx
 ok "$TCTUNE" run --model w.onnx --inputs "$models/x.npz" --check y.npz --rtol 0 --atol 0.1
 

@@ -53,7 +53,7 @@ id=$(awk -F'"' '/"sizes":"6"/ { print NR; exit }' t.jsonl) # they are exported i
 ok "$TCTUNE" compare "$id" default --threads 1 --db t.db --repeats 11 --json
 [ "$(json out kernel | grep -c "s0=6")" -eq 1 ] || fail "a record is not compared at its sizes"
 refused 2 '--at M=3|N = 1..6' "$TCTUNE" bench --te layer.te --at M=3
-refused 2 '--at N=7|runs from 1 to 6' "$TCTUNE" bench --te layer.te --at N=7
+refused 2 '--at N=7|must be from 1 to 6' "$TCTUNE" bench --te layer.te --at N=7
 refused 2 '--at N=3|given once' "$TCTUNE" bench --te layer.te --at N=3 --at N=3
 refused 2 '--at N=-3|expected NAME=SIZE' "$TCTUNE" compare best default --te layer.te --at N=-3
 refused 2 '--at N=3|no size of the kernel varies' "$TCTUNE" show --te fixed.te --at N=3
@@ -67,7 +67,7 @@ sed 's/"sizes":"6",//' t.jsonl >bad.jsonl
 refused 1 'bad.jsonl:|size s0 of its workload varies' "$TCTUNE" db import --db other.db bad.jsonl
 
 ok "$TCTUNE" --te layer.te --trials 6 --threads 1 --db det.db --start-from none --deterministic-measure
-says "one schedule for N = 1..6 (times: they were computed" "computed times choose no variants"
+says "one schedule for N = 1..6 (times: they were computed" "no variants are chosen: times are computed"
 
 # ---- weights choose the sizes, and the variants ----
 printf 'N=2 3\nN=5 1\n' >weights
@@ -88,7 +88,7 @@ ok "$TCTUNE" build $joined --db n.db --shape-weights weights -o n.so
 ok "$TCTUNE" show $joined --db n.db --shape-weights weights --kernel 0 --at s0=4 --at s1=2 --print schedule
 says "programs at 3 sizes in n.db"
 ok "$TCTUNE" bench $joined --db n.db --shape-weights weights --at past=4 --at sequence=2 --repeats 3
-refused 2 'n.so|--shape-weights is said when a library is built' "$TCTUNE" bench --model n.so --shape-weights weights
+refused 2 'n.so|give --shape-weights to' "$TCTUNE" bench --model n.so --shape-weights weights
 printf 'past=4 total=9 1\n' >weights
 for command in "build -o x.so" "tune --trials 4" bench show; do
     refused 1 'weights:1|does not say the size of sequence' "$TCTUNE" $command $joined --db n.db --shape-weights weights

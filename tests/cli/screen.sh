@@ -13,7 +13,7 @@ done
 # Enough room shows everything, little what matters most.
 rm -f t.db
 ok "$SCREEN" 200 50 "$TCTUNE" --model "$network" --trials 12 --stop-at-roof 9 --threads 1 --db t.db
-says "valid" "12 of 12 trials" "spent" "the search is over" "tried, became the best: construct"
+says "valid" "12 of 12 trials" "spent" "the search is over" "tried (that became the best): construct"
 grep -q "$(printf '\033\[2m')" out || fail "there are no colours"
 rm -f t.db
 LC_ALL=C.UTF-8 NO_COLOR=1 ok "$SCREEN" 200 50 "$TCTUNE" --model "$network" --trials 12 --stop-at-roof 9 --threads 1 --db t.db

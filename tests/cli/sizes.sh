@@ -107,7 +107,7 @@ ok "$TCTUNE" bench --model c.so --repeats 3
 says "c.so over sequence" "c.so over past"
 refused 1 "no cache can grow in place|--in-place-cache" "$TCTUNE" build --model "$models/symbolic.onnx" --untuned --in-place-cache \
     -o none.so
-refused 2 "c.so|when a library is built" "$TCTUNE" bench --model c.so --in-place-cache
+refused 2 "c.so|give --in-place-cache to" "$TCTUNE" bench --model c.so --in-place-cache
 refused 2 "goes with --model" "$TCTUNE" build --te "$models/none.te" --in-place-cache -o none.so
 
 # ---- what is refused ----

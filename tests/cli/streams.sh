@@ -71,7 +71,7 @@ ok "$TCTUNE" bench "$zoo" --threads 1 --repeats 3 --json
 cp out base.json
 piped base.json "$TCTUNE" report --db t.db --quick --with - -o page.html
 rm new.db
-refused 2 "two files are to be standard input" "$TCTUNE" show --te - --sched -
+refused 2 "two options read standard input" "$TCTUNE" show --te - --sched -
 refused 2 "'-'|--te -" "$TCTUNE" show -
 
 # ---- a reader that left, and a full disk ----

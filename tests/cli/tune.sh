@@ -113,7 +113,7 @@ for signal in INT TERM; do
     wait $pid || status=$?
     [ "$status" -gt 128 ] || fail "exit status $status after SIG$signal"
     says "of peak" "of 100000 trials"
-    grep -q "what was measured is in t.db" err || fail "no word on what was saved"
+    grep -q "the records are in t.db" err || fail "no word on what was saved"
     [ "$(records)" -gt "$before" ] || fail "nothing was saved"
 done
 before=$(records)

@@ -17,9 +17,9 @@ says err "both, build or measure"
 run 2 "$TCTUNE" worker --nats nats://127.0.0.1:1 --key k
 says err "goes with --role build"
 run 1 "$TCTUNE" worker --nats nats://127.0.0.1:1 --role build --key k --threads 1
-says err "a key says target and threads"
+says err "a key contains target and threads"
 run 1 "$TCTUNE" worker --nats nats://127.0.0.1:1 --role build --key 'a.b'
-says err "is no key"
+says err "is not a key"
 
 serve -1
 key=$("$TCTUNE" worker --print-key --threads 1)
@@ -63,7 +63,7 @@ says out "no builder for key $key: start \`tctune worker --role build\`"
 builder smith
 smith=$!
 workers="$workers $smith"
-until_it_says board.log "there is somebody who builds for this worker"
+until_it_says board.log "a builder for this worker is there"
 measure 0 y.sched board.db
 says out "verified"
 [ -n "$(same both.db)" ] && [ "$(same both.db)" = "$(same board.db)" ] ||
@@ -117,7 +117,7 @@ workers=$bare
 until_it_says bare.log "this worker takes no jobs: no builder for key $key"
 builder mason
 workers="$workers $!"
-until_it_says bare.log "there is somebody who builds for this worker"
+until_it_says bare.log "a builder for this worker is there"
 measure 0 y.sched bare.db
 says out "verified"
 [ "$(same both.db)" = "$(same bare.db)" ] || fail "a board without LLVM has another record than a worker that does all"

@@ -12,7 +12,7 @@ says err "go with --fleet"
 run 2 "$TCTUNE" worker
 says err "--nats"
 run 1 "$TCTUNE" tune --te gemm.te --trials 4 --threads 1 --fleet nats://127.0.0.1:1 --weight 1001 --db none.db
-says err "weight is from 0.001 to 1000"
+says err "weight must be from 0.001 to 1000"
 run 2 "$TCTUNE" tune --te gemm.te --trials 4 --weight 2
 says err "go with --fleet"
 run 2 "$TCTUNE" tune --te gemm.te --trials 4 --fleet-fallback
@@ -89,9 +89,9 @@ says err "served are"
 run 2 "$TCTUNE" fleet drain --nats "$url"
 says err "fleet drain needs WORKER..."
 run 1 "$TCTUNE" fleet kick board bord --nats "$url"
-says err "no worker is called bord, and none is of such a key; there are board of"
+says err "no worker has the name or the key bord; there are board of"
 run 0 "$TCTUNE" fleet quarantine 'b*' --nats "$url" --why "its fan"
-says out "is told: quarantine"
+says out "gets the order: quarantine"
 until_it_says worker.log "takes no jobs until it is released: its fan"
 run 0 "$TCTUNE" fleet status --nats "$url"
 says out quarantined

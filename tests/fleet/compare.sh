@@ -24,7 +24,7 @@ work_as() { # NAME
 compare 2 default y.sched --workers 2
 says err "go with --fleet"
 compare 2 default openblas --fleet nats://127.0.0.1:1
-says err "compare with openblas without a fleet"
+says err "compare with openblas on the machine itself, without a fleet"
 compare 1 default y.sched --fleet nats://127.0.0.1:1
 says err "no NATS server answers there"
 bench 2 --te gemm.te --key x
@@ -34,7 +34,7 @@ says err "no NATS server answers there"
 for option in "--inputs in.npz" "--plot x.svg" "--against base.json"; do
     # shellcheck disable=SC2086 # an option and its value
     bench 2 --te gemm.te --fleet nats://127.0.0.1:1 $option
-    says err "of a network as a whole"
+    says err "need a run of the whole network"
 done
 compare 0 default y.sched --threads 1 --fleet nats://127.0.0.1:1 --fleet-fallback --json
 says err "this machine measures"
@@ -61,7 +61,7 @@ says err "served are: $("$TCTUNE" worker --print-key --threads 1)"
 # ---- the verdict, and what it is of ----
 compare 0 default y.sched --threads 1 --fleet "$url"
 says out "11 rounds in turns on board@"
-says out "what the worker can do is what it told when it began"
+says out "peak and bandwidth are those that the worker measured when it started"
 ! grep -q "not known" out || fail "the worker does not tell what it can do"
 compare 0 default default --fleet "$url" --key '*-1t-*' --json # the threads are the workers'
 says out '"worker": "board@'
@@ -76,7 +76,7 @@ says out "on board@"
 
 # ---- one kernel, and those of a network ----
 bench 0 --te gemm.te --threads 1 --fleet "$url" --db r.db --require-complete
-says out "measured by board@"
+says out "measured by the worker board@"
 says out "record 1 of r.db"
 bench 0 --te gemm.te --threads 1 --fleet "$url" --json
 says out '"worker": "board@'
@@ -84,12 +84,12 @@ bench 1 --te gemm.te --threads 1 --fleet "$url" --untuned --require-complete
 says err "gemm has no record"
 run 0 "$TCTUNE" zoo mlp --out mlp.onnx
 bench 2 --model mlp.onnx --threads 1 --fleet "$url" --at N=1
-says err "timed at their largest sizes"
+says err "the kernels of a network at their largest sizes"
 bench 2 --model mlp.onnx --threads 1 --mode hot
 says err "--mode goes with --te, --kernel or --fleet"
 work_as second
 bench 0 --model mlp.onnx --threads 1 --fleet "$url"
-says out "What a run takes as a whole"
+says out "To time a whole run"
 [ "$(grep -c '@.* direct *default$' out)" -eq 4 ] || fail "not all kernels are timed"
 bench 0 --model mlp.onnx --threads 1 --fleet "$url" --mode cold --json
 [ "$(grep -c '"mode": "cold"' out)" -eq 4 ] || fail "not all kernels are timed cold"
@@ -167,8 +167,8 @@ vanishes() { # NAME OPTIONS-AND-COMMAND...: in the middle, with two workers; the
     status=0
     wait "$duel" || status=$?
     [ "$status" -eq 1 ] || fail "exit status $status of what workers vanished with"
-    says err "nobody knows what became of the workers that had it"
-    says err "keep what ends machines away"
+    says err "the workers that had this job vanished"
+    says err "Keep kernels that end machines away"
     run 0 "$TCTUNE" fleet log --nats "$url" --worker "${name}3"
     says out lost
     kill -TERM "$last"

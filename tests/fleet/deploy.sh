@@ -58,7 +58,7 @@ bad "its public key is not that of its seed" "$seed" "$(tail -n 1 other.nk)"
 if "$DEPLOY/fleet-user" check none.nk >../out 2>&1; then fail "a key that is not there is taken"; fi
 printf '%s\n%s\n' "$(swap "$(echo "$seed" | cut -c 1-20)")$(echo "$seed" | cut -c 21-)" "$public" >bad.nk
 if "$TCTUNE" fleet status --nats nats://127.0.0.1:1 --nkey bad.nk >../out 2>&1; then fail "there is no server"; fi
-grep -qF "bad.nk: nothing can be signed with the seed in it" ../out || fail "the command does not say what is wrong with its key"
+grep -qF "bad.nk: the seed in it is damaged" ../out || fail "the command does not say what is wrong with its key"
 cd ..
 
 # Any free port may be taken by another before the server has it: then another one.

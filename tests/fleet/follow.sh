@@ -27,7 +27,7 @@ says err "no NATS server answers there"
 run 2 "$TCTUNE" db follow
 says err "db follow needs URL"
 run 2 "$TCTUNE" db follow nats://127.0.0.1:1 nats://127.0.0.1:2
-says err "one server is followed at a time"
+says err "db follow takes one server only"
 serve -1
 run 1 "$TCTUNE" db follow "$url" --db none.db --once
 says err "there is no stream of records"

@@ -59,8 +59,8 @@ unsteady() {
     lab_until_it_says w4.log "w4 serves"
     trials=96 # of which it would have more than half, in jobs of four
     begin unsteady
-    lab_until_it_says err "the worker w4 gets no more jobs from here: the reference kernel"
-    grep -q "ms there in its last 8 runs: the middle half spans [0-9]* % of the median, and 15 %" err ||
+    lab_until_it_says err "the worker w4 gets no more jobs from this tuner: the reference kernel"
+    grep -q "its last 8 runs: the middle half of the times spans [0-9]* % of the median, and times are useful up to 15 %" err ||
         fail "the figures of the unsteady worker are not told"
     eval "lab_stop \$worker_4"
     end unsteady
@@ -88,7 +88,7 @@ tells_the_truth() { # FILE
 lab_start_worker 3 0.01 faster
 lab_until_it_says w3.log "w3 serves"
 begin faster
-lab_until_it_says err "the worker w3 gets no more jobs from here: its times are not what programs take"
+lab_until_it_says err "the worker w3 gets no more jobs from this tuner: its times are not the times of the programs"
 eval "lab_stop \$worker_3"
 end faster
 [ "$(who faster w1)" -gt 0 ] || fail "the honest worker has no records"
@@ -111,10 +111,10 @@ export TCTUNE_LOG=info
 (lab_on switch "$TCTUNE" db follow "$url" --db team.db >team.out 2>team.err 9>&-) &
 follower=$!
 begin later
-lab_until_it_says err "the worker w6 gets no more jobs from here: its times are not what programs take"
+lab_until_it_says err "the worker w6 gets no more jobs from this tuner: its times are not the times of the programs"
 eval "lab_stop \$worker_6"
 end later
-grep -q "records of w6 are not used any more" err || fail "what the liar said before is not taken back"
+grep -q "records of w6 are no longer used" err || fail "what the liar said before is not taken back"
 grep -q "the workers w[156] and w[156] order [0-9]* of [0-9]* pairs of candidates differently" err ||
     fail "how alike workers rank is not told"
 ! grep -q "the workers w1 and w5 order [1-9]" err || fail "workers with the same times rank differently"

@@ -574,7 +574,7 @@ static void what_a_lost_builder_had_is_built_by_another(void **state) {
 }
 
 static void it_is_found(void) {
-    await("board", "waiting", "but such as sent wrong objects");
+    await("board", "waiting", "except builders that sent wrong objects");
 }
 
 static void after_lies(const char *what) {

@@ -352,12 +352,12 @@ static void garbage_is_refused_and_named(void **state) {
     struct {
         const char *job, *text, *says;
     } lies[] = {
-        {"job-1", "not JSON", "no JSON object"},
+        {"job-1", "not JSON", "not a JSON object"},
         {"job-0-b", good, "of job job-0"},
         {"job-2", edited(entry((tc_record[]){record(2)}, "t1"), "\"median\":", "\"median\":1"), "its median is"},
         {"job-3", edited(entry((tc_record[]){record(3)}, "t1"), "tensor p0[64, 64]", "tensor p0[64, 63]"), "out of bounds"},
         {"job-4", entry(&graph, "t1"), "a comparison in a network"},
-        {"job-5", entry(&alone, "t1"), "it is of no job"},
+        {"job-5", entry(&alone, "t1"), "it belongs to no job"},
         {"job-6", entry(&strange, "t1"), "the hash of trace does not match"},
         {"job-7", entry((tc_record[]){record(7)}, "not a word"), "tuner"},
         {"a.b", good, "its subject"},

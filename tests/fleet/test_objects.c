@@ -177,9 +177,9 @@ static void what_was_changed_is_found(void **state) {
     const char *digest = chunk_digest(0, room());
     check(tc_fleet_object_put(bus, &self, ID, &x, false, &err));
     check(tc_fleet_bus_put_chunk(bus, &self, digest, "another", 7, &err));
-    is_wrong("chunk 0 of the object " ID " is not what its digest says");
+    is_wrong("chunk 0 of the object " ID " does not match its digest");
     check(tc_fleet_bus_put_chunk(bus, &self, digest, &object, 60000, &err));
-    is_wrong("chunk 0 of the object " ID " is not what its digest says");
+    is_wrong("chunk 0 of the object " ID " does not match its digest");
     check(tc_fleet_bus_put_chunk(bus, &self, digest, "", 0, &err));
     is_wrong("has 0 bytes");
     check(tc_fleet_object_put(bus, &self, ID, &x, true, &err));
@@ -205,19 +205,19 @@ static void what_is_made_up_is_found(void **state) {
     b.made.size = 1500;
     b.nchunk = 2;
     put_words(b);
-    is_wrong("chunk 1 of the object " ID " has 1000 bytes, of which 500 are missing");
+    is_wrong("chunk 1 of the object " ID " has 1000 bytes, but the object lacks 500");
     b.made.size = 2000;
     put_words(b);
-    is_wrong("the object " ID " is not what its digest says");
+    is_wrong("the object " ID " does not match its digest");
     b.builder = "jones";
     put_words(b);
-    is_wrong("is said to be the object " ID " of jones");
+    is_wrong("as the object " ID " of jones");
     b.builder = "smith";
     b.id = "other";
     put_words(b);
-    is_wrong("is said to be the object other of smith");
+    is_wrong("as the object other of smith");
     check(tc_fleet_bus_put_built(bus, &self, ID, "no document", &err));
-    is_wrong("damaged: it is no JSON object");
+    is_wrong("damaged: it is not a JSON object");
 }
 
 static void garbage_with_a_right_digest_is_no_object(void **state) {
@@ -225,14 +225,14 @@ static void garbage_with_a_right_digest_is_no_object(void **state) {
     tc_meas_made x = made();
     memset(&object, 'x', sizeof object);
     check(tc_fleet_object_put(bus, &self, ID, &x, false, &err));
-    is_wrong("has no code of a candidate for this kind of processor");
+    is_wrong("contains no code of a candidate for this kind of processor");
     test_object_make(&object, "another_symbol");
     check(tc_fleet_object_put(bus, &self, ID, &x, false, &err));
-    is_wrong("has no code of a candidate");
+    is_wrong("contains no code of a candidate");
     test_object_make(&object, TC_MEAS_SYMBOL);
     object.head.e_machine = EM_S390;
     check(tc_fleet_object_put(bus, &self, ID, &x, false, &err));
-    is_wrong("has no code of a candidate");
+    is_wrong("contains no code of a candidate");
 }
 
 /* Whatever the bytes are: nothing outside of them is read. */
@@ -355,9 +355,9 @@ static void words_have_limits(void **state) {
     const char *digest = chunk_digest(0, 10), *one = tc_arena_printf(arena, "\"%s\"", digest);
     check(tc_fleet_built_read(with("ok", "10", digest, one), arena, &b, &err));
     check(tc_fleet_built_read(with("illegal", "0", "", ""), arena, &b, &err));
-    refused(with("run_crash", "0", "", ""), "none that building can end with");
-    refused(with("interrupted", "0", "", ""), "none that building can end with");
-    refused(with("nonsense", "0", "", ""), "none that building can end with");
+    refused(with("run_crash", "0", "", ""), "not an error of building");
+    refused(with("interrupted", "0", "", ""), "not an error of building");
+    refused(with("nonsense", "0", "", ""), "not an error of building");
     refused(with("ok", "0", digest, one), "its size");
     refused(with("ok", "67108865", digest, one), "its size");
     refused(with("ok", "-1", digest, one), "its size");
@@ -366,7 +366,7 @@ static void words_have_limits(void **state) {
     refused(with("ok", "10", digest, "\"../x\""), "its chunk");
     refused(with("ok", "10", digest, "7"), "its chunk");
     refused(with("build_failed", "10", digest, one), "its size");
-    refused("[]", "no JSON object");
+    refused("[]", "not a JSON object");
     tc_meas_input in[2];
     tc_fleet_build_job j = sample(in), back;
     j.threads = 0;

@@ -276,7 +276,7 @@ static void all_who_are_named_are_there_or_nobody_is_told(void **state) {
     worker w;
     start(&w, "w1", false);
     await_state("w1", TC_FLEET_SERVING);
-    nobody_is_told(TC_FLEET_KICK, "w9", "", "no worker is called w9");
+    nobody_is_told(TC_FLEET_KICK, "w9", "", "no worker has the name or the key w9");
     nobody_is_told(TC_FLEET_KICK, "w9", "", "there are w1 of");
     nobody_is_told(TC_FLEET_KICK, "w1", "two\nlines", "one line");
     ask("j1");

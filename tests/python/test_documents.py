@@ -45,7 +45,7 @@ def test_how_a_model_was_built(tuned):
         told = keys_of(tctune.describe_library(saved), "kernels", "inputs", "provenance")
         assert [x["name"] for x in told["inputs"]] == ["X", "W"]
         assert tctune.is_library(saved) and not tctune.is_library("gemm.h") and not tctune.is_library("none")
-        with tctune.load(saved) as loaded, pytest.raises(BadInput, match="built before does not tell"):
+        with tctune.load(saved) as loaded, pytest.raises(BadInput, match="has no memory plan"):
             loaded.plan()
     for use in (model.report, model.plan, model.bench, lambda: model.bench_against("base.json"), model.trace, model.trial,
                 model.sizes_at, lambda: model.sizes):
@@ -131,10 +131,10 @@ def test_against_what_was(gemm_model, gemm):
         told = gemm_model.bench_against("base.json", repeats=15, inputs=inputs)
         assert told["kernels"][0]["rounds"] == 15 and not told["slower"]
         assert {"base": "a, b = split t0.i1 [_, 4]", "now": None} in told["kernels"][0]["changed"]
-    for options, why in (({"repeats": 10}, "fewer than 11"), ({"inputs": "none.npz"}, "none.npz")):
+    for options, why in (({"repeats": 10}, "at least 11"), ({"inputs": "none.npz"}, "none.npz")):
         with pytest.raises(BadInput, match=why):
             gemm_model.bench_against("base.json", **options)
-    with tctune.build(gemm, threads=1, last=True) as last, pytest.raises(BadInput, match="last of its work"):
+    with tctune.build(gemm, threads=1, last=True) as last, pytest.raises(BadInput, match="with last or only_to_save"):
         last.bench_against("base.json")
     base["kernels"][0]["count"] = 10**30
     write(base)
@@ -159,7 +159,7 @@ def test_compared(tuned):
     with tctune.Database(path) as db:
         record = db.records(verified=True, limit=1)[0].id
     assert tctune.compare_show(record, "default", db=path, rounds=11)["a"]["spec"] == str(record)
-    for a, b, why in (("best", "nothing.sched", "nothing.sched"), ("onednn", "openblas", "two libraries are compared"),
+    for a, b, why in (("best", "nothing.sched", "nothing.sched"), ("onednn", "openblas", "compares two libraries"),
                       (4711, "default", "4711")):
         with pytest.raises(TctuneError, match=why):
             tctune.compare_show(a, b, tctune.Work(kernel), db=path, threads=1, rounds=11)
@@ -171,9 +171,9 @@ def test_explained(tuned):
         told = keys_of(tctune.explain(work, schedule="default", target="neoverse-n1", threads=2), "answer", "unmeasured")
         assert "does not run on this machine" in told["unmeasured"]
         assert keys_of(tctune.explain(work, db=path, threads=1, seconds=5), "answer", "trials")["spec"] == "best"
-        with pytest.raises(BadInput, match="5 of them at least"):
+        with pytest.raises(BadInput, match="seconds must be at least 5"):
             tctune.explain(work, seconds=1)
-    with pytest.raises(BadInput, match="of which kernel"):
+    with pytest.raises(BadInput, match="the kernel is not known"):
         tctune.explain(schedule="default")
 
 

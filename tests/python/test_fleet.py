@@ -57,7 +57,7 @@ def test_compared_by_a_fleet(gemm, nats, worker):
     told = tctune.compare_show("default", "default", tctune.Work(gemm), fleet=Fleet(nats, key="*-1t-*"), rounds=11)
     assert told["worker"].startswith("board@") and told["threads"] == 1 and told["verdict"]["same_program"]
     assert told["roofline"]["peak_gflops"] > 0 and told["roofline"]["bandwidth_gbs"] > 0 and told["caches"] is None
-    with pytest.raises(BadInput, match="workers of a fleet have none"):
+    with pytest.raises(BadInput, match="workers of a fleet cannot run another library"):
         tctune.compare_show("default", "openblas", tctune.Work(gemm), fleet=nats, threads=1)
     with pytest.raises(BadInput, match="served are: .*-1t-"):
         tctune.compare_show("default", "default", tctune.Work(gemm), fleet=nats, threads=3)
@@ -101,13 +101,13 @@ def test_orders(gemm, nats, worker):
     told = fleet.quarantine("tol?", why="a hot fan")
     assert told["order"] == "quarantine" and [(w["name"], w["key"]) for w in told["workers"]] == [("told", key)]
     await_state([("quarantined", "a hot fan")])
-    with pytest.raises(BadInput, match="no worker is called told-2.*there are .*told of " + key):
+    with pytest.raises(BadInput, match="no worker has the name or the key told-2.*there are .*told of " + key):
         fleet.kick("told", "told-2")
     fleet.release("told")
     await_state([("serving", "")])
     fleet.drain("told")
     thread.join()
-    with pytest.raises(BadInput, match="no worker is called told"):
+    with pytest.raises(BadInput, match="no worker has the name or the key told"):
         fleet.kick("told")
 
 
@@ -164,21 +164,21 @@ def test_measured_here_where_nobody_is(gemm, nats, worker):
 
 
 def test_no_worker_of_that_key(gemm, nats, worker):
-    with pytest.raises(BadInput, match="not one worker serves the key none-.*served are: .*" + worker[1]):
+    with pytest.raises(BadInput, match="no worker serves the key none-.*served are: .*" + worker[1]):
         tctune.tune(gemm, trials=4, fleet=Fleet(nats, key="none-*"), **QUICK)
 
 
 @pytest.mark.parametrize("make, why", [
-    (lambda: Fleet("").status(), "no server"),
-    (lambda: Fleet("nats://127.0.0.1:1", workers=-1).status(), "not negative"),
-    (lambda: Fleet("nats://127.0.0.1:1", weight=-1).status(), "not negative"),
+    (lambda: Fleet("").status(), "the server is missing"),
+    (lambda: Fleet("nats://127.0.0.1:1", workers=-1).status(), "not be negative"),
+    (lambda: Fleet("nats://127.0.0.1:1", weight=-1).status(), "not be negative"),
     (lambda: Fleet("nats://127.0.0.1:1", patience="long").status(), "patience: "),
     (lambda: Fleet("a\0b").status(), "zero character"),
-    (lambda: Worker("nats://127.0.0.1:1", lease=-1).run(), "lease is not negative"),
-    (lambda: Worker("nats://127.0.0.1:1", name="a b", threads=1).run(), "'a b' is no name of a worker"),
+    (lambda: Worker("nats://127.0.0.1:1", lease=-1).run(), "lease must not be negative"),
+    (lambda: Worker("nats://127.0.0.1:1", name="a b", threads=1).run(), "'a b' cannot name a worker"),
     (lambda: tctune.fleet_key("abacus"), "abacus"),
     (lambda: Fleet("nats://127.0.0.1:1").drain(), "workers are missing"),
-    (lambda: Fleet("nats://127.0.0.1:1").log("a b"), "'a b' is no name of a worker"),
+    (lambda: Fleet("nats://127.0.0.1:1").log("a b"), "'a b' cannot name a worker"),
     (lambda: Fleet("nats://127.0.0.1:1").log(last=0), "from 1 to 1000"),
     (lambda: Fleet("nats://127.0.0.1:1").log(last=1001), "from 1 to 1000"),
 ])

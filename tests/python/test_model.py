@@ -125,7 +125,7 @@ READ_ONLY.flags.writeable = False
     (np.empty((16, 64), "float32")[:, ::2], r"'X' must be dense.*strides \[64, 2\]"),
     (X[::-1], r"'X' must be dense.*strides \[-32, 1\]"),
     (np.broadcast_to(X[0], (16, 32)), r"'X' must be dense.*strides \[0, 1\]"),
-    (np.empty((16, 32), [("a", "f4"), ("b", "i1")])["a"], r"'X' has strides that are no multiples"),
+    (np.empty((16, 32), [("a", "f4"), ("b", "i1")])["a"], r"'X' has strides that are not multiples"),
     (X.tolist(), r"'X' must be f32\[16, 32\], not a list"),
     (None, r"'X' must be f32\[16, 32\], not a NoneType"),
     (3.0, r"'X' must be f32\[16, 32\], not a float"),
@@ -134,7 +134,7 @@ READ_ONLY.flags.writeable = False
     (Exporter(np.asfortranarray(X)), r"'X' must be dense.*strides \[1, 16\]"),
     (Exporter(X[0]), r"'X' must be f32\[16, 32\], not f32\[32\]"),
     (Exporter(X, (2, 0)), r"'X' lies on a device of type 2, not in CPU memory"),
-    (Exporter(READ_ONLY), r"'X' does not give its memory away.*readonly"),
+    (Exporter(READ_ONLY), r"'X' does not share its memory.*readonly"),
 ])
 def test_refuses_inputs(gemm_model, x, why):
     with pytest.raises(BadInput, match=why):
@@ -156,7 +156,7 @@ def test_refuses_calls(gemm_model, args, named, why):
 
 @pytest.mark.parametrize("out, why", [
     ([READ_ONLY], "'Y' is a read-only array"),
-    ([Exporter(READ_ONLY)], "'Y' does not give its memory away"),
+    ([Exporter(READ_ONLY)], "'Y' does not share its memory"),
     ([np.empty((16, 47), "float32")], r"'Y' must be Y?.*f32\[16, 48\], not of shape \[16, 47\]"),
     ([np.empty((48, 16), "float32").T], "'Y' must be dense"),
     ([np.empty((16, 48), "int32")], "'Y' must be f32"),
@@ -193,7 +193,7 @@ def test_refuses_to_build(gemm, tmp_path):
         tctune.load(missing + ".so")
     with pytest.raises(TypeError):
         tctune.build(gemm, no_such_option=1)
-    with tctune.Work(gemm) as work, pytest.raises(BadInput, match="shape: the work is open already"):
+    with tctune.Work(gemm) as work, pytest.raises(BadInput, match="shape: the work is already open"):
         tctune.build(work, shape={"N": 1})
 
 
@@ -249,7 +249,7 @@ def test_builds_a_network(network):
             profile = model.profile(runs=3, **given)
             assert profile and profile.seconds > 0 and profile[0].seconds >= profile[-1].seconds
             assert profile[0].name in str(profile) and "<table>" in profile._repr_html_()
-            with pytest.raises(BadInput, match="runs"):
+            with pytest.raises(BadInput, match="at least 1 run"):
                 model.profile(runs=0, **given)
         assert [s[0] for s in seen] == list(range(1, len(seen) + 1)) and seen[-1][1] == len(seen)
 

@@ -138,7 +138,7 @@ def test_is_shown_at_every_stage(s):
         assert len(s.show(name)) > 20
     assert s.workload.startswith("tensor X") and s.show("schedule") == s.text and s.ir != s.show("raw-ir")
     assert "vectorized" in s.nest and "ramp" in s.tir and "ret" in s.asm
-    with pytest.raises(BadInput, match="'ptx' is no stage"):
+    with pytest.raises(BadInput, match="no stage 'ptx'"):
         s.show("ptx")
 
 
@@ -188,7 +188,7 @@ def test_measured_recorded_and_compared(layer):
     assert str(verdict).startswith("a is faster") and "<table>" in verdict._repr_html_()
     assert str(tctune.compare(plain, tiled, rounds=41)).startswith("b is faster")
     assert tctune.compare(plain, plain, rounds=11).rounds == 11
-    with pytest.raises(BadInput, match="fewer than"):
+    with pytest.raises(BadInput, match="needs at least"):
         tctune.compare(plain, tiled, rounds=3)
     other = Schedule(te.parse("tensor X[4] f32\ncompute Y[i:4] = X[i]\noutput Y"), threads=1)
     with pytest.raises(BadInput, match="different kernels"):

@@ -132,7 +132,7 @@ def test_every_function_takes_every_source(gemm, network, tmp_path):
                 assert use(source), name
             with pytest.raises(BadInput, match="source: expected a path to an ONNX file or a .te file"):
                 use(7)
-        with pytest.raises(BadInput, match="shape: the work is open already"):
+        with pytest.raises(BadInput, match="shape: the work is already open"):
             tctune.show(work, shape={"N": 4})
         assert not work.closed
     assert tctune.show(network, 1, threads=1, stages="nest")["nest"] == tctune.show(network.read_bytes(), 1, threads=1,
@@ -160,7 +160,7 @@ def test_every_function_takes_every_source(gemm, network, tmp_path):
     (lambda k: tctune.tune(k, trials=1, batch=1.5), "batch: expected an integer, not 1.5"),
     (lambda k: tctune.tune(k, trials=1, start_from=5), "start_from: expected a text, a path, or a list"),
     (lambda k: tctune.tune(k, trials=1, phases=5), "phases: expected a text, a path, or a list"),
-    (lambda k: tctune.tune(k, trials=1, mode="hot", deterministic_measure=True), "with deterministic_measure none are"),
+    (lambda k: tctune.tune(k, trials=1, mode="hot", deterministic_measure=True), "but deterministic_measure times none"),
     (lambda k: tctune.build(k, db=5), "db: expected a text or a path"),
     (lambda k: tctune.build(k, threads="2"), "threads: expected a number, not a str"),
     (lambda k: tctune.build(k, opt_level="2"), "opt_level: expected 0, 1, 2 or 3, not '2'"),

@@ -147,7 +147,7 @@ def test_sizes_that_vary():
         a, b = np.random.rand(p, 3).astype("f"), np.random.rand(s, 3).astype("f")
         with tctune.build(te.kernel(Y), threads=1, shape={"P": p, "S": s}) as model:
             np.testing.assert_array_equal(model(a, b)["Y"], np.concatenate([a, b]))
-    with pytest.raises(BadInput, match="Y has the size T, which is made of others"):
+    with pytest.raises(BadInput, match="Y has the size T, which is computed from other sizes"):
         tctune.build(te.kernel(Y), threads=1)
     k = te.reduce_axis(S, "k")
     M = te.compute((3,), lambda j: te.sum(B[k, j] / te.cast("f32", S), axis=k), name="M")
@@ -165,18 +165,18 @@ K = te.reduce_axis(8, "k")
     (lambda i, j: X[i, j] + N8[j], r"stage Y: '\+' of X\[i, j\] \(f32\) and N\[j\] \(i32\): cast one"),
     (lambda i, j: X[i, X[i, j]], "stage Y: an index of X is .*f32"),
     (lambda i, j: N8[j] / N8[0], "stage Y: '/' of .*write //"),
-    (lambda i, j: te.sum(X[i, K], axis=K) + 1, "stage Y: .*a reduction is all of a compute's body"),
-    (lambda i, j: 1 - te.sum(X[i, K], axis=K), "stage Y: .*a reduction is all of a compute's body"),
+    (lambda i, j: te.sum(X[i, K], axis=K) + 1, "stage Y: .*a reduction must be the whole body"),
+    (lambda i, j: 1 - te.sum(X[i, K], axis=K), "stage Y: .*a reduction must be the whole body"),
     (lambda i, j: X + 1, "stage Y: .*index it"),
     (lambda i, j: te.sum(X[i, j], axis=j), "stage Y: j is one value"),
-    (lambda i, j: te.sum(X[i, j], axis=()), "stage Y: sum is over no axis"),
+    (lambda i, j: te.sum(X[i, j], axis=()), "stage Y: sum needs an axis"),
     (lambda i, j: te.argmax(X[i, K], K, axis=K), "stage Y: argmax has 2 results, but 1 names"),
     (lambda i, j: X[i, j] if i < 2 else 0.0, "stage Y: whether i < 2 is true"),
     (lambda i, j: 0 < i < 2, "stage Y: whether 0 < i is true|stage Y: whether i > 0 is true"),
     (lambda i, j: X, "stage Y: .*index it"),
-    (lambda i, j: "x", "stage Y: a str is no value"),
-    (lambda i, j: None, "stage Y: a NoneType is no value"),
-    (lambda i, j: te.cast("f31", X[i, j]), "stage Y: 'f31' is no type"),
+    (lambda i, j: "x", "stage Y: a str cannot be a value"),
+    (lambda i, j: None, "stage Y: a NoneType cannot be a value"),
+    (lambda i, j: te.cast("f31", X[i, j]), "stage Y: 'f31' is not a type"),
     (lambda i, j: te.select(i, 1, 2), "stage Y: the condition of select must be bool"),
     (lambda i, j: te.max(X[i, j]), "stage Y: max takes two values, or one and an axis"),
     (lambda i, j: [v for v in X], "stage Y: X is known when the kernel runs"),
@@ -189,7 +189,7 @@ def test_refuses(body, why):
 
 def test_refuses_more():
     for make, why in [(lambda: te.placeholder((4,), name="a b"), "'a b' cannot name a tensor"),
-                      (lambda: te.placeholder((4.5,)), "an extent is an integer"),
+                      (lambda: te.placeholder((4.5,)), "an extent must be an integer"),
                       (lambda: te.reduce_axis((1, 4)), "begins at 0"),
                       (lambda: te.kernel(), "at least one output"),
                       (lambda: te.kernel(3), "made, not 3"),

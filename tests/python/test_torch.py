@@ -126,7 +126,7 @@ def test_tensors_without_copies():
         x, y = torch.arange(16.0).reshape(4, 4), torch.empty(4, 4)
         assert model(x, out=[y])["Y"] is y and torch.equal(y, x.T)
         for bad, why in [(x.T, "'X' must be dense"), (x.double(), "not f64"), (x.bfloat16(), "not bf16"),
-                         (x.clone().requires_grad_(), "'X' does not give its memory away")]:
+                         (x.clone().requires_grad_(), "'X' does not share its memory")]:
             with pytest.raises(BadInput, match=why):
                 model(bad)
         with pytest.raises(BadInput, match="'Y' must be dense"):

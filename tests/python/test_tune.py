@@ -170,7 +170,7 @@ def test_a_session_in_use_is_kept(gemm):
 
     def watch(event):
         for use in (event.session.close, event.session.run):
-            with pytest.raises(tctune.TctuneError, match="in use by the call that this one is made from") as e:
+            with pytest.raises(tctune.TctuneError, match="is in use: this call was made during another call of it") as e:
                 use()
             refused.append(e)
 

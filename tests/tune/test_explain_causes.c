@@ -80,7 +80,7 @@ static const struct {
     {TC_CAUSE_FALSE_SHARING, set_false_sharing, "neighbouring tasks write 4 bytes apart, in the same line of 64",
      TC_CHANGE_PARALLEL},
     {TC_CAUSE_FINE_PARALLEL, set_fine_parallel, "a parallel loop is entered 100 times", TC_CHANGE_PARALLEL},
-    {TC_CAUSE_STRIDES, set_strides, "a loop of 64 turns reads 4096 bytes apart", TC_CHANGE_LAYOUT},
+    {TC_CAUSE_STRIDES, set_strides, "a loop of 64 iterations reads 4096 bytes apart", TC_CHANGE_LAYOUT},
     {TC_CAUSE_PACKING, set_packing, "the hot loop reads W across rows", TC_CHANGE_LAYOUT},
     {TC_CAUSE_SMALL_TILE, set_small_tile, "2 vectors accumulate; 8 keep two multiply-adds", TC_CHANGE_BLOCK},
     {TC_CAUSE_TAIL, set_tail, "40 % of the work is in partial tiles", TC_CHANGE_REGISTERS},

@@ -51,7 +51,7 @@ tc_status api_side_read(const api_sides *c, const char *spec, const char *what, 
     else
         return no_side(spec, what, err);
     if (!c->database && (s->kind == API_SIDE_BEST || (s->kind == API_SIDE_RECORD && !s->db)))
-        return tc_fail(err, TC_BAD_INPUT, "'%s' is of a database: name it", spec);
+        return tc_fail(err, TC_BAD_INPUT, "'%s' is a record of a database: name the database", spec);
     return TC_OK;
 }
 
@@ -89,8 +89,8 @@ static tc_status find_kernel(const tctune_work *w, int task, api_sides *c, tc_er
         TC_TRY(tc_te_parse(c->ctx, "workload", record->record.workload, &c->w, err));
         c->kernel = record->record.workload_hash.hex;
     } else {
-        return tc_fail(err, TC_BAD_INPUT, "of which kernel? %s, and there is no work",
-                       c->n == 2 ? "Neither is a record" : "It is no record");
+        return tc_fail(err, TC_BAD_INPUT, "the kernel is not known: %s, and no model or kernel is given",
+                       c->n == 2 ? "neither of the two is a record" : "the schedule is not a record");
     }
     c->hash = tc_te_hash(c->w);
     c->timed = c->w;
@@ -105,7 +105,7 @@ static tc_status find_sizes(api_sides *c, tc_error *err) {
     if (!c->sizes && !c->w->nsymbol)
         return TC_OK;
     if (!c->sizes && !record)
-        return tc_fail(err, TC_BAD_INPUT, "the sizes of %s vary: say with `at` at which %s", c->kernel,
+        return tc_fail(err, TC_BAD_INPUT, "the sizes of %s vary: give with `at` the sizes at which %s", c->kernel,
                        c->n == 2 ? "the two are compared" : "it is timed");
     if (!c->sizes)
         TC_TRY(tc_meas_check_sizes(c->w, record->record.sizes, own, err));
@@ -120,8 +120,8 @@ static tc_status from_record(const api_sides *c, api_side *s, tc_error *err) {
                *fixed = form ? NULL : tc_tune_form_of(c->timed, s->record.workload_hash.hex, c->arena);
     if (!form && !fixed)
         return tc_fail(err, TC_BAD_INPUT,
-                       "record %lld of %s is of another kernel: its workload is %.12s, that of %s is %.12s; where they are "
-                       "two forms of one kernel, say which (--te, --model)",
+                       "record %lld of %s is of another kernel: its workload is %.12s, the workload of %s is %.12s. If they are "
+                       "two forms of one kernel, name the kernel (--te, --model)",
                        (long long)s->id, s->db, s->record.workload_hash.hex, c->kernel, c->hash.hex);
     s->k = tc_tune_schedule_of_record(&s->record, form ? form : fixed, s->db);
     if (form && c->sizes)
@@ -167,7 +167,7 @@ static tc_status find_schedule(const api_sides *c, api_side *s, tc_error *err) {
     tc_status st = c->sizes ? tc_tune_schedule_at(&q, NULL, c->sizes, c->arena, &s->k, err)
                             : tc_tune_schedule_find(&q, c->arena, &s->k, err);
     if (st == TC_OK && s->kind == API_SIDE_BEST && !s->k.record && !s->k.variant)
-        st = tc_fail(err, TC_BAD_INPUT, "%s has no verified record to be the best: %s", tc_meas_db_path(q.db),
+        st = tc_fail(err, TC_BAD_INPUT, "%s has no verified record of the kernel: %s", tc_meas_db_path(q.db),
                      tc_report_origin(&s->k, c->arena));
     tc_meas_db_close(q.db);
     s->own = s->k;

@@ -38,13 +38,14 @@ static tc_chart_spread chart_of(tc_arena *a, const json_t *j, const json_t *curv
         points[i] = (tc_chart_point){tc_cli_number(json_object_get(p, "sizes"), over), seconds_of(p, "min_ms"),
                                      seconds_of(p, "median_ms"), seconds_of(p, "max_ms"), says(a, p)};
     }
-    return (tc_chart_spread){.title = title(a, j, curve),
-                             .subtitle =
-                                 tc_arena_printf(a, "medians of at most %lld runs, least to most in light blue; %lld threads",
-                                                 tc_cli_number(j, "repeats"), tc_cli_number(j, "threads")),
-                             .axis = over,
-                             .n = n,
-                             .points = points};
+    return (tc_chart_spread){
+        .title = title(a, j, curve),
+        .subtitle =
+            tc_arena_printf(a, "medians of at most %lld runs, in light blue from the shortest to the longest run; %lld threads",
+                            tc_cli_number(j, "repeats"), tc_cli_number(j, "threads")),
+        .axis = over,
+        .n = n,
+        .points = points};
 }
 
 int tc_cli_plot_curves(const json_t *j, const char *file, tc_error *err) {

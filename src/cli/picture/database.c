@@ -34,7 +34,7 @@ int tc_cli_plot_database(const json_t *j, const char *file, tc_error *err) {
     tc_picture p = {0};
     tc_chart_bars c = {
         .title = tc_cli_text(j, "db"),
-        .subtitle = tc_arena_printf(a, "%lld records of %lld workloads for %lld targets; in orange those that failed",
+        .subtitle = tc_arena_printf(a, "%lld records of %lld workloads for %lld targets; orange: records that failed",
                                     tc_cli_number(j, "records"), tc_cli_number(j, "workloads"), tc_cli_number(j, "targets")),
         .n = n,
         .bars = bars};

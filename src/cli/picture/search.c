@@ -21,7 +21,7 @@ static char *seconds_text(char text[TC_CHART_TEXT], double v) {
 static const char *subtitle(tc_arena *a, const tc_cli_course *c, const json_t *j) {
     int missing = tc_cli_course_missing(c);
     const char *text =
-        tc_arena_printf(a, "%zu tasks, each times its launches; before its first time a task counts with that time",
+        tc_arena_printf(a, "%zu tasks, each times its launches; before its first time, a task counts with that first time",
                         json_array_size(json_object_get(j, "tasks")));
     return missing ? tc_arena_printf(a, "%s; %d without a time do not count", text, missing) : text;
 }
@@ -36,7 +36,7 @@ static void add_curve(tc_picture *p, tc_arena *a, const tc_cli_course *c, const 
         steps[i] = (tc_chart_step){by_time ? moments[i].seconds : moments[i].trials, moments[i].latency};
     tc_chart_steps chart = {.title = tc_arena_printf(a, "sum of the best times over %s", by_time ? "time" : "trials"),
                             .subtitle = subtitle(a, c, j),
-                            .axis = by_time ? "time of this run" : "trials, earlier runs' too",
+                            .axis = by_time ? "time of this run" : "trials, also those of earlier runs",
                             .end = steps[n - 1].at,
                             .n = n,
                             .steps = steps};
@@ -66,8 +66,9 @@ static void add_tasks(tc_picture *p, tc_arena *a, const json_t *j) {
         double ms = tc_cli_real(t, "best_ms") * tc_cli_real(t, "weight");
         bars[i] = (tc_chart_bar){.name = tc_cli_text(t, "name"), .amount = isfinite(ms) ? ms / 1e3 : 0, .says = says(a, t)};
     }
-    tc_chart_bars chart = {.title = "the best of each task",
-                           .subtitle = tc_arena_printf(a, "its part of the sum; records are in %s", tc_cli_text(j, "db")),
+    tc_chart_bars chart = {.title = "best time of each task",
+                           .subtitle =
+                               tc_arena_printf(a, "a bar is the task's part of the sum; records are in %s", tc_cli_text(j, "db")),
                            .n = n,
                            .bars = bars};
     tc_picture_add_bars(p, &chart);

@@ -57,7 +57,7 @@ static int run_follow(const void *args, tc_error *err) {
     const follow_args *a = args;
     const char *db = tc_cli_db_path(&a->db);
     if (a->common.operands.len > 1)
-        return tc_cli_usage(err, "'%s': one server is followed at a time", a->common.operands.data[1]);
+        return tc_cli_usage(err, "'%s': db follow takes one server only", a->common.operands.data[1]);
     tctune_fleet fleet = tc_cli_fleet(&a->fleet);
     fleet.url = a->common.operands.data[0];
     tctune_followed n = {.struct_size = sizeof n};
@@ -81,12 +81,10 @@ const tc_cli_command tc_cli_db_follow = {
     .name = "db follow",
     .summary = "copy the records of a fleet's tuners into a database, until it is stopped",
     .details = "Tuners (`tctune tune --fleet`) put each record into a stream of the fleet's server once it is confirmed and "
-               "stored. This command "
-               "takes the records from the stream and checks them as `tctune db import` checks those of a file. A record that "
-               "its tuner no longer trusts is no longer "
-               "used here either. The database remembers the position in the stream: the command may be killed at any moment and "
-               "goes on "
-               "there. While the server does not answer, it waits. Ctrl-C and SIGTERM end it.",
+               "stored. This command takes the records from the stream and checks them as `tctune db import` checks the records "
+               "of a file. A record that its tuner no longer trusts is no longer used here either. The database remembers the "
+               "position in the stream: the command may be killed at any moment and goes on there. While the server does not "
+               "answer, it waits. Ctrl-C and SIGTERM end it.",
     .operands = "URL",
     .synopsis = "[--db FILE.db] [--once]",
     .examples = {{"Collect the records of all tuners in team.db:", "tctune db follow nats://server:4222 --db team.db"},

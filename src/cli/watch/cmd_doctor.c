@@ -10,7 +10,7 @@ typedef struct doctor_args {
 
 static const tc_cli_option options[] = {
     TC_CLI_THREADS_OPTION(doctor_args, threads),
-    TC_CLI_FLAG(doctor_args, quick, BUDGET, "quick", "measure nothing: report only what system files and this process tell"),
+    TC_CLI_FLAG(doctor_args, quick, BUDGET, "quick", "measure nothing: report only what system files and this process show"),
     TC_CLI_FORMAT_OPTIONS(doctor_args, format),
 };
 

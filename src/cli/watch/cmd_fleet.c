@@ -29,7 +29,7 @@ static const tc_cli_option worker_options[] = {
     TC_CLI_TARGET_OPTION(worker_args, target.name),
     TC_CLI_THREADS_OPTION(worker_args, target.threads),
     TC_CLI_REAL(worker_args, lease, FLEET, "lease", "SECONDS",
-                "a job goes to another worker if this one is silent for so long; default 30"),
+                "how long this worker may be silent before its job goes to another worker; default 30"),
     TC_CLI_FLAG(worker_args, print_key, RESULT, "print-key", "only print the key of the queue that this machine would serve"),
     TC_CLI_NO_CACHE_OPTION(worker_args),
 };
@@ -54,9 +54,9 @@ static int run_worker(const void *args, tc_error *err) {
     if (a->print_key)
         return print_key(a, err);
     if (!a->fleet.url)
-        return tc_cli_usage(err, "--nats is missing: the address of the fleet's server");
+        return tc_cli_usage(err, "--nats is missing: give the address of the fleet's server");
     if (a->key && (!a->role || strcmp(a->role, "build") != 0))
-        return tc_cli_usage(err, "--key goes with --role build: who measures has the key of its machine");
+        return tc_cli_usage(err, "--key goes with --role build: a worker that measures has the key of its machine");
     tctune_fleet fleet = tc_cli_fleet(&a->fleet);
     tctune_worker_options o = {.struct_size = sizeof o,
                                .fleet = &fleet,

@@ -28,7 +28,7 @@ static const tc_cli_option options[] = {
     TC_CLI_TARGET_OPTION(report_args, target.name),
     TC_CLI_ACCURACY_OPTIONS(report_args, accuracy),
     TC_CLI_COUNT(report_args, target.threads, MACHINE, "threads", "N",
-                 "records that were measured with so many threads; default the number that most records have"),
+                 "show the records with this number of threads; default the number that most records have"),
     TC_CLI_WEIGHTS_OPTION(report_args, source.weights),
     TC_CLI_FLAG(report_args, quick, BUDGET, "quick",
                 "measure nothing: times have no roof, unless --with gives the rates of the machine"),
@@ -129,7 +129,7 @@ static int make(const report_args *a, const tctune_work *w, tc_error *err) {
 static int check(const report_args *a, tc_error *err) {
     if (a->json == (a->out != NULL))
         return tc_cli_usage(err, a->out ? "--out is for the page, --json for its data on standard output: give one of them"
-                                        : "--out is missing: where the page is written (or --json, for its data)");
+                                        : "--out is missing: give the file for the page, or give --json for its data");
     if (a->source.model || a->source.te)
         return tc_cli_work_check(&a->source, err);
     return tc_cli_check_target(&a->target, false, err);

@@ -61,7 +61,7 @@ static void print_trials(const json_t *trials, tc_cli_format format) {
     if (shown || !tc_cli_is_prose(format))
         tc_cli_table_print(&t, stdout);
     if (tc_cli_is_prose(format))
-        printf("%zu of %zu that were tried have a time; without rounds, one try beside the schedule\n", shown,
+        printf("%zu of %zu trials have a time; a trial without rounds ran once beside the schedule\n", shown,
                json_array_size(trials));
     tc_cli_table_free(&t);
 }
@@ -85,7 +85,7 @@ static void print_limits(const json_t *j, tc_cli_format format) {
 static void print_parts(const json_t *parts, tc_cli_format format) {
     static const char *const head[] = {"part", ">of the time %", ">95 % interval", "how it is known"};
     tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
-    heading("where the time goes: what is done at the same time counts in each part", format);
+    heading("where the time goes (work that is done at the same time counts in each part)", format);
     for (size_t i = 0; i < json_array_size(parts); i++) {
         const json_t *p = json_array_get(parts, i);
         tc_cli_cell(&t, "%s", tc_cli_text(p, "name"));
@@ -100,7 +100,7 @@ static void print_parts(const json_t *parts, tc_cli_format format) {
 static void print_counters(const json_t *counters, tc_cli_format format) {
     static const char *const head[] = {"counter", ">of a call", "why not"};
     tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
-    heading("what was counted of a call, on all threads", format);
+    heading("counters of a call, on all threads", format);
     for (size_t i = 0; i < json_array_size(counters); i++) {
         const json_t *c = json_array_get(counters, i);
         const char *missing = json_string_value(json_object_get(c, "missing"));
@@ -121,7 +121,7 @@ void tc_cli_print_explanation(const json_t *j, tc_cli_format format) {
         printf("%s\n\nkernel %s: %s (%s), %lld threads, %s\n", tc_cli_text(j, "answer"), tc_cli_text(j, "kernel"),
                tc_cli_text(j, "spec"), tc_cli_text(j, "origin"), tc_cli_number(j, "threads"), tc_cli_text(j, "mode"));
     if (no_best && tc_cli_is_prose(format))
-        printf("the database was not looked at for a better record: %s\n", no_best);
+        printf("the database was not searched for a better record: %s\n", no_best);
     bool measured = !json_is_string(json_object_get(j, "unmeasured"));
     print_causes(json_object_get(j, "causes"), format, measured && json_is_true(json_object_get(j, "busy")));
     if (measured) {

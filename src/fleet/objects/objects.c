@@ -76,9 +76,9 @@ static tc_status take_chunk(tc_fleet_bus *b, const char *key, const tc_fleet_bui
         return TC_OK;
     if (*n == 0 || *n > left)
         taken->wrong =
-            tc_arena_printf(a, "chunk %zu of the object %s has %zu bytes, of which %zu are missing", i, built->id, *n, left);
+            tc_arena_printf(a, "chunk %zu of the object %s has %zu bytes, but the object lacks %zu", i, built->id, *n, left);
     else if (strcmp(seal_of(data, *n).hex, built->chunk[i]) != 0)
-        taken->wrong = tc_arena_printf(a, "chunk %zu of the object %s is not what its digest says", i, built->id);
+        taken->wrong = tc_arena_printf(a, "chunk %zu of the object %s does not match its digest", i, built->id);
     if (taken->wrong)
         *n = 0;
     else
@@ -90,9 +90,9 @@ static const char *check_whole(const tc_fleet_built *built, const char *object, 
     if (size != built->made.size)
         return tc_arena_printf(a, "the object %s has %zu bytes, not %zu", built->id, size, built->made.size);
     if (strcmp(seal_of(object, size).hex, built->whole) != 0)
-        return tc_arena_printf(a, "the object %s is not what its digest says", built->id);
+        return tc_arena_printf(a, "the object %s does not match its digest", built->id);
     if (!tc_cg_object_defines(object, size, TC_MEAS_SYMBOL))
-        return tc_arena_printf(a, "the object %s has no code of a candidate for this kind of processor in it", built->id);
+        return tc_arena_printf(a, "the object %s contains no code of a candidate for this kind of processor", built->id);
     return NULL;
 }
 
@@ -123,9 +123,9 @@ tc_status tc_fleet_object_take(tc_fleet_bus *b, const char *key, const char *id,
     tc_error why = {0};
     *taken = (tc_fleet_taken){0};
     if (tc_fleet_built_read(mail->text, a, &built, &why) != TC_OK)
-        taken->wrong = tc_arena_printf(a, "what it says of the object %s is damaged: %s", id, why.msg);
+        taken->wrong = tc_arena_printf(a, "its description of the object %s is damaged: %s", id, why.msg);
     else if (strcmp(built.id, id) != 0 || strcmp(built.builder, mail->builder) != 0)
-        taken->wrong = tc_arena_printf(a, "it sends what is said to be the object %s of %s", built.id, built.builder);
+        taken->wrong = tc_arena_printf(a, "it sends a message in another name, as the object %s of %s", built.id, built.builder);
     if (taken->wrong)
         return TC_OK;
     *out = built.made;

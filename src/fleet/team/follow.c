@@ -60,7 +60,7 @@ static tc_status check_place(const tc_fleet_shared *x, const tc_record *r, tc_er
 static tc_status read_entry(follower *f, const tc_fleet_shared *x, tc_fleet_entry *e, tc_error *err) {
     *e = (tc_fleet_entry){.tuner = ""};
     if (!tc_fleet_is_word(x->key) || !tc_fleet_is_word(x->job))
-        return tc_fail(err, TC_BAD_INPUT, "its subject is none of a record");
+        return tc_fail(err, TC_BAD_INPUT, "its subject is not the subject of a record");
     if (x->bytes > TC_FLEET_RECORD)
         return tc_fail(err, TC_BAD_INPUT, "it has %zu bytes, more than %d", x->bytes, TC_FLEET_RECORD);
     TC_TRY(tc_fleet_entry_read(x->text, f->each, e, err));
@@ -166,8 +166,8 @@ static tc_status miss_server(follower *f, tc_status s, const tc_error *why, tc_e
 }
 
 #define REMEDY                                                                                                                   \
-    "Each tuner (tctune tune --fleet) makes it where it is missing and puts into it what its database file has of the key: the " \
-    "same command again is enough, also when it has nothing left to measure"
+    "Each tuner (tctune tune --fleet) makes a missing stream, and puts its database's records of the key into it. Run the "      \
+    "tuner's command again, even if it has nothing left to measure"
 
 static tc_status miss_stream(follower *f, tc_error *err) {
     if (f->o->once)

@@ -66,7 +66,7 @@ static tc_status ask_for_rest(errand *e, tc_error *err) {
         if (p->left == 0)
             continue;
         if (p->job.asked >= MOST_ASKED)
-            return tc_fail(err, TC_ENV, "%s: job %s was asked for %d times, and nobody answers it", tc_fleet_bus_url(e->f->bus),
+            return tc_fail(err, TC_ENV, "%s: job %s was sent %d times, and no worker answered", tc_fleet_bus_url(e->f->bus),
                            p->job.id, p->job.asked);
         TC_TRY(errand_send(e, p, err));
     }
@@ -89,7 +89,7 @@ static tc_status ask_for_passed(errand *e, uint64_t ended, tc_error *err) {
         parcel *p = &e->parcel.data[i];
         if (p->left < p->size || p->number == 0 || p->number > ended || !tc_fleet_bus_take_out(e->f->bus, p->number))
             continue;
-        tc_log(TC_LOG_INFO, "job %s was passed over by the server for %.1f s, and is asked for again", p->job.id,
+        tc_log(TC_LOG_INFO, "the server did not hand out job %s for %.1f s; the job is sent again", p->job.id,
                tc_now() - p->sent);
         TC_TRY(errand_send(e, p, err));
     }
@@ -138,10 +138,10 @@ static tc_status bear_silence(tc_fleet *f, tc_error *err) {
         return TC_OK;
     if (tc_fleet_bus_connected(f->bus))
         return look_for_workers(f, err);
-    return tc_fail(err, TC_ENV,
-                   "%s: the server is gone, and did not come back within %g s; what was measured is kept, and the same "
-                   "command goes on from it",
-                   tc_fleet_bus_url(f->bus), f->patience);
+    return tc_fail(
+        err, TC_ENV,
+        "%s: the server is gone, and did not come back within %g s; the records are kept, and the same command goes on from them",
+        tc_fleet_bus_url(f->bus), f->patience);
 }
 
 /* ---- the carrier ---- */

@@ -129,8 +129,8 @@ static tc_status judge(errand *e, order *o, tc_error *err) {
     if (wrong >= 0) {
         const char *why =
             tc_arena_printf(e->a,
-                            "its times are not what programs take. Of job %s, on the scale of the reference kernel, "
-                            "workers say: %s. Look at that machine, and take its worker out of the fleet",
+                            "its times are not the times of the programs. For job %s, on the scale of the reference kernel, "
+                            "workers report: %s. Check that machine, and take its worker out of the fleet",
                             o->id, say_opinions(e, c));
         TC_TRY(fleet_disown(e->f, c->worker[wrong], why, err));
     }

@@ -265,14 +265,14 @@ static void fill_seconds(const errand *e, const tc_fleet_result *x) {
 /* Whether it goes with what was asked. */
 static tc_status check(const errand *e, const order *o, const tc_fleet_mail *mail, const tc_fleet_result *x, tc_error *err) {
     if (strcmp(x->worker, mail->worker) != 0 || strcmp(x->id, mail->id) != 0)
-        return tc_fail(err, TC_ENV, "it sends what is said to be the answer of %s to job %s", x->worker, x->id);
+        return tc_fail(err, TC_ENV, "it sends a message in another name, as the answer of %s to job %s", x->worker, x->id);
     if (*x->refused)
         return tc_fail(err, TC_ENV, "it does not measure job %s: %s", o->id, x->refused);
     if (x->done > e->c.rounds)
-        return tc_fail(err, TC_ENV, "it tells of %d rounds of job %s, which has %d", x->done, o->id, e->c.rounds);
+        return tc_fail(err, TC_ENV, "it reports %d rounds of job %s, which has %d", x->done, o->id, e->c.rounds);
     for (size_t i = 0; i < x->n && errand_is_batch(e); i++)
         if (x->record[i].error == TC_MEAS_INTERRUPTED || x->record[i].error == TC_MEAS_DUPLICATE)
-            return tc_fail(err, TC_ENV, "it says of job %s: %s", o->id, tc_meas_error_meaning(x->record[i].error));
+            return tc_fail(err, TC_ENV, "it reports about job %s: %s", o->id, tc_meas_error_meaning(x->record[i].error));
     return TC_OK;
 }
 
@@ -289,7 +289,8 @@ tc_status errand_ask_another(errand *e, order *o, const char *worker, const char
     TC_TRY(fleet_bar(e->f, worker, why, err));
     settle(e, o);
     if (++o->tries >= MOST_ASKED)
-        return tc_fail(err, TC_ENV, "%s: job %s was answered wrongly %d times, by %s at last: %s. Keep it away from the fleet",
+        return tc_fail(err, TC_ENV,
+                       "%s: job %s got %d wrong answers, the last from the worker %s: %s. Keep that worker away from the fleet",
                        tc_fleet_bus_url(e->f->bus), o->id, o->tries, worker, why);
     name(e, o);
     return dispatch(e, &which, 1, err);
@@ -299,7 +300,7 @@ void errand_accept(errand *e, order *o, const tc_fleet_result *x, double scale) 
     o->done = true;
     e->done++;
     if (x->lost)
-        tc_log(TC_LOG_WARN, "job %s is left unmeasured: workers vanished with it", o->id);
+        tc_log(TC_LOG_WARN, "job %s is left unmeasured: the workers that had it vanished", o->id);
     for (size_t i = 0; i < x->n; i++)
         fill(e, o, &e->c.out[o->first + i], &x->record[i], x, scale);
     if (!x->lost)

@@ -64,14 +64,14 @@ static const char *keys_there_are(const tc_fleet_crowd *c) {
                          c->workers.data[i].build);
     }
     if (emulated)
-        tc_sb_add(&b, ", of which those of emulated processors fit only patterns that begin with '" TC_FLEET_EMULATED "'");
+        tc_sb_add(&b, ". To choose emulated processors, give a pattern that begins with '" TC_FLEET_EMULATED "'");
     return b.len ? tc_sb_keep(&b, c->arena) : "; no worker is there at all";
 }
 
 tc_status fleet_nobody(const tc_fleet *f, const tc_fleet_crowd *c, const char *key, tc_error *err) {
     return tc_fail(err, TC_BAD_INPUT,
-                   "%s: not one worker serves the key %s of tctune %s%s%s. Start `tctune worker` on such a machine, or "
-                   "choose workers by their key",
+                   "%s: no worker serves the key %s of tctune %s%s%s. Start `tctune worker` on such a machine, or choose other "
+                   "workers by their key",
                    tc_fleet_bus_url(f->bus), key, tc_fleet_build(c->arena), keys_there_are(c), who_rests(c, key));
 }
 
@@ -128,7 +128,8 @@ static tc_status choose_key(tc_fleet *f, const tc_fleet_options *o, tc_fleet_cro
     count_workers(f, c);
     if (tc_fleet_is_emulated(f))
         tc_log(TC_LOG_WARN,
-               "workers of the key %s are emulated: their times rank only among themselves, and nothing is built from them",
+               "workers of the key %s are emulated: their times can only be compared with each other, and nothing is built from "
+               "them",
                f->key);
     return TC_OK;
 }
@@ -173,9 +174,9 @@ static tc_status join(tc_fleet *f, const tc_fleet_options *o, tc_error *err) {
 tc_status tc_fleet_join(const tc_fleet_options *o, tc_fleet **out, tc_error *err) {
     *out = NULL;
     if (!tc_fleet_is_word(o->tuner))
-        return tc_fail(err, TC_BAD_INPUT, "a tuner's name is letters, digits, - and _, %d at most", TC_FLEET_NAME);
+        return tc_fail(err, TC_BAD_INPUT, "a tuner's name has at most %d letters, digits, - and _", TC_FLEET_NAME);
     if (!(o->weight >= 0 && o->weight <= TC_FLEET_HEAVIEST) || (o->weight > 0 && o->weight < 1.0 / TC_FLEET_HEAVIEST))
-        return tc_fail(err, TC_BAD_INPUT, "a tuner's weight is from %g to %d", 1.0 / TC_FLEET_HEAVIEST, TC_FLEET_HEAVIEST);
+        return tc_fail(err, TC_BAD_INPUT, "a tuner's weight must be from %g to %d", 1.0 / TC_FLEET_HEAVIEST, TC_FLEET_HEAVIEST);
     tc_fleet *f = tc_xcalloc(1, sizeof *f);
     f->arena = tc_arena_new();
     f->tuner = tc_arena_strdup(f->arena, o->tuner);
@@ -202,7 +203,7 @@ static void tell_flips(const tc_fleet *f) {
         bool many = tc_fleet_rank_otherwise(k->flips);
         tc_log(many ? TC_LOG_WARN : TC_LOG_INFO, "the workers %s and %s order %zu of %zu pairs of candidates differently%s",
                k->worker[0], k->worker[1], k->flips.flipped, k->flips.pairs,
-               many ? ": they are not of one kind. Take one of them out of the fleet, or tune for each alone" : "");
+               many ? ": their machines differ. Take one of them out of the fleet, or tune for each alone" : "");
     }
 }
 
@@ -380,12 +381,12 @@ static tc_status look_twice(tc_fleet *f, tc_error *err) {
 
 tc_status fleet_bar(tc_fleet *f, const char *worker, const char *why, tc_error *err) {
     if (!fleet_bars(f, worker) && f->barred.len < TC_FLEET_BARRED - 2) { /* second opinions bar two more */
-        tc_log(TC_LOG_WARN, "the worker %s gets no more jobs from here: %s", worker, why);
+        tc_log(TC_LOG_WARN, "the worker %s gets no more jobs from this tuner: %s", worker, why);
         tc_push(&f->barred, tc_arena_strdup(f->arena, worker));
     }
     tc_status s = look_twice(f, err);
     if (s == TC_OK && f->workers == 0)
-        s = tc_fail(err, TC_ENV, "%s: there is no other worker of the key %s than those that gave wrong answers, %s at last: %s",
+        s = tc_fail(err, TC_ENV, "%s: all workers of the key %s gave wrong answers, the last was %s: %s",
                     tc_fleet_bus_url(f->bus), f->key, worker, why);
     return s;
 }
@@ -410,7 +411,7 @@ static tc_status take_back(tc_meas_db *db, const tc_fleet *f, const char *worker
         n++;
     }
     if (n)
-        tc_log(TC_LOG_WARN, "%zu records of %s are not used any more", n, worker);
+        tc_log(TC_LOG_WARN, "%zu records of %s are no longer used", n, worker);
     return TC_OK;
 }
 
@@ -433,13 +434,12 @@ static tc_status mind_spread(tc_fleet *f, tc_fleet_pace *p, const char *worker, 
     double least, most;
     bool aside;
     tc_fleet_pace_range(p, &least, &most);
-    const char *why =
-        tc_arena_printf(f->arena,
-                        "the reference kernel, the same each time, took from %.4g to %.4g ms there in its last %d "
-                        "runs: the middle half spans %.0f %% of the median, and %.0f %% is the most at which times "
-                        "mean something. Others use that machine, or its clock changes: `tctune doctor` there "
-                        "says more; a new tuner tries it again",
-                        1e3 * least, 1e3 * most, TC_FLEET_PACE_WINDOW, 100 * tc_fleet_pace_spread(p), 100 * TC_FLEET_MOST_SPREAD);
+    const char *why = tc_arena_printf(
+        f->arena,
+        "the reference kernel, the same each time, took from %.4g to %.4g ms there in its last %d runs: the middle half of the "
+        "times spans %.0f %% of the median, and times are useful up to %.0f %%. Other programs use that machine, or its clock "
+        "rate changes: run `tctune doctor` there. A new tuner tries the worker again",
+        1e3 * least, 1e3 * most, TC_FLEET_PACE_WINDOW, 100 * tc_fleet_pace_spread(p), 100 * TC_FLEET_MOST_SPREAD);
     TC_TRY(fleet_set_aside(f, worker, why, &aside, err));
     if (!aside && !p->told)
         tc_log(TC_LOG_WARN, "the worker %s is unsteady, and there is no other: %s", worker, why);

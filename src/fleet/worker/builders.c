@@ -35,8 +35,8 @@ static const char *say_why(const counting *c) {
     if (c->n)
         return "";
     return tc_arena_printf(c->a, "no builder for key %s%s: start `tctune worker --role build`", c->w->self.key,
-                           c->wrong    ? " but such as sent wrong objects"
-                           : c->others ? " but of other versions of tctune"
+                           c->wrong    ? " except builders that sent wrong objects"
+                           : c->others ? " except builders of other versions of tctune"
                                        : "");
 }
 
@@ -55,8 +55,7 @@ tc_status fleet_look_for_builders(fleet_worker *w, tc_error *err) {
         pthread_mutex_unlock(&w->lock);
     }
     if (news)
-        tc_log(TC_LOG_WARN, none ? "this worker takes no jobs: %s" : "there is somebody who builds for this worker%s",
-               say_why(&c));
+        tc_log(TC_LOG_WARN, none ? "this worker takes no jobs: %s" : "a builder for this worker is there%s", say_why(&c));
     tc_arena_free(c.a);
     return s;
 }
@@ -94,7 +93,7 @@ void fleet_disbelieve(fleet_worker *w, const char *builder, const char *why) {
         snprintf(w->wrong[w->nwrong++], sizeof w->wrong[0], "%s", builder);
     pthread_mutex_unlock(&w->lock);
     if (is_new)
-        tc_log(TC_LOG_WARN, "nothing is taken from the builder %s any more: %s", builder, why);
+        tc_log(TC_LOG_WARN, "objects of the builder %s are no longer used: %s", builder, why);
 }
 
 const char *const *fleet_wrong_builders(fleet_worker *w, tc_arena *a, size_t *n) {

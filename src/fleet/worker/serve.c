@@ -173,10 +173,10 @@ static tc_status serve_measuring(fleet_worker *w, tc_fleet_delivery *d, tc_arena
     tc_fleet_job j;
     tc_error why = {0};
     if (tc_fleet_job_read(tc_fleet_delivery_text(d), a, &j, &why) != TC_OK) {
-        tc_log(TC_LOG_WARN, "a job is damaged and nobody's: %s", why.msg);
+        tc_log(TC_LOG_WARN, "a job is damaged, and no worker gets it: %s", why.msg);
         tc_fleet_delivery_refuse(d);
     } else if (!tc_fleet_bus_is_awaited(w->bus, j.tuner, d, j.wanted)) {
-        tc_log(TC_LOG_DEBUG, "nobody waits for job %s any more", j.id);
+        tc_log(TC_LOG_DEBUG, "no tuner waits for job %s any more", j.id);
         tc_fleet_delivery_refuse(d);
     } else if (!takes_jobs(w)) {
         give_back(w, d);
@@ -193,10 +193,10 @@ static tc_status serve_building(fleet_worker *w, tc_fleet_delivery *d, tc_arena 
     tc_fleet_build_job j;
     tc_error why = {0};
     if (tc_fleet_build_job_read(tc_fleet_delivery_text(d), a, &j, &why) != TC_OK) {
-        tc_log(TC_LOG_WARN, "a build job is damaged and nobody's: %s", why.msg);
+        tc_log(TC_LOG_WARN, "a build job is damaged, and no worker gets it: %s", why.msg);
         tc_fleet_delivery_refuse(d);
     } else if (!fleet_is_of_key(w, &j, a)) {
-        tc_log(TC_LOG_WARN, "the board %s asks for what is not of its key, %s: nobody builds it", j.board, w->self.key);
+        tc_log(TC_LOG_WARN, "the board %s asks for an object that is not of its key, %s: it is not built", j.board, w->self.key);
         tc_fleet_delivery_refuse(d);
     } else if (!takes_jobs(w)) {
         give_back(w, d);
@@ -338,10 +338,11 @@ static tc_status introduce(fleet_worker *w, tc_error *err) {
         w->told.rates = *o->rates;
     describe_machine(w);
     if (!tc_fleet_is_word(w->told.key))
-        return tc_fail(err, TC_BAD_INPUT, "'%s' is no key: `tctune worker --print-key` on a board says what its is", w->told.key);
+        return tc_fail(err, TC_BAD_INPUT, "'%s' is not a key: `tctune worker --print-key` on a board prints the board's key",
+                       w->told.key);
     if (!tc_fleet_is_word(w->told.name))
-        return tc_fail(err, TC_BAD_INPUT, "'%s' is no name of a worker: it is letters, digits, - and _, %d at most", w->told.name,
-                       TC_FLEET_NAME);
+        return tc_fail(err, TC_BAD_INPUT, "'%s' cannot name a worker: a name has at most %d letters, digits, - and _",
+                       w->told.name, TC_FLEET_NAME);
     return TC_OK;
 }
 

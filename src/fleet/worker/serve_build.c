@@ -39,7 +39,7 @@ static tc_status put(const fleet_worker *w, const char *id, const tc_meas_made *
         tc_status s = tc_fleet_object_put(w->bus, &w->self, id, made, again, err);
         if (s != TC_ENV || tc_is_raised(w->o->stop))
             return s;
-        tc_log(pause == first_pause ? TC_LOG_WARN : TC_LOG_DEBUG, "an object waits: %s", err->msg);
+        tc_log(pause == first_pause ? TC_LOG_WARN : TC_LOG_DEBUG, "an object cannot be sent yet: %s", err->msg);
         nanosleep(&(struct timespec){.tv_sec = (time_t)pause, .tv_nsec = (long)((pause - (double)(time_t)pause) * 1e9)}, NULL);
     }
 }

@@ -33,7 +33,7 @@ static tc_status send(const fleet_worker *w, const char *tuner, const char *id, 
         tc_status s = tc_fleet_bus_answer(w->bus, &w->self, tuner, id, text, err);
         if (s != TC_ENV || tc_is_raised(w->o->stop))
             return s;
-        tc_log(pause == first_pause ? TC_LOG_WARN : TC_LOG_DEBUG, "a result waits: %s", err->msg);
+        tc_log(pause == first_pause ? TC_LOG_WARN : TC_LOG_DEBUG, "a result cannot be sent yet: %s", err->msg);
         wait_for(pause);
     }
 }
@@ -219,7 +219,7 @@ static tc_status answer_deaths(const fleet_worker *w, const tc_fleet_job *j, tc_
     for (size_t i = 0; i < x.n; i++) {
         x.record[i] = tc_meas_record_empty();
         x.record[i].error = TC_MEAS_RUN_CRASH;
-        x.record[i].message = "two workers' machines ended while they measured it";
+        x.record[i].message = "the machines of two workers ended while they measured it";
     }
     return answer_all(w, j, x, err);
 }
@@ -227,7 +227,7 @@ static tc_status answer_deaths(const fleet_worker *w, const tc_fleet_job *j, tc_
 static tc_status answer_lost(const fleet_worker *w, const tc_fleet_job *j, tc_error *err) {
     tc_fleet_result x = about(w, j->id);
     x.lost = true;
-    tc_log(TC_LOG_WARN, "job %s is left alone: workers vanished with it", j->id);
+    tc_log(TC_LOG_WARN, "job %s is not measured: the workers that had it vanished", j->id);
     return answer_all(w, j, x, err);
 }
 
@@ -300,7 +300,7 @@ tc_status fleet_serve_job(fleet_worker *w, const tc_fleet_job *j, int times, tc_
                                      : "its processor is real, and the job wants an emulated one",
                       err);
     if (j->second && is_named(w, j))
-        return refuse(w, j, "it is another worker's", err);
+        return refuse(w, j, "it is for another worker", err);
     if (times > 1 || j->asked > 1)
         TC_TRY(tc_fleet_bus_losses(w->bus, &w->self, j->id, &l, err));
     if (l.died + l.vanished > 0 && j->each && j->call.n > 1)

@@ -47,7 +47,7 @@ static void take(orders *x, size_t i, const tc_fleet_built_mail *mail, const tc_
     if (taken->wrong)
         fleet_disbelieve(x->w, mail->builder, taken->wrong);
     else
-        tc_log(TC_LOG_DEBUG, "the object %s of %s is not whole there, and asked for again", x->id[i], mail->builder);
+        tc_log(TC_LOG_DEBUG, "the object %s of %s is incomplete, and is asked for again", x->id[i], mail->builder);
 }
 
 static tc_status look_for(orders *x, size_t i, tc_error *err) {
@@ -129,11 +129,11 @@ static tc_status step(orders *x, tc_error *err) {
     if (fleet_is_unbuilt(x->w, err))
         return TC_ENV;
     if (x->due && x->job.asked >= MOST_ASKED)
-        return tc_fail(err, TC_ENV, "builders of the key %s were asked for the same %d times, and it did not come",
+        return tc_fail(err, TC_ENV, "builders of the key %s were asked for the same object %d times, and sent none",
                        x->w->self.key, MOST_ASKED);
     tc_status s = try_step(x, err);
     if (s == TC_ENV)
-        tc_log(TC_LOG_DEBUG, "objects wait: %s", err->msg);
+        tc_log(TC_LOG_DEBUG, "objects cannot be fetched yet: %s", err->msg);
     return s == TC_ENV ? TC_OK : s;
 }
 

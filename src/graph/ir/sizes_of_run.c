@@ -230,11 +230,10 @@ bool tc_graph_size_value_is_sound(const tc_graph_size_rules *r, const tc_graph_s
 
 static tc_status settle(const tc_graph_size_rules *r, tc_graph_size_value *x, const char *what, tc_error *err) {
     if (x->text && !tc_graph_size_value_is_sound(r, x))
-        return tc_refuse(
-            err, TC_ERROR_UNSUPPORTED,
-            "%s%s%s, and what is built computes +, -, *, /, %%, min and max of sizes, within 64 bits; give one of the "
-            "sizes in it as a single number (--shape)",
-            what ? what : "sizes that vary are related by ", what ? " is " : "", x->text);
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                         "%s%s%s, but a built model only computes +, -, *, /, %%, min and max of sizes, within 64 bits; give one "
+                         "of these sizes as a single number (--shape)",
+                         what ? what : "sizes that vary are related by ", what ? " is " : "", x->text);
     x->of = NULL;
     return TC_OK;
 }
@@ -301,7 +300,7 @@ static tc_status bind_input(binding *b, int i, const tc_graph_tensor *t, tc_erro
         TC_TRY(check_range(b, k, err));
         if (before >= 0 && before != n)
             return tc_fail(err, TC_BAD_INPUT,
-                           "'%s' is %" PRId64 " in dimension %d of input '%s', but %" PRId64 " in one before it",
+                           "'%s' is %" PRId64 " in dimension %d of input '%s', but %" PRId64 " in an input before it",
                            b->r->size[k].name, n, d, in->name, before);
     }
     return TC_OK;
@@ -351,7 +350,8 @@ static void print_sizes(tc_strbuf *out, const binding *b, const tc_graph_size_va
 static tc_status without_value(const binding *b, const tc_graph_size_value *x, tc_error *err) {
     tc_strbuf of = {0};
     print_sizes(&of, b, x);
-    tc_status st = tc_fail(err, TC_BAD_INPUT, "%s%s has no value: it divides by what is not above 0", x->text, tc_sb_str(&of));
+    tc_status st =
+        tc_fail(err, TC_BAD_INPUT, "%s%s has no value: it divides by a number that is not above 0", x->text, tc_sb_str(&of));
     tc_strbuf_free(&of);
     return st;
 }
@@ -372,7 +372,7 @@ static tc_status too_large(const binding *b, const tc_graph_size_bound *l, int64
     tc_strbuf of = {0};
     print_sizes(&of, b, &l->x);
     tc_status st =
-        tc_fail(err, TC_BAD_INPUT, "%s is %" PRId64 "%s, but it may be at most %" PRId64 ": for more the model has no room",
+        tc_fail(err, TC_BAD_INPUT, "%s is %" PRId64 "%s, but it may be at most %" PRId64 ": the model has no room for more",
                 l->x.text, size, tc_sb_str(&of), l->most);
     tc_strbuf_free(&of);
     return st;

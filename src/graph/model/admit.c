@@ -194,7 +194,7 @@ static void let_in(admission *x, int task, candidate *c, const tc_record *now) {
     if (now->program != own_program(x, c)) {
         c->state = OUT;
         x->lists[task].why =
-            tc_arena_printf(x->a, "%s could not be checked: the worker makes another program of it", name_of(x, c));
+            tc_arena_printf(x->a, "%s could not be checked: the worker process makes another program from it", name_of(x, c));
         return;
     }
     c->state = RIGHT;
@@ -247,8 +247,8 @@ static void leave_all_out(admission *x, const queries *q) {
         q->data[i].c->state = OUT;
         x->lists[q->data[i].task].why =
             tc_arena_printf(x->a,
-                            "%s was not measured by this build on this machine, and there is no worker process to check it: "
-                            "tctune-worker of the same build belongs into the folder tctune beside the library",
+                            "%s was not measured by this build on this machine, and there is no worker process to check it: put "
+                            "tctune-worker of the same build into the folder tctune beside the library",
                             name_of(x, q->data[i].c));
     }
 }
@@ -298,7 +298,8 @@ static void remember(admission *x) {
     for (size_t i = 0; i < x->refused.len; i++)
         note_refusal(x->o->db, !tc_meas_db_writable(x->o->db), &x->refused.data[i], x->a);
     if (tc_meas_db_admit(x->o->db, x->admitted.data, x->admitted.len, &why) != TC_OK)
-        tc_log(TC_LOG_INFO, "that %zu records were found right is not remembered, and they are checked again the next time: %s",
+        tc_log(TC_LOG_INFO,
+               "%zu records were checked and are right, but this could not be stored, so the next build checks them again: %s",
                x->admitted.len, why.msg);
 }
 

@@ -225,9 +225,8 @@ static void tell_of_unchecked(const builder *b) {
         n += b->m->kernels[i].source == TC_GRAPH_FROM_RECORD;
     if (n)
         tc_log(TC_LOG_WARN,
-               "%d kernel%s built from records that nobody checked here, as code for `%s` does not run on this machine: the "
-               "database "
-               "is trusted with them",
+               "%d kernel%s built from records that were not checked here, as code for `%s` does not run on this machine: the "
+               "database is trusted",
                n, n == 1 ? " is" : "s are", b->m->target->text);
 }
 

@@ -28,14 +28,14 @@ static tc_status place_arena(tc_graph_context *c, tc_error *err) {
 static tc_status open_library_context(tc_graph_context *c, tc_error *err) {
     c->library = c->m->library.create();
     if (!c->library)
-        return tc_fail(err, TC_ENV, "%s: there is no memory for a context of it", c->m->path);
+        return tc_fail(err, TC_ENV, "%s: there is no memory for a context", c->m->path);
     c->library->threads = c->m->threads;
     return TC_OK;
 }
 
 tc_status tc_graph_context_new(const tc_graph_model *m, tc_graph_context **out, tc_error *err) {
     if (!m->runs)
-        return tc_fail(err, TC_BAD_INPUT, "the model was built for target '%s' to be saved only; it cannot run in this process",
+        return tc_fail(err, TC_BAD_INPUT, "the model was built for target '%s', only to be saved; it cannot run in this process",
                        m->target->text);
     tc_arena *a = tc_arena_new();
     tc_graph_context *c = TC_NEW(a, tc_graph_context);
@@ -381,7 +381,7 @@ static tc_status bad_names(const tc_graph_model *m, const tc_graph_bundle *in, t
     for (size_t i = 0; i < in->len; i++)
         tc_sb_printf(&got, "%s%s", i ? ", " : "", in->items[i].name);
     guess_input(m, in, &got);
-    tc_status s = tc_fail(err, TC_BAD_INPUT, "the model's inputs are named %s; given were %s", tc_sb_str(&want),
+    tc_status s = tc_fail(err, TC_BAD_INPUT, "the model has the inputs %s, but the given arrays are %s", tc_sb_str(&want),
                           in->len ? tc_sb_str(&got) : "none");
     tc_strbuf_free(&want);
     tc_strbuf_free(&got);

@@ -44,7 +44,7 @@ static tc_status lower(tc_graph_unit *u, const tc_machine *m, const tc_record *r
     const tc_graph_form *form = tc_graph_form_of(u, r);
     tc_tir_program p;
     if (!form)
-        return tc_fail(err, TC_ILLEGAL, "they are of a form that the accuracy does not allow");
+        return tc_fail(err, TC_ILLEGAL, "the accuracy does not allow their form");
     tc_tir_origin from = {.workload = form->workload, .machine = m, .text = r->trace, .name = "record"};
     TC_TRY(tc_tir_program_make(u->ctx, &from, TC_TIR_VERIFIED, &p, err));
     *out = p.lowered;

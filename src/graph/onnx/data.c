@@ -73,7 +73,7 @@ static tc_status read_items(Onnx__TensorProto **p, size_t n, const char *name, t
 static tc_status read_sequence(const Onnx__SequenceProto *p, const char *name, tc_graph_bundle *items, tc_error *err) {
     enum { TENSORS = 1 }; /* of SequenceProto.DataType; a file may leave the type of an empty sequence undefined */
     if (p->n_tensor_values == 0 && p->elem_type > TENSORS)
-        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "a sequence whose elements are no tensors is not supported");
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "a sequence with elements that are not tensors is not supported");
     return read_items(p->tensor_values, p->n_tensor_values, name, items, err);
 }
 

@@ -93,7 +93,7 @@ static tc_status refuse(const reader *r, const Onnx__ModelProto *m, const tc_err
     }
     if (tc_error_unsupported(why))
         return tc_refuse(err, why->code, "%s: %s", r->from.path, why->msg);
-    return tc_fail(err, TC_BAD_INPUT, "%s: %s; expected a file that torch.onnx.export or the like wrote", r->from.path,
+    return tc_fail(err, TC_BAD_INPUT, "%s: %s; expected an ONNX file, such as torch.onnx.export writes", r->from.path,
                    m ? "it has no graph, so it is not an ONNX model" : why->msg);
 }
 

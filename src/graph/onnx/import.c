@@ -186,10 +186,10 @@ static tc_status add_list_output(tc_graph_importer *im, const char *name, const 
     if (s->optional && s->n && s->v[0]->sequence)
         return add_list_output(im, name, s->v[0], err);
     if (s->rows)
-        return tc_refuse(err, TC_ERROR_NOT_CONSTANT,
-                         "only the data know how many elements the graph's output '%s' has; that must be known when the model is "
-                         "imported",
-                         name);
+        return tc_refuse(
+            err, TC_ERROR_NOT_CONSTANT,
+            "the number of elements of the graph's output '%s' depends on data; it must be known when the model is imported",
+            name);
     for (size_t i = 0; i < s->n; i++) {
         const char *item = tc_arena_printf(im->g->arena, "%s[%zu]", name, i);
         if (s->v[i]->sequence)
@@ -208,7 +208,7 @@ static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
         const char *name = p->output[i]->name ? p->output[i]->name : "";
         tc_graph_value *v = tc_graph_find_value(im->g, name);
         if (!v)
-            return tc_fail(err, TC_BAD_INPUT, "the graph's output '%s' is made by no node", name);
+            return tc_fail(err, TC_BAD_INPUT, "no node makes the graph's output '%s'", name);
         if (v->sequence && im->opts && im->opts->list_outputs) {
             TC_TRY(add_list_output(im, name, v, err));
             continue;

@@ -124,10 +124,10 @@ static tc_status disagreeing_symbol(const tc_graph_size_symbol *s, const char *i
     tc_strbuf a = {0}, b = {0};
     print_sizes(&a, &(tc_graph_range){s->least, s->most, s->multiple});
     print_sizes(&b, sizes);
-    tc_status st = tc_fail(err, TC_BAD_INPUT,
-                           "'%s' is %s for input '%s', but %s for one before it; give all inputs the same sizes, or '%s' itself: "
-                           "--shape %s=%s",
-                           s->name, tc_sb_str(&b), input, tc_sb_str(&a), s->name, s->name, tc_sb_str(&b));
+    tc_status st = tc_fail(
+        err, TC_BAD_INPUT,
+        "'%s' is %s for input '%s', but %s for an input before it; give all inputs the same sizes, or '%s' itself: --shape %s=%s",
+        s->name, tc_sb_str(&b), input, tc_sb_str(&a), s->name, s->name, tc_sb_str(&b));
     tc_strbuf_free(&a);
     tc_strbuf_free(&b);
     return st;
@@ -413,9 +413,9 @@ tc_status tc_graph_binding_parse(const char *text, tc_graph_binding *out, tc_err
                        "input_ids=1,128 or --shape sequence=1..512",
                        text);
     if (empty)
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "--shape %s: there is no size in a range; it is LEAST..MOST, or LEAST..MOST:N for the multiples of N in it", text);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "--shape %s: a range has no size in it; give LEAST..MOST, or LEAST..MOST:N for the multiples of N in it",
+                       text);
     char *name = tc_xstrdup(text);
     name[eq - text] = 0;
     *out = b;

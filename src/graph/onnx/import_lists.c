@@ -22,16 +22,15 @@ static tc_graph_value *alone(tc_graph_emitter *e, tc_graph_value *v) {
 
 static tc_status check_element(tc_graph_emitter *e, const tc_graph_value *v, size_t k, tc_dtype t, const tc_graph_shape *s) {
     tc_arena *a = e->c->g->arena;
-    const char *why = "the data decide how many elements it has, or which one is asked for";
+    const char *why = "the number of elements, or which of them is used, depends on data";
     if (v->sequence || tc_graph_is_dynamic(v) || v->shape.ndim >= TC_GRAPH_MAX_DIMS)
-        return tc_refuse(
-            e->c->err, TC_ERROR_NOT_CONSTANT,
-            "element %zu of the list is itself one, has a size that depends on data, or too many dimensions (%s); %s, and "
-            "then they must be tensors of one shape",
-            k, tc_graph_type_str(a, v->dtype, &v->shape), why);
+        return tc_refuse(e->c->err, TC_ERROR_NOT_CONSTANT,
+                         "element %zu of the list is itself a list, has a size that depends on data, or has too many dimensions "
+                         "(%s); %s, so they must be tensors of one shape",
+                         k, tc_graph_type_str(a, v->dtype, &v->shape), why);
     if (v->dtype != t || !tc_graph_shape_equal(&v->shape, s))
         return tc_refuse(e->c->err, TC_ERROR_NOT_CONSTANT,
-                         "element %zu of the list is %s, but others are %s; %s, and then they must be tensors of one shape", k,
+                         "element %zu of the list is %s, but others are %s; %s, so they must be tensors of one shape", k,
                          tc_graph_type_str(a, v->dtype, &v->shape), tc_graph_type_str(a, t, s), why);
     return TC_OK;
 }

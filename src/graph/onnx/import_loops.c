@@ -42,16 +42,15 @@ static tc_status carry(loop *l, tc_graph_value *const *next, tc_error *err) {
         const tc_graph_value *old = l->state[k];
         if (l->go && (old->sequence || next[k]->sequence))
             return tc_refuse(err, TC_ERROR_NOT_CONSTANT,
-                             "value %zu that it carries is a sequence or optional, and the data decide how many trips there are; "
-                             "that number must be known when the model is imported",
+                             "value %zu that it carries is a sequence or optional, but the number of trips depends on data; it "
+                             "must be known when the model is imported",
                              k);
         if (l->go && (next[k]->dtype != old->dtype || !tc_graph_shape_equal(&next[k]->shape, &old->shape)))
-            return tc_fail(
-                err, TC_BAD_INPUT,
-                "value %zu that it carries is %s before a trip and %s after it; where the data decide how many trips there "
-                "are, it must keep its type",
-                k, tc_graph_type_str(l->im->g->arena, old->dtype, &old->shape),
-                tc_graph_type_str(l->im->g->arena, next[k]->dtype, &next[k]->shape));
+            return tc_fail(err, TC_BAD_INPUT,
+                           "value %zu that it carries is %s before a trip and %s after it; where the number of trips depends on "
+                           "data, it must keep its type",
+                           k, tc_graph_type_str(l->im->g->arena, old->dtype, &old->shape),
+                           tc_graph_type_str(l->im->g->arena, next[k]->dtype, &next[k]->shape));
         l->state[k] = l->go ? tc_graph_em_either(&l->e, l->go, next[k], l->state[k]) : next[k];
     }
     if (l->go)
@@ -267,8 +266,9 @@ static tc_status scan_length(loop *l, scan *s, tc_error *err) {
         axis = axis < 0 ? axis + v->shape.ndim : axis;
         if (v->sequence || axis < 0 || axis >= v->shape.ndim || (k && v->shape.d[axis] != s->length))
             return tc_fail(err, TC_BAD_INPUT,
-                           "scan input %zu ('%s') is %s: it has no axis %" PRId64 " or not the others' length there", k, v->name,
-                           tc_graph_type_str(l->im->g->arena, v->dtype, &v->shape), axis);
+                           "scan input %zu ('%s') is %s: it has no axis %" PRId64
+                           ", or its length there differs from the other inputs",
+                           k, v->name, tc_graph_type_str(l->im->g->arena, v->dtype, &v->shape), axis);
         s->size = s->size ? s->size : tc_graph_extent(v, (int)axis);
         s->axis[k] = (int)axis;
         s->length = v->shape.d[axis];
@@ -342,7 +342,7 @@ static tc_status read_scan(loop *l, tc_error *err) {
     bool lengths = tc_graph_import_opset(l->im) < 9; /* are its first input */
     tc_graph_value **in = TC_NEW_N(a, tc_graph_value *, n + 1), **rest = in + lengths;
     if (n < 1 + (size_t)lengths)
-        return tc_fail(err, TC_BAD_INPUT, "it has %zu inputs, and so nothing to walk", n);
+        return tc_fail(err, TC_BAD_INPUT, "it has %zu inputs, but no scan input", n);
     TC_TRY(open_loop(l, err));
     TC_TRY(read_inputs(l, in, lengths, err));
     l->scan->fill = lengths && l->im->scope && l->im->scope->of_batch;

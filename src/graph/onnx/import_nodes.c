@@ -152,7 +152,7 @@ tc_status tc_graph_import_input(tc_graph_importer *im, size_t index, const char 
     }
     uintptr_t *maker = closed ? NULL : tc_map_gets(&im->producers, name);
     if (!maker)
-        return tc_fail(err, TC_BAD_INPUT, "its input '%s' is neither %s, nor an initializer, nor any node's output before it",
+        return tc_fail(err, TC_BAD_INPUT, "its input '%s' is neither %s, nor an initializer, nor the output of a node before it",
                        name, im->scope ? "visible in this body" : "a graph input");
     const Onnx__NodeProto *p = im->proto->node[*maker];
     return tc_fail(err, TC_BAD_INPUT,
@@ -279,7 +279,7 @@ static tc_status fill_body(tc_graph_importer *im, const body *b, size_t index, t
     for (size_t k = 0; k < b->n_outputs; k++) {
         const char *name = b->outputs[k] ? b->outputs[k] : "";
         if (tc_graph_import_input(im, index, name, &out[k], err) != TC_OK || !out[k])
-            return tc_fail(err, TC_BAD_INPUT, "its body's output '%s' is made by no node", name);
+            return tc_fail(err, TC_BAD_INPUT, "no node makes its body's output '%s'", name);
     }
     return TC_OK;
 }
@@ -326,7 +326,7 @@ static tc_status give_list(tc_graph_importer *im, const Onnx__NodeProto *p, size
 tc_status tc_graph_import_give_outputs(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_value **v, tc_error *err) {
     for (size_t k = 0; k < p->n_output; k++)
         if (*p->output[k] && !v[k])
-            return tc_fail(err, TC_BAD_INPUT, "its body gives no output %zu", k);
+            return tc_fail(err, TC_BAD_INPUT, "its body has no output %zu", k);
         else if (*p->output[k] && v[k]->sequence)
             TC_TRY(give_list(im, p, k, v[k], err));
         else if (*p->output[k])

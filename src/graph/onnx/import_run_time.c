@@ -260,8 +260,8 @@ static tc_status settle_all(run *r, bool *again, tc_error *err) {
             continue;
         if (c->next->dtype != c->dtype || c->next->shape.ndim != c->most.ndim)
             return tc_fail(err, TC_BAD_INPUT,
-                           "value %zu that it carries is %s before a trip and %s after it; where it is not written out trip by "
-                           "trip, it must keep its type",
+                           "value %zu that it carries is %s before a trip and %s after it; in a loop that is not written out "
+                           "trip by trip, it must keep its type",
                            k, tc_graph_type_str(r->l->im->g->arena, c->dtype, &c->most),
                            tc_graph_type_str(r->l->im->g->arena, c->next->dtype, &c->next->shape));
         for (int d = 0; d < c->most.ndim; d++)

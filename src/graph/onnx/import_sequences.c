@@ -289,7 +289,7 @@ static tc_status sequence_map(sequencer *s) {
         if (want_sequence(s, k, &other) == TC_OK && other->rows)
             return tc_refuse(
                 s->err, TC_ERROR_NOT_CONSTANT,
-                "only the data know how many elements its input %zu has; that must be known when the model is imported", k);
+                "the number of elements of its input %zu depends on data; it must be known when the model is imported", k);
     if (!a || !a->g)
         return tc_fail(s->err, TC_BAD_INPUT, "attribute 'body' must be a graph");
     if (a->g->n_input != s->nin || a->g->n_output < s->p->n_output)
@@ -396,8 +396,7 @@ tc_status tc_graph_import_sequence_node(tc_graph_importer *im, const Onnx__NodeP
     s.c.n = tc_graph_new_node(im->g, TC_GRAPH_OP_IDENTITY, p->name && *p->name ? p->name : p->op_type, NULL, 0);
     s.e = (tc_graph_emitter){&s.c, TC_OK};
     if (s.nin < r->min_in || s.nin > r->max_in || (r->add != sequence_map && p->n_output != 1))
-        return tc_fail(err, TC_BAD_INPUT, "it has %zu inputs and %zu outputs, which is not what the operator takes", s.nin,
-                       p->n_output);
+        return tc_fail(err, TC_BAD_INPUT, "the operator does not take %zu inputs and %zu outputs", s.nin, p->n_output);
     for (size_t k = 0; k < s.nin; k++)
         TC_TRY(tc_graph_import_input(im, index, p->input[k], &s.in[k], err));
     TC_TRY(r->add(&s));

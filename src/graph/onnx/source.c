@@ -71,8 +71,8 @@ tc_status tc_onnx_source_end(tc_onnx_source *s, tc_status st, tc_error *err) {
         st = tc_fail(err, TC_ENV, "%s: cannot be read: %s", s->path, tc_fs_reason(s->error));
     else if (!s->data && was_written(s))
         st = tc_fail(err, TC_ENV,
-                     "%s: was written to while it was read (it had %zu bytes); run this again when it is complete, and replace "
-                     "a file that others read rather than write to it",
+                     "%s: another program wrote to it while it was read (it had %zu bytes); run this again when the file is "
+                     "complete. To change a file that others read, write a new file and rename it",
                      s->path, s->size);
     if (!s->data)
         close(s->fd);

@@ -136,11 +136,10 @@ static tc_status cannot_open(const char *location, const char *path, int error, 
     if (error == EXDEV)
         return tc_fail(err, TC_BAD_INPUT, "external data location '%s' leads out of the model's folder and is refused", location);
     if (error == ELOOP || error == ENOTDIR)
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "external data file %s is reached through a symbolic link, or through what is no folder, and is refused; put "
-            "the file itself beside the model",
-            path);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "external data file %s is reached through a symbolic link, or through something that is not a folder, and "
+                       "is refused; put the file itself beside the model",
+                       path);
     return tc_fail(err, TC_BAD_INPUT, "external data file %s cannot be opened (%s); it must lie beside the model", path,
                    strerror(error));
 }
@@ -182,8 +181,8 @@ static tc_status read_external(const Onnx__TensorProto *p, const char *dir, tc_g
     TC_TRY(parse_external(p, &e, err));
     if (!dir)
         return tc_fail(err, TC_BAD_INPUT,
-                       "tensor '%s': its data is in another file, '%s', and nothing says in which folder (data_folder, of a "
-                       "model in memory)",
+                       "tensor '%s': its data is in another file, '%s', and its folder is not known; give the folder of a model "
+                       "in memory with data_folder",
                        name_of(p), e.location);
     if (e.length >= 0 && (size_t)e.length != need)
         return wrong_size(p, t, (size_t)e.length, "bytes", err);

@@ -212,8 +212,8 @@ static tc_status walk_all(walk *w, const ProtobufCMessageDescriptor *type, tc_er
         TC_TRY(see(l, known, at, err));
         if (++depth == MAX_DEPTH)
             return tc_refuse(err, TC_ERROR_UNSUPPORTED,
-                             "its messages are nested more than %d deep (a %s at byte %zu); types and bodies may lie in each "
-                             "other, but not without end",
+                             "its messages are nested more than %d deep (a %s at byte %zu); the file is damaged, or its types "
+                             "and bodies are nested too deeply",
                              MAX_DEPTH, l->type->short_name, at);
         stack[depth] = (level){.type = known->descriptor, .end = f.end};
         begin_message(w, &f, &stack[depth]);

@@ -128,8 +128,7 @@ static tc_status check_rows(const grower *x) {
     const tc_graph_value *rows = x->in[PAST_ROWS];
     if (!tc_graph_extent(x->past, x->axis))
         return refuse(
-            x,
-            "there are %lld rows of the input in every run; give them a range with --shape, from none to what there is room for",
+            x, "the input has %lld rows in every run; give a range with --shape, from 0 rows to as many as there is room for",
             (long long)x->past->shape.d[x->axis]);
     const tc_expr *a = tc_graph_sizes_number(s, rows, 0), *b = tc_graph_sizes_number(s, x->in[NEW_ROWS], 0);
     if (rows != tc_graph_extent(x->past, x->axis))
@@ -185,9 +184,8 @@ tc_status tc_graph_grow_in_place(tc_graph *g, tc_error *err) {
         }
     free(x.uses);
     if (s == TC_OK && !found)
-        s = tc_fail(
-            err, TC_BAD_INPUT,
-            "no cache can grow in place: no output is an input with new rows behind it, as Concat along a dimension that varies "
-            "makes it, and GroupQueryAttention of a past that varies; build without --in-place-cache");
+        s = tc_fail(err, TC_BAD_INPUT,
+                    "no cache can grow in place: no output is an input with new rows behind it. Concat along a dimension that "
+                    "varies makes such outputs, and GroupQueryAttention with a past that varies. Build without --in-place-cache");
     return s == TC_OK ? tc_graph_verify(g, err) : s;
 }

@@ -39,10 +39,10 @@ static tc_status new_rows(maker *m, const tc_graph_node *n, int *slot, tc_error 
     const tc_var *want[TC_GRAPH_MAX_DIMS], *has[TC_GRAPH_MAX_DIMS];
     ends_of(m, n, want);
     if (!want[tc_graph_attr_axis(n)] && !n->in[NEW_ROWS]->constant)
-        return tc_refuse(err, TC_ERROR_UNSUPPORTED,
-                         "node '%s': the input '%s' cannot grow in place: how many new rows a run has is computed, and has no "
-                         "range",
-                         n->name, n->in[CACHE]->name);
+        return tc_refuse(
+            err, TC_ERROR_UNSUPPORTED,
+            "node '%s': the input '%s' cannot grow in place: the number of new rows in a run is computed, and has no range",
+            n->name, n->in[CACHE]->name);
     tc_graph_sized_ends(m->sized, n->in[NEW], has);
     if (memcmp(has, want, sizeof *has * (size_t)n->in[NEW]->shape.ndim) == 0)
         return TC_OK;

@@ -95,7 +95,7 @@ static tc_status find_rules(tc_graph_program *p, const tc_workload *w, tc_error 
             (tc_graph_size_rule){.name = tc_arena_strdup(p->arena, v->name), .least = v->least, .most = v->most, .multiple = 1};
         if (!carried[k])
             return tc_fail(err, TC_BAD_INPUT,
-                           "no input has the size %s, so nobody can say what it is in a run; give it one (--shape)", v->name);
+                           "no input has the size %s, so its value in a run is not known; give it a value (--shape)", v->name);
     }
     return TC_OK;
 }
@@ -103,11 +103,10 @@ static tc_status find_rules(tc_graph_program *p, const tc_workload *w, tc_error 
 static tc_status check_sizes(const tc_tensor *t, tc_error *err) {
     for (int d = 0; d < t->ndim; d++)
         if (t->symbol[d] && t->symbol[d]->value)
-            return tc_fail(
-                err, TC_BAD_INPUT,
-                "%s has the size %s, which is made of others: a kernel alone is built with sizes that are its inputs' own, or at "
-                "fixed ones (--shape)",
-                t->name, t->symbol[d]->name);
+            return tc_fail(err, TC_BAD_INPUT,
+                           "%s has the size %s, which is computed from other sizes: a single kernel needs sizes that its own "
+                           "inputs have; give numbers with --shape",
+                           t->name, t->symbol[d]->name);
     return TC_OK;
 }
 

@@ -61,14 +61,14 @@ static const char *refusal(const step *s, const tc_graph_tensor *w, const tc_gra
     if (four && rows && w->shape.d[1] % o->block == 0)
         return NULL;
     if (four && rows)
-        return "its rows are no whole number of blocks";
+        return "its rows are not a whole number of blocks";
     if (four && !s->matmul)
         return "only matmuls with a matrix of weights, and tables of rows, have 4-bit weights";
     if (o->kind != TC_QUANTIZE_DYNAMIC || s->matmul || s->layer == LAYER_TABLE)
         return NULL;
     if (s->layer != LAYER_CONV)
         return "only convolutions, matmuls with a matrix of weights and tables have a dynamic form";
-    return has_bias && !(bias && bias->dtype == TC_F32 && bias->shape.ndim == 1) ? "its bias is no constant of f32" : NULL;
+    return has_bias && !(bias && bias->dtype == TC_F32 && bias->shape.ndim == 1) ? "its bias is not an f32 constant" : NULL;
 }
 
 static bool is_kept(const tc_onnx_edit_node *n, const tc_quantize_options *o, bool *found) {
@@ -95,7 +95,7 @@ static tc_status add_layer(tc_onnx_edit *e, int i, layer_kind kind, const tc_qua
         TC_TRY(tc_onnx_edit_constant(e, n.in[2], &bias, err));
     if (x || !w || w->dtype != TC_F32 || tc_graph_tensor_count(w) == 0 || !describe(e, w, &s))
         return TC_OK;
-    s.why = is_kept(&n, o, found) ? "it was to be kept" : refusal(&s, w, bias, has_bias, o);
+    s.why = is_kept(&n, o, found) ? "the options keep it in f32" : refusal(&s, w, bias, has_bias, o);
     enum { CHANNELS = 13 }; /* the opset with scales by channel, which the dynamic form of other layers can do without */
     if (o->per_tensor || (kind == LAYER_TABLE && tc_onnx_edit_opset(e) < CHANNELS))
         s.axis = -1;

@@ -326,11 +326,10 @@ static tc_status choose(session *s, const ranking *rank, size_t *kept, tc_error 
         *(s->report->error <= s->o->budget ? &good : &bad) = last;
     }
     if (good == rank->len)
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "the outputs' error is above the budget of %g (%.3g) with the one of the %zu layers quantised that loses least; "
-            "nothing was written",
-            s->o->budget, s->report->error, rank->len);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "the error of the outputs is above the budget of %g: it is %.3g with only one of the %zu layers "
+                       "quantised, the one that loses least; nothing was written",
+                       s->o->budget, s->report->error, rank->len);
     *kept = good;
     return last == good ? TC_OK : try_with(s, rank, good, candidate_path(s, good), err);
 }

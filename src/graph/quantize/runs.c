@@ -25,7 +25,7 @@ void quant_runs_close(runs *r) {
 }
 
 const char *quant_data_name(const runs *r, size_t i) {
-    return r->o->ndata ? r->o->data[i] : "the drawn inputs";
+    return r->o->ndata ? r->o->data[i] : "the random inputs";
 }
 
 /* ---- data ---- */

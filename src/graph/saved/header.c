@@ -107,19 +107,16 @@ static bool shares(const tc_graph_model *m) {
 }
 
 static const char SHARING[] =
-    " * An input and an output that are one buffer are given as one pointer, aligned to 64 bytes; a run with other pointers "
-    "returns\n"
-    " * -3, and does nothing. The buffer is as large as is listed for the output, also where the run's sizes are smaller. The "
-    "input's\n"
-    " * rows stand first in it; a run writes new ones behind them, and leaves all others as they are. Of sequences that end "
-    "before\n"
-    " * that (GroupQueryAttention), new rows stand where these end, and zeros behind them, up to as many rows as the run's "
-    "output has.\n";
+    " * Where an input and an output share one buffer, pass one pointer for both, aligned to 64 bytes. A run with other "
+    "pointers\n * returns -3, and does nothing. The buffer has the size listed for the output, also if the run's sizes are "
+    "smaller. The\n * input's rows stand first in it. A run writes new rows behind them, and leaves all other rows as they are. "
+    "If a sequence ends\n * earlier (GroupQueryAttention), its new rows stand at its end, with zeros behind them up to the rows "
+    "of the run's output.\n";
 _Static_assert(TC_RT_ALIGN == 64, "what the text says");
 
 void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t stack, const char *note, tc_strbuf *b) {
     const char *varying =
-        m->rules.nsize ? "\n * Sizes are those of the run; one that has others than are listed returns -2, and does nothing:"
+        m->rules.nsize ? "\n * Sizes are those of the run. A run whose sizes are not as listed returns -2, and does nothing:"
                        : "";
     tc_sb_printf(b,
                  "/* Made by tctune for %s, %d thread%s. Arrays are dense and row-major; outputs must not overlap %sinputs:%s\n",
@@ -133,17 +130,14 @@ void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t sta
     tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d };\n\n", name, m->nin, name, m->nout);
     tc_sb_printf(
         b,
-        "/* Bytes of stack that a run takes of the thread that calls it, and of each thread of its team (OMP_STACKSIZE), with\n"
-        " * %lld of them for the C library and OpenMP's.%s */\n"
-        "#define %s_STACK_BYTES %lld\n\n",
+        "/* Bytes of stack that a run needs in the thread that calls it, and in each thread of its team (OMP_STACKSIZE);\n * "
+        "%lld of them are for the C library and OpenMP's runtime.%s */\n#define %s_STACK_BYTES %lld\n\n",
         (long long)tc_graph_outer_stack(m), note, name, (long long)stack);
 }
 
 void tc_graph_close_header(const char *name, tc_strbuf *b) {
-    tc_sb_add(
-        b,
-        "/* All that runs change. Any number of threads may run at once, each with a context of its own; code and weights are\n"
-        " * shared. NULL: out of memory. */\n");
+    tc_sb_add(b, "/* The memory that a run changes. Any number of threads may run at once, each with a context of its own; they "
+                 "share code\n * and weights. NULL: out of memory. */\n");
     tc_sb_printf(b, "typedef struct %s_context %s_context;\n", name, name);
     tc_sb_printf(b, "%s_context *%s_context_new(void);\n", name, name);
     tc_sb_printf(b, "void %s_context_free(%s_context *context); /* not while it runs; NULL is fine */\n", name, name);

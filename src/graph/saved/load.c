@@ -232,7 +232,7 @@ static tc_status open_library(tc_graph_model *m, const char *path, int threads, 
         return tc_cg_not_a_library(path, dlerror(), err);
     if (!find(m, name, "context_new", &m->library.create) || !find(m, name, "context_free", &m->library.release) ||
         !find(m, name, "context_run", &m->library.run))
-        return tc_cg_not_a_library(path, "it lacks the functions that its metadata speak of", err);
+        return tc_cg_not_a_library(path, "it lacks functions that its metadata name", err);
     if (threads > 0 && threads < m->threads)
         m->threads = threads;
     m->runs = true;

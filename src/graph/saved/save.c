@@ -335,15 +335,13 @@ static tc_cg_blob constants(const saver *s) {
 
 static void header(const saver *s, tc_strbuf *b) {
     tc_graph_open_header(s->m, s->name, stack_bytes(s), "", b);
-    tc_sb_add(
-        b,
-        "/* With a context of its own; what calls it meanwhile gets one for the call. Returns 0. -1: out of memory. After fork,\n"
-        " * parent and child may go on, with their contexts too. */\n");
+    tc_sb_add(b, "/* Runs in a context of its own; a thread that calls it meanwhile gets another context for the call. Returns "
+                 "0. -1: out of\n * memory. After fork, parent and child may go on, with their contexts too. */\n");
     tc_sb_printf(b, "int32_t %s_run(const void *const *inputs, void *const *outputs);\n\n", s->name);
     tc_sb_printf(b,
-                 "extern int32_t %s_threads;         /* of this, and of contexts made later; may be lowered between calls */\n"
-                 "extern const char %s_metadata[];   /* JSON: inputs and outputs with names, types and shapes; where the kernels "
-                 "are from */\n\n",
+                 "extern int32_t %s_threads;         /* threads of this, and of contexts made later; may be lowered between "
+                 "calls */\nextern const char %s_metadata[];   /* JSON: inputs and outputs with names, types and shapes; where "
+                 "the kernels are from */\n\n",
                  s->name, s->name);
     tc_graph_close_header(s->name, b);
 }

@@ -292,8 +292,8 @@ static tc_status array(source *s, tc_error *err) {
 
 static void included(source *s, const char *file) {
     tc_sb_printf(&s->b,
-                 "/* %lld bytes, read by the assembler: looked for in the current folder and where -Wa,-I says, or named by\n"
-                 " * -D%s_WEIGHTS='\"PATH\"'. */\n#ifndef %s_WEIGHTS\n#define %s_WEIGHTS \"%s\"\n#endif\n",
+                 "/* The assembler reads these %lld bytes from a file in the current folder or in a folder of -Wa,-I, or from "
+                 "the file that\n * -D%s_WEIGHTS='\"PATH\"' names. */\n#ifndef %s_WEIGHTS\n#define %s_WEIGHTS \"%s\"\n#endif\n",
                  (long long)s->m->blob_bytes, s->name, s->name, s->name, file);
     tc_sb_printf(&s->b,
                  "__asm__(\".section .rodata\\n.balign 64\\n.globl %s_weights\\n.hidden %s_weights\\n%s_weights:\\n"
@@ -342,13 +342,13 @@ static tc_status write_source(source *s, const char *weights_file, tc_error *err
 
 /* What compilers add to what the source declares: spilled registers, frames of the prelude's functions. */
 enum { COMPILERS = 16 << 10 };
-static const char NOTE[] = " Compiled with -O1 or more: 16 KiB are\n * for what compilers add to what the source declares.";
+static const char NOTE[] = " Compile with -O1 or more: 16 KiB are\n * for what compilers add to the variables of the source.";
 
 static void header(const source *s, tc_strbuf *b) {
     tc_graph_open_header(s->m, s->name, s->stack + COMPILERS + tc_graph_outer_stack(s->m), NOTE, b);
     tc_sb_add(b, "/* In static memory: one call at a time. Arrays are aligned to their elements. Returns 0. */\n");
     tc_sb_printf(b, "int32_t %s_run(const void *const *inputs, void *const *outputs);\n", s->name);
-    tc_sb_add(b, "/* In memory of the caller's, that many bytes aligned to 64: several threads may call it at once. */\n");
+    tc_sb_add(b, "/* Runs in the caller's memory, of this many bytes, aligned to 64: several threads may call it at once. */\n");
     tc_sb_printf(b, "enum { %s_MEMORY = %lld };\n", s->name, (long long)TC_MAX(s->m->arena_bytes, TC_RT_ALIGN));
     tc_sb_printf(b, "int32_t %s_run_in(const void *const *inputs, void *const *outputs, void *memory);\n\n", s->name);
     tc_graph_close_header(s->name, b);

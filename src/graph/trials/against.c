@@ -42,8 +42,8 @@ static tc_status check_same(const tc_graph_base *b, const char *what, const char
                ? TC_OK
                : tc_fail(
                      err, TC_BAD_INPUT,
-                     "%s is of %s '%s', and this is of '%s': only what ran under the same conditions is compared; add --%s '%s', "
-                     "or make a new base",
+                     "%s has the %s '%s', but this run has '%s': only runs under the same conditions can be compared; add --%s "
+                     "'%s', or make a new base",
                      b->path, what, was, now, what, was);
 }
 
@@ -51,14 +51,14 @@ static tc_status check_model(const tc_graph_model *m, tc_error *err) {
     if (!m->program)
         return tc_fail(
             err, TC_BAD_INPUT,
-            "a built library does not tell its schedules: compare the network that it was built from, with its database");
+            "a built library does not contain its schedules: compare the network that it was built from, with its database");
     if (m->used_up || !m->runs)
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "the model was built as the last of its work, or to be saved only: the base's schedules cannot be built beside it");
+        return tc_fail(err, TC_BAD_INPUT,
+                       "the model was built with last or only_to_save, so the base's schedules cannot be built beside it");
     if (m->rules.nsize)
         return tc_fail(err, TC_BAD_INPUT,
-                       "sizes of the network vary, and one of them is compared: fix them where it is opened (--shape)");
+                       "sizes of the network vary, but only fixed sizes can be compared: give each a number when the network is "
+                       "opened (--shape)");
     return TC_OK;
 }
 
@@ -70,8 +70,8 @@ static tc_status check(const against *x, tc_error *err) {
     TC_TRY(check_same(b, "precision", b->precision, tc_accuracy_precision_text(x->m->accuracy), err));
     if (b->threads != x->m->threads)
         return tc_fail(err, TC_BAD_INPUT,
-                       "%s is of %d threads, and this is of %d: only what ran under the same conditions is compared", b->path,
-                       b->threads, x->m->threads);
+                       "%s ran with %d threads, but this run has %d: only runs under the same conditions can be compared",
+                       b->path, b->threads, x->m->threads);
     return TC_OK;
 }
 
@@ -121,7 +121,7 @@ static tc_status pair_all(const against *x, tc_error *err) {
     tc_map_free(&left);
     *x->out = (tc_graph_against){.kernels = k, .nkernel = n, .network = TC_GRAPH_UNCHANGED};
     return paired ? TC_OK
-                  : tc_fail(err, TC_BAD_INPUT, "%s is of another network: '%.80s' and this have no kernel in common",
+                  : tc_fail(err, TC_BAD_INPUT, "%s is of another network: '%.80s' and this network have no kernel in common",
                             x->base->path, x->base->name);
 }
 

@@ -94,7 +94,7 @@ static tc_status read_kernels(reader *r, const json_t *all, tc_graph_base *out) 
         r->where = tc_arena_printf(r->a, "kernels[%d].", i);
         s = read_kernel(r, json_array_get(all, (size_t)i), &k[i]);
         if (s == TC_OK && tc_map_gets(&known, k[i].hash.hex))
-            s = wrong(r, "hash", "its own: a kernel before it has the same");
+            s = wrong(r, "hash", "unique: a kernel before it has the same");
         if (s == TC_OK)
             tc_map_puts(&known, k[i].hash.hex, 1);
     }
@@ -107,7 +107,7 @@ static tc_status read_kernels(reader *r, const json_t *all, tc_graph_base *out) 
 static tc_status read_base(reader *r, const json_t *j, tc_graph_base *out) {
     if (json_is_array(json_object_get(j, "curves")))
         return tc_fail(r->err, TC_BAD_INPUT,
-                       "%s is of a network over a range of sizes: a base has one size, which `tctune bench --shape` fixes",
+                       "%s was measured over a range of sizes, but a base has one size: fix it with `tctune bench --shape`",
                        r->path);
     TC_TRY(read_text(r, j, "name", &out->name));
     TC_TRY(read_text(r, j, "target", &out->target));

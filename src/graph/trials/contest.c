@@ -229,7 +229,7 @@ static void keep_contest(const char *path, const tc_graph_contest *c) {
     if (s == TC_OK)
         s = tc_graph_contest_store(c, db, &why);
     if (s != TC_OK)
-        tc_log(TC_LOG_WARN, "what the network says of the records is used, but not kept: %s", why.msg);
+        tc_log(TC_LOG_WARN, "the times of the records in the network are used, but could not be stored: %s", why.msg);
     tc_meas_db_close(db);
 }
 
@@ -239,8 +239,8 @@ tc_status tc_graph_contest_hold(const tc_graph_program *p, const tc_graph_build_
     tc_graph_build_options with = *o;
     *admitted = (tc_graph_admission){0};
     if (k < 2 || k > TC_GRAPH_CONTEST_MAX)
-        return tc_fail(err, TC_BAD_INPUT, "records are compared in the network 2 to %d at a time, not %d", TC_GRAPH_CONTEST_MAX,
-                       k);
+        return tc_fail(err, TC_BAD_INPUT, "2 to %d records of a kernel can be compared in the network, not %d",
+                       TC_GRAPH_CONTEST_MAX, k);
     if (!db || !o->target->native)
         return tc_fail(err, TC_BAD_INPUT, "comparing records in the network needs %s",
                        db ? "a target that runs on this machine" : "a database");

@@ -64,11 +64,10 @@ static tc_status check_finite(const chooser *c, tc_error *err) {
         for (size_t k = 0; k < c->reference[i].len; k++) {
             const tc_graph_named *x = &c->reference[i].items[k];
             if (tc_graph_tensor_nonfinite(&x->t) >= 0)
-                return tc_fail(
-                    err, TC_BAD_INPUT,
-                    "output '%s' of the network in f32 is not finite on input set %zu, so there is no error to keep within a "
-                    "budget; give inputs that it is meant for",
-                    x->name, i);
+                return tc_fail(err, TC_BAD_INPUT,
+                               "output '%s' of the network in f32 is not finite on input set %zu, so there is no error to keep "
+                               "within a budget; give inputs that the network is meant for",
+                               x->name, i);
         }
     return TC_OK;
 }

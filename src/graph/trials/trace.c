@@ -173,8 +173,7 @@ tc_status tc_graph_model_trace(tc_graph_model *m, const tc_graph_tensor *in, tc_
     *out = (tc_graph_trace){0};
     if (m->library.handle && !m->library.watched)
         return tc_fail(err, TC_BAD_INPUT,
-                       "%s: it was built by an earlier version of tctune, and does not tell of its loops; build it again",
-                       m->path);
+                       "%s: an earlier version of tctune built it, without the names of its loops; build it again", m->path);
     TC_TRY(tc_graph_model_own(m, &c, err));
     TC_TRY(tc_graph_open_run(c, in, NULL, &p, err));
     recorder r = {.m = m, .rt = tc_cg_runtime(m->threads)};

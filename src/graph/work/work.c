@@ -68,7 +68,7 @@ static tc_status find_symbol(const tc_workload *w, const tc_graph_binding *b, in
     if (*at == w->nsymbol)
         return no_symbol(w, b->name, err);
     if (b->ndim != 1 || b->d[0].least != b->d[0].most)
-        return tc_fail(err, TC_BAD_INPUT, "--shape %s: a kernel's symbol gets one number; its range stands in the kernel",
+        return tc_fail(err, TC_BAD_INPUT, "--shape %s: give one number for a symbol of a kernel; its range stands in the kernel",
                        b->name);
     if (b->d[0].most == 0)
         return tc_fail(err, TC_BAD_INPUT, "--shape %s=0: a kernel of this size alone would do nothing; give 1 or more", b->name);
@@ -76,7 +76,7 @@ static tc_status find_symbol(const tc_workload *w, const tc_graph_binding *b, in
 }
 
 static tc_status no_size(const tc_var *v, tc_error *err) {
-    return tc_fail(err, TC_BAD_INPUT, "size %s varies from %lld to %lld: say which with --shape %s=%lld", v->name,
+    return tc_fail(err, TC_BAD_INPUT, "size %s varies from %lld to %lld: choose one, such as --shape %s=%lld", v->name,
                    (long long)v->least, (long long)v->most, v->name, (long long)v->most);
 }
 

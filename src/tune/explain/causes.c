@@ -84,7 +84,7 @@ static double no_unrolling(const field *f, const char **why) {
     bool rolled = f->own.reduces && f->own.unrolled < 2;
     if (body > LITTLE && !rolled)
         return 0;
-    SAY(f, why, "a turn of the hot loop is %g instructions, of which %d steer it%s", body, m->other,
+    SAY(f, why, "an iteration of the hot loop has %g instructions, and %d of them only steer the loop%s", body, m->other,
         rolled ? "; no loop around it is unrolled" : "");
     return rolled ? TC_MAX(0.3, OVERHEAD / (body + OVERHEAD)) : OVERHEAD / (body + OVERHEAD);
 }
@@ -106,7 +106,7 @@ static double tail(const field *f, const char **why) {
 static double strides(const field *f, const char **why) {
     if (!f->own.stride)
         return 0;
-    SAY(f, why, "a loop of %g turns reads %lld bytes apart", f->own.turns, (long long)f->own.stride);
+    SAY(f, why, "a loop of %g iterations reads %lld bytes apart", f->own.turns, (long long)f->own.stride);
     return 0.2;
 }
 

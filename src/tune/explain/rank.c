@@ -130,7 +130,7 @@ static const char *of_denormals(const field *f, const tc_tune_explanation *x) {
         const tc_tune_finding *t = &x->finding[i];
         const entrant *e = t->trial >= 0 ? &f->e[t->trial] : NULL;
         if (t->cause == TC_CAUSE_DENORMALS && e && e->t.rounds && 1 - e->t.low < TC_TUNE_WORTH)
-            return " Denormal numbers cost nothing on this CPU in what the kernel computes.";
+            return " Denormal numbers do not slow this kernel down on this CPU.";
     }
     return "";
 }
@@ -138,8 +138,7 @@ static const char *of_denormals(const field *f, const tc_tune_explanation *x) {
 static const char *remedy(const field *f, const tc_tune_finding *t) {
     const entrant *e = t->trial >= 0 ? &f->e[t->trial] : NULL;
     if (!e)
-        return tc_arena_printf(f->arena, "nothing that was tried has less of it (what would have to change: %s)",
-                               tc_tune_cause_remedy(t->cause));
+        return tc_arena_printf(f->arena, "no trial reduces it (what would have to change: %s)", tc_tune_cause_remedy(t->cause));
     return tc_arena_printf(f->arena, "with %s %s it takes %.1f %% less (%.1f to %.1f)", e->t.change.decision, e->t.change.what,
                            100 * t->saves, 100 * (1 - e->t.high), 100 * (1 - e->t.low));
 }
@@ -150,19 +149,18 @@ static const char *uncertain(const field *f, const tc_tune_explanation *x) {
     const char *first = x->nfinding && t->score >= TC_TUNE_WORTH
                             ? tc_arena_printf(f->arena, "First comes %s: %s; %s", tc_tune_cause_text(t->cause),
                                               tc_tune_cause_meaning(t->cause), remedy(f, t))
-                            : "Nothing that was tried saves more than that";
-    return tc_arena_printf(
-        f->arena,
-        "Measured on a disturbed machine, so that no cause is certain: a fixed loop took %.3g times as long as "
-        "at best, and repeats of a kernel differed by %.0f %%. %s. %s. A quiet machine tells more.",
-        x->slowdown, 100 * x->spread, first, how_far(f, x));
+                            : "No trial saves more than that";
+    return tc_arena_printf(f->arena,
+                           "The machine was disturbed, so no cause is certain: a fixed loop took %.3g times as long as at best, "
+                           "and repeats of a kernel differed by %.0f %%. %s. %s. A quiet machine tells more.",
+                           x->slowdown, 100 * x->spread, first, how_far(f, x));
 }
 
 static const char *unmeasured(const field *f, const tc_tune_explanation *x) {
     if (!x->nfinding)
         return tc_arena_printf(f->arena, "Nothing was measured (%s), and the program shows nothing that makes it slow.",
                                x->unmeasured);
-    return tc_arena_printf(f->arena, "Nothing was measured (%s); by what the program shows, first %s: %s (%s).", x->unmeasured,
+    return tc_arena_printf(f->arena, "Nothing was measured (%s). Judged by the program, first comes %s: %s (%s).", x->unmeasured,
                            tc_tune_cause_text(x->finding[0].cause), tc_tune_cause_meaning(x->finding[0].cause),
                            x->finding[0].evidence);
 }

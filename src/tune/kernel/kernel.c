@@ -15,8 +15,8 @@
 
 static const double peak_seconds = 0.5, unit_seconds = 0.3, sampling_seconds = 2.5; /* as tc_meas_kernel_time has it */
 
-const char tc_tune_vanished[] = "nobody knows what became of the workers that had it, and no other one is put at risk: see what "
-                                "`tctune fleet log` says of them, and keep what ends machines away from the fleet";
+const char tc_tune_vanished[] = "the workers that had this job vanished, so no other worker gets it: `tctune fleet log` shows "
+                                "their last jobs. Keep kernels that end machines away from the fleet";
 
 static bool vanished(const tc_tune_kernel_options *o, const tc_record *r) {
     return r->error == TC_MEAS_INTERRUPTED && o->carrier && !tc_is_raised(o->stop);

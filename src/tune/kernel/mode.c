@@ -19,7 +19,7 @@ tc_status tc_tune_timing_parse(const char *name, tc_tune_timing *out, tc_error *
             *out = (tc_tune_timing)i;
             return TC_OK;
         }
-    return tc_fail(err, TC_BAD_INPUT, "kernels are timed auto, hot or cold, not '%s'", name);
+    return tc_fail(err, TC_BAD_INPUT, "mode must be auto, hot or cold, not '%s'", name);
 }
 
 static int64_t last_cache(const tc_machine *m) {

@@ -101,7 +101,8 @@ tc_status tc_tune_record_load(const char *db, int64_t id, tc_arena *a, tc_record
     if (st != TC_OK)
         return st;
     if (!found.len || found.data[0].id != id)
-        return tc_fail(err, TC_BAD_INPUT, "%s has no record %lld; `tctune export` lists what it has", db, (long long)id);
+        return tc_fail(err, TC_BAD_INPUT, "%s has no record %lld; `tctune db export` lists the records that it has", db,
+                       (long long)id);
     *out = found.data[0];
     if (!tc_record_ok(out))
         return tc_fail(err, TC_BAD_INPUT, "record %lld of %s is of a candidate that failed: %s", (long long)id, db,
@@ -196,11 +197,10 @@ static tc_status translate(const tc_workload *w, const tc_workload *canonical, c
     renamed = tc_trace_canonical(a, w, own);
     TC_TRY(program_hash(t, w, own, &before, err));
     if (program_hash(t, canonical, renamed, &after, NULL) != TC_OK || before != after)
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "%s: names that its steps make are in the way of the canonical ones that records use (p0, t0, i0, k0, ...); "
-            "start from `tctune show --print schedule`, which has these",
-            s->file);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "%s: its steps make names that records use for other things (p0, t0, i0, k0, ...); start from the output "
+                       "of `tctune show --print schedule`, which has the names of records",
+                       s->file);
     s->trace = tc_trace_text(a, renamed);
     return TC_OK;
 }

@@ -272,10 +272,10 @@ static void test_workload(void **state) {
         assert_float_equal(((float *)out.data)[i], 40.0F * (float)(i / 33), 1e-3);
     assert_fails(TC_BAD_INPUT, tc_graph_model_run(m, &bad, &out, err), "input 'X'", "f32[40,24]", "f32[24,40]");
     tc_graph_bundle none = {0}, got;
-    assert_fails(TC_BAD_INPUT, tc_graph_model_run_named(m, &none, &got, err), "named X", "none");
+    assert_fails(TC_BAD_INPUT, tc_graph_model_run_named(m, &none, &got, err), "the model has the inputs X", "none");
     tc_graph_named mistyped = {(char[]){"XX"}, x};
     assert_fails(TC_BAD_INPUT, tc_graph_model_run_named(m, &(tc_graph_bundle){&mistyped, 1}, &got, err),
-                 "given were XX; 'XX' is none of them; did you mean X?");
+                 "arrays are XX; 'XX' is none of them; did you mean X?");
     tc_graph_tensor_free(&out);
     tc_graph_tensor_free(&ones);
     tc_graph_tensor_free(&x);

@@ -158,7 +158,7 @@ static void test_names(void **state) {
     assert_refused(w, "the name 'x' is given twice");
     w = skeleton(17);
     tc_graph_writer_node(w, "Relu", "a", "x", "z");
-    assert_refused(w, "output 'y' is made by no node");
+    assert_refused(w, "no node makes the graph's output 'y'");
 }
 
 static void test_order(void **state) {

@@ -263,7 +263,7 @@ static void check_meanwhile(const char *file, int first, void (*act)(void)) {
         other.act = act;
         other.file = file;
         assert_fails(TC_ENV, tc_graph_import(MODEL, NULL, &g, err), file + sizeof TCTUNE_TEST_TMP,
-                     "was written to while it was read");
+                     "another program wrote to it while it was read");
         other.at = -1;
     }
     put(file, data, size);

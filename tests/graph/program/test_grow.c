@@ -606,8 +606,7 @@ static void test_refused(void **state) {
     d.total = false;
     save(&d);
     assert_ok(tc_graph_import(path, &(tc_graph_import_options){.shapes = fixed, .nshapes = 3}, &g, err));
-    assert_fails(TC_BAD_INPUT, tc_graph_grow_in_place(g, err), "node 'attend", "there are 5 rows of the input in every run",
-                 "--shape");
+    assert_fails(TC_BAD_INPUT, tc_graph_grow_in_place(g, err), "node 'attend", "the input has 5 rows in every run", "--shape");
     tc_graph_free(g);
 }
 

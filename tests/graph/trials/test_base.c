@@ -97,7 +97,7 @@ static void test_mistakes(void **state) {
         {"\"kernels\": [", "\"curves\": [", "over a range of sizes"},
         {"\"kernels\": [", "\"kernels\": [12, ", ": kernels[0].name"},
         {"\"kernels\": [", "\"kernels\": [null, ", ": kernels[0].name"},
-        {OTHER, HASH, ": kernels[1].hash is missing or is not its own"},
+        {OTHER, HASH, ": kernels[1].hash is missing or is not unique"},
         {OTHER, "0123", ": kernels[1].hash is missing or is not a hash of 32 digits"},
         {OTHER, "0123456789ABCDEF0123456789abcdef", ": kernels[1].hash"},
         {"\"form_hash\"", "\"form\"", ":1: duplicate"},
