@@ -106,10 +106,9 @@ tc_status tc_graph_meet_certainly(tc_graph_emitter *e, const char *a, const char
     if (*learns || are_equal_there(both))
         return TC_OK;
     both->s->wanted = (tc_graph_size_limit){.x = both->x, .same = both->y};
-    return differ(
-        e, a, b, both,
-        "nothing outside of this branch of an If makes them so, and runs that do not take it may have other sizes; give "
-        "single sizes with --shape, or let the model's inputs share one symbol");
+    return differ(e, a, b, both,
+                  "runs that do not take this branch of an If may have other sizes; give single sizes with --shape, or let the "
+                  "model's inputs share one symbol");
 }
 
 static const char *needed_by(const tc_graph_emitter *e, const char *what) {
@@ -135,8 +134,8 @@ tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a, const tc_exp
     case TC_GRAPH_SIZES_DIFFER:
         if (!tc_graph_sizes_equate(o.s, needed_by(e, both), o.x, o.y))
             return differ(e, a, b, &o,
-                          "there are sizes of the inputs for which they are not (one that varies is not broadcast); give sizes "
-                          "for which they are with --shape, or single ones");
+                          "some sizes of the inputs make them different (a size that varies is not broadcast); give sizes with "
+                          "--shape that make them equal, or single sizes");
     }
     return tc_graph_node_fail(e->c, "the sizes of %s are related", both);
 }
@@ -172,9 +171,8 @@ static tc_status uncertain(tc_graph_emitter *e, const tc_graph_sizes_outside *o,
     if (tc_ival_bounded(range))
         tc_sb_printf(&x, ", from %lld to %lld", (long long)range.lo, (long long)range.hi);
     tc_status s = tc_graph_node_fail(e->c,
-                                     "%s (%s) must be %s, but nothing outside of this branch of an If makes it so, and runs "
-                                     "that do not take it may have other sizes; give sizes for which it is with --shape, or "
-                                     "let the If compare the sizes",
+                                     "%s (%s) must be %s, but runs that do not take this branch of an If may have other sizes; "
+                                     "give fitting sizes with --shape, or let the If compare the sizes",
                                      what, tc_sb_str(&x), need);
     tc_strbuf_free(&x);
     return s;
@@ -235,7 +233,7 @@ tc_status tc_graph_require_multiple(tc_graph_emitter *e, const char *what, const
         o.s->wanted = (tc_graph_size_limit){.x = o.x, .by = o.y};
         s = uncertain(e, &o, what, tc_arena_printf(e->c->g->arena, "a multiple of %s", tc_sb_str(&of)));
     } else if (!keeps && !tc_graph_sizes_require_multiple(o.s, needed_by(e, what), o.x, o.y)) {
-        s = tc_graph_node_fail(e->c, "there is no run in which %s is a multiple of %s, as that is 0", what, tc_sb_str(&of));
+        s = tc_graph_node_fail(e->c, "%s cannot be a multiple of %s, which is 0", what, tc_sb_str(&of));
     } else {
         assume_here(e->c->g, &o, x, by);
     }

@@ -24,7 +24,7 @@ static tc_status meet_channels(tc_graph_emitter *e, bool transposed) {
     const tc_expr *want = tc_bin(s->ctx, TC_OP_MUL, tc_graph_size_number(e, w, own), tc_i64(s->ctx, group));
     tc_arena *a = e->c->g->arena;
     return tc_graph_meet_numbers(e, tc_arena_printf(a, "the channels of '%s'", x->name), tc_graph_size_number(e, x, 1),
-                                 tc_arena_printf(a, "those that the weights '%s' want", w->name),
+                                 tc_arena_printf(a, "the channels that the weights '%s' take", w->name),
                                  tc_graph_sizes_simplify(s, want));
 }
 

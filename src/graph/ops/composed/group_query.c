@@ -117,7 +117,7 @@ static tc_status read_total(group_query *g, const tc_graph_value *past, tc_graph
     if (g->new_rows && grows && total->value) {
         tc_graph_number all = tc_graph_em_known(e, past ? em_add(e, tc_graph_em_size(e, past, 2), g->new_rows) : g->new_rows);
         TC_TRY(tc_graph_meet_numbers(e, "total_sequence_length (input 6)", tc_graph_em_known(e, total->value).x,
-                                     "the rows of the past and the new ones", all.x));
+                                     "the rows of the past and the new rows", all.x));
     }
     return e->status;
 }

@@ -99,7 +99,7 @@ static tc_status attend(tc_graph_emitter *e, tc_graph_attention *a, const tc_gra
         else if (rows != 1 && (rows != fresh->shape.d[d] || tc_graph_extent(fresh, d)))
             return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED,
                                         "unidirectional attention of %" PRId64 " queries to %" PRId64
-                                        " keys is not supported: they have no common places",
+                                        " keys is not supported: their positions do not correspond",
                                         rows, fresh->shape.d[d]);
         tc_graph_value *before = tc_graph_em_number(e, keys - rows);
         if (tc_graph_extent(a->q, 2) || tc_graph_extent(a->k, 2))
@@ -185,8 +185,9 @@ tc_status tc_graph_em_self_attention(tc_graph_emitter *e, tc_graph_value *qkv, i
 tc_status tc_graph_infer_ms_attention(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[X], *w = c->n->in[WEIGHTS], *bias = input(c, BIAS);
     if (tc_graph_attr_do_rotary(c->n) || tc_graph_attr_past_present_share_buffer(c->n) || input(c, PAST_LENGTH))
-        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
-                                    "rotary embeddings inside, and a past in the memory of the present, are not supported");
+        return tc_graph_node_refuse(
+            c, TC_ERROR_UNSUPPORTED,
+            "rotary embeddings inside, and a past that shares the memory of the present, are not supported");
     TC_TRY(tc_graph_want_float(c, X));
     if (x->shape.ndim != 3 || w->shape.ndim != 2)
         return tc_graph_node_fail(c, "the input must be [batch, sequence, width] and the weights two-dimensional");
@@ -287,8 +288,9 @@ tc_status tc_graph_infer_multi_head_attention(tc_graph_infer_ctx *c) {
     for (int k = KEY; k <= ALL_BIAS; k++)
         TC_TRY(tc_graph_want_same_type(c, QUERY, k));
     if (input(c, LENGTH) || input(c, INDIRECTION) || asked(c, 3))
-        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
-                                    "a past in the memory of the present, beams and the scores as an output are not supported");
+        return tc_graph_node_refuse(
+            c, TC_ERROR_UNSUPPORTED,
+            "a past that shares the memory of the present, beams and the scores as an output are not supported");
     if (heads < 1)
         return tc_graph_node_fail(c, "attribute num_heads is %" PRId64 "; it must be at least 1", heads);
     TC_TRY(read_qkv(&e, heads, &a));

@@ -131,7 +131,7 @@ static tc_status meet_ids(tc_graph_emitter *e) {
     const tc_expr *rows = tc_graph_size_number(e, ids, 1);
     tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
     const tc_expr *room = tc_bin(s->ctx, TC_OP_MIN, rows, tc_graph_size_number(e, e->c->n->in[POSITIONS], 0));
-    return tc_graph_meet_numbers(e, "the sequence", rows, "what there are positions for", tc_graph_sizes_simplify(s, room));
+    return tc_graph_meet_numbers(e, "the sequence", rows, "the number of positions", tc_graph_sizes_simplify(s, room));
 }
 
 /* The rows of the table in their order, as many as the sequences have. */

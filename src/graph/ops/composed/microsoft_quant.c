@@ -137,7 +137,7 @@ tc_status tc_graph_infer_qlinear_concat(tc_graph_infer_ctx *c) {
     int parts = (c->n->nin - 2) / 3;
     tc_graph_value **x = TC_NEW_N(c->g->arena, tc_graph_value *, parts);
     if (c->n->nin % 3 != 2)
-        return tc_graph_node_fail(c, "it has %d inputs; 2 and 3 for each part are expected", c->n->nin);
+        return tc_graph_node_fail(c, "it has %d inputs; expected are 2, and 3 more for each part", c->n->nin);
     for (int i = 0; i < parts; i++) {
         TC_TRY(tc_graph_want_same_type(c, 2, 2 + 3 * i));
         TC_TRY(dequantised(&e, 2 + 3 * i, &x[i]));
@@ -242,8 +242,9 @@ tc_status tc_graph_infer_qattention(tc_graph_infer_ctx *c) {
     tc_graph_value *const *in = c->n->in;
     int64_t n;
     if (tc_graph_attr_do_rotary(c->n) || tc_graph_attr_past_present_share_buffer(c->n))
-        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
-                                    "rotary embeddings inside, and a past in the memory of the present, are not supported");
+        return tc_graph_node_refuse(
+            c, TC_ERROR_UNSUPPORTED,
+            "rotary embeddings inside, and a past that shares the memory of the present, are not supported");
     TC_TRY(want_bytes(c, 0));
     TC_TRY(want_columns(c, 1, false, &n));
     if (in[0]->shape.ndim != 3 || in[1]->shape.ndim != 2)

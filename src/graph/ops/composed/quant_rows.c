@@ -41,7 +41,7 @@ static tc_status read_table(tc_graph_infer_ctx *c, table *t) {
                                     tc_dtype_name(v->dtype));
     if (t->axis != v->shape.ndim - 1 || t->gather == t->axis)
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
-                                    "the blocks must lie along the last dimension, and rows along another be picked");
+                                    "the blocks must lie along the last dimension, and the rows along another dimension");
     t->shape.d[t->axis] *= 8 / t->bits;
     TC_TRY(tc_graph_want_float(c, SCALES));
     TC_TRY(tc_graph_want_same_type(c, TABLE, ZEROS));

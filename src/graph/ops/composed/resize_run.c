@@ -125,9 +125,9 @@ static tc_status want_takes_run(tc_graph_infer_ctx *c, const resize *r, bool str
     if (tc_graph_resize_takes_run(r) && stretches)
         return TC_OK;
     return tc_graph_node_refuse(c, TC_ERROR_DATA_DEPENDENT,
-                                "the sizes of '%s', or those it is resized to, vary, and with antialias, exclude_outside, "
-                                "tf_crop_and_resize or keep_aspect_ratio_policy they must be known when the model is imported; "
-                                "give single ones with --shape, or export the model without these",
+                                "the sizes of '%s' or of its result vary, but antialias, exclude_outside, tf_crop_and_resize and "
+                                "keep_aspect_ratio_policy need sizes that are known when the model is imported; give single "
+                                "sizes with --shape, or export the model without these attributes",
                                 c->n->in[0]->name);
 }
 

@@ -197,11 +197,10 @@ tc_status tc_graph_rewrite_range(tc_graph_emitter *e) {
         TC_TRY(e->status);
     }
     if (n.most < 0)
-        return tc_graph_node_refuse(
-            e->c, TC_ERROR_DATA_DEPENDENT,
-            "delta must be known when the model is imported and above 0, and of start and limit ('%s') it must follow how many "
-            "there are at most; other data-dependent ranges are not supported",
-            e->c->n->in[1]->name);
+        return tc_graph_node_refuse(e->c, TC_ERROR_DATA_DEPENDENT,
+                                    "delta must be above 0 and known when the model is imported, and start and limit ('%s') must "
+                                    "bound the number of elements; other data-dependent ranges are not supported",
+                                    e->c->n->in[1]->name);
     tc_graph_value *y = em_add(e, em_mul(e, tc_graph_em_iota(e, n.most, 0, 1), v[2].value), v[0].value);
     return tc_graph_em_finish(
         e, tc_graph_em_sized(e, tc_graph_em_cast(e, em_unary(e, TC_GRAPH_OP_IDENTITY, y), e->c->n->in[0]->dtype), 0, n.value));

@@ -88,7 +88,7 @@ static tc_status want_divisors(tc_graph_infer_ctx *c) {
     for (int64_t i = 0, n = v->constant ? tc_graph_shape_count(&v->shape) : 0; i < n; i++) {
         double s = tc_load_f(v->dtype, v->constant->data, i);
         if (s == 0 || s - s != 0)
-            return tc_graph_node_fail(c, "scale %" PRId64 " of '%s' is %g, by which nothing can be divided", i, v->name, s);
+            return tc_graph_node_fail(c, "scale %" PRId64 " of '%s' is %g, which cannot be a divisor", i, v->name, s);
     }
     return TC_OK;
 }
