@@ -36,7 +36,7 @@ static tc_status no_mode(const char *mode, tc_error *err) {
     tc_guess g = tc_guess_new(mode, strlen(mode));
     for (int m = 0; m < TC_MEAS_NMODES; m++)
         tc_guess_add(&g, tc_meas_mode_text((tc_meas_mode)m));
-    return tc_fail(err, TC_BAD_INPUT, "'%s' is no mode of measuring%s", mode, tc_guess_say(&g, "", NULL, text));
+    return tc_fail(err, TC_BAD_INPUT, "there is no mode '%s'%s", mode, tc_guess_say(&g, "", NULL, text));
 }
 
 static tc_status read_query(const tctune_query *query, tc_meas_filter *out, tc_error *err) {
