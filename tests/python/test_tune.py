@@ -266,8 +266,9 @@ def test_an_interrupt_between_the_queue_and_its_handler():
         def __init__(self, queue):
             self.queue, self.put, self.lost = queue, queue.put, False
 
-        def get(self):
-            event = self.queue.get()
+        def get(self, timeout):  # there is one: Python would not look for a Ctrl-C that came just before the wait
+            assert timeout < 1
+            event = self.queue.get(timeout=timeout)
             if not self.lost:
                 self.lost = True
                 raise KeyboardInterrupt
