@@ -84,6 +84,14 @@ uint16_t tc_f32_to_bf16(float f) {
     return (uint16_t)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
 }
 
+float tc_f64_to_odd_f32(double v) {
+    float f = (float)v;
+    double back = (double)f;
+    if (back == v || isnan(v))
+        return f;
+    return of_bits((bits_of(f) - (fabs(back) > fabs(v))) | 1);
+}
+
 const tc_float8 *tc_float8_of(tc_dtype t) {
     static const tc_float8 formats[TC_NDTYPES] = {
 #define FLOAT8(id, sign, mantissa, bias, largest, over, nan) [TC_##id] = {sign, mantissa, bias, largest, over, nan},
@@ -171,9 +179,9 @@ void tc_store_f(tc_dtype t, void *base, int64_t i, double v) {
     else if (t == TC_F64)
         ((double *)base)[i] = v;
     else if (t == TC_F16 || t == TC_BF16)
-        ((uint16_t *)base)[i] = t == TC_F16 ? tc_f32_to_f16((float)v) : tc_f32_to_bf16((float)v);
+        ((uint16_t *)base)[i] = t == TC_F16 ? tc_f32_to_f16(tc_f64_to_odd_f32(v)) : tc_f32_to_bf16(tc_f64_to_odd_f32(v));
     else
-        ((uint8_t *)base)[i] = tc_f32_to_f8(tc_float8_of(t), (float)v);
+        ((uint8_t *)base)[i] = tc_f32_to_f8(tc_float8_of(t), tc_f64_to_odd_f32(v));
 }
 
 void tc_store_i(tc_dtype t, void *base, int64_t i, int64_t v) {

@@ -85,6 +85,9 @@ float tc_f16_to_f32(uint16_t h);
 uint16_t tc_f32_to_f16(float f);
 float tc_bf16_to_f32(uint16_t h);
 uint16_t tc_f32_to_bf16(float f);
+/* v as f32, rounded to odd: if f32 lacks v, the neighbour of v whose last bit is 1. A second rounding, to a type with at least
+ * two bits less, then gives what one rounding of v gives. */
+float tc_f64_to_odd_f32(double v);
 
 /* A row of TC_FLOAT8S. */
 typedef struct tc_float8 {

@@ -266,12 +266,22 @@ int64_t tc_cast_ii(tc_dtype to, int64_t v) {
     return tc_wrap_i(to, v);
 }
 
-double tc_cast_if(tc_dtype from, tc_dtype to, int64_t v) {
+/* The integer as a double that rounds to a float of 16 bits or less as the integer does. f64 lacks integers of more than 53 bits: in
     double wide = from == TC_U64 ? (double)(uint64_t)v : (double)v;
+ * numbers of more than 32 bits, the low 16 become the bit 0x8000 if any of them is set. */
+static double sticky(tc_dtype from, int64_t v) {
+    bool is_large = from == TC_U64 ? (uint64_t)v >> 32 != 0 : v >= (int64_t)1 << 32 || v <= -((int64_t)1 << 32);
+    if (is_large)
+        v = (v & ~(int64_t)0xffff) | (v & 0xffff ? 0x8000 : 0);
+    return from == TC_U64 ? (double)(uint64_t)v : (double)v;
+}
+
+double tc_cast_if(tc_dtype from, tc_dtype to, int64_t v) {
     if (to == TC_F64)
-        return wide;
-    float narrow = from == TC_U64 ? (float)(uint64_t)v : (float)v; /* one rounding, not two */
-    return tc_round_f(to, (double)narrow);
+        return from == TC_U64 ? (double)(uint64_t)v : (double)v;
+    if (to == TC_F32)
+        return (double)(from == TC_U64 ? (float)(uint64_t)v : (float)v); /* one rounding, not two */
+    return tc_round_f(to, sticky(from, v));
 }
 
 int64_t tc_cast_fi(tc_dtype to, double v) {

@@ -8,6 +8,7 @@ typedef struct prelude_functions {
     float (*from_f16)(uint16_t), (*from_bf16)(uint16_t);
     uint16_t (*to_f16)(float), (*to_bf16)(float);
     float (*round_f16)(float), (*round_bf16)(float);
+    float (*to_odd)(double), (*to_odd_i)(int64_t), (*to_odd_u)(uint64_t);
     float (*from_f8)(uint8_t, uint32_t, int, int, uint32_t, uint32_t, uint32_t);
     uint8_t (*to_f8)(float, uint32_t, int, int, uint32_t, uint32_t, uint32_t);
     int8_t (*wrap_i4)(int64_t);

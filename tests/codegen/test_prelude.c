@@ -51,6 +51,28 @@ static void short_floats_convert(void **state) {
         assert_int_equal(prelude.to_f16((float)FLOATS[i]), tc_f32_to_f16((float)FLOATS[i]));
 }
 
+/* A number next to the middle of two numbers of 16 bits, or in it. */
+static double near_middle(tc_rng *rng) {
+    double m = ldexp(1 + (double)(tc_rng_next(rng) % 2048) / 2048, (int)tc_rng_below(rng, 64) - 20);
+    int64_t k = tc_rng_below(rng, 3) - 1;
+    return (tc_rng_next(rng) % 2 ? m : -m) * (1 + (double)k * 0x1p-50);
+}
+
+static void numbers_are_rounded_to_odd(void **state) {
+    (void)state;
+    tc_rng rng = tc_rng_seed(9);
+    for (size_t i = 0; i < TC_LEN(FLOATS); i++)
+        same_float(prelude.to_odd(FLOATS[i]), tc_f64_to_odd_f32(FLOATS[i]));
+    for (int i = 0; i < 200000; i++) {
+        double v = near_middle(&rng);
+        int64_t n = (int64_t)v + tc_rng_below(&rng, 3) - 1;
+        same_float(prelude.to_odd(v), tc_f64_to_odd_f32(v));
+        assert_int_equal(prelude.to_bf16(prelude.to_odd(v)), tc_f32_to_bf16(tc_f64_to_odd_f32(v)));
+        same_number((double)prelude.round_bf16(prelude.to_odd_i(n)), tc_cast_if(TC_I64, TC_BF16, n));
+        same_number((double)prelude.round_bf16(prelude.to_odd_u((uint64_t)n)), tc_cast_if(TC_U64, TC_BF16, n));
+    }
+}
+
 /* Below the sign the codes of NaN differ by where they come from. */
 static void floats_of_a_byte_convert(void **state) {
     (void)state;
@@ -204,9 +226,13 @@ static void header_is_what_is_written(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(short_floats_convert),      cmocka_unit_test(floats_of_a_byte_convert),
-        cmocka_unit_test(integers_are_te_s),         cmocka_unit_test(floats_are_te_s),
-        cmocka_unit_test(floats_become_integers),    cmocka_unit_test(products_are_those_of_units),
+        cmocka_unit_test(short_floats_convert),
+        cmocka_unit_test(numbers_are_rounded_to_odd),
+        cmocka_unit_test(floats_of_a_byte_convert),
+        cmocka_unit_test(integers_are_te_s),
+        cmocka_unit_test(floats_are_te_s),
+        cmocka_unit_test(floats_become_integers),
+        cmocka_unit_test(products_are_those_of_units),
         cmocka_unit_test(header_is_what_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

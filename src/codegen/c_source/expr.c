@@ -267,6 +267,15 @@ static void float_to_int(tc_cgc_writer *w, const tc_expr *e, tc_dtype t, const c
     tc_cgc_text(w, limits, bits, bits);
 }
 
+/* The prelude's function that makes f32 of a number that is then rounded again; NULL: f32 holds the number. */
+static const char *to_odd(tc_dtype from) {
+    if (from == TC_F64)
+        return "tc_to_odd";
+    if (tc_dtype_is_float(from) || tc_dtype_bytes(from) < 4)
+        return NULL;
+    return tc_dtype_is_signed(from) ? "tc_to_odd_i" : "tc_to_odd_u";
+}
+
 static void cast(tc_cgc_writer *w, const tc_expr *e, const char *lane) {
     tc_dtype t = (tc_dtype)e->dtype, from = (tc_dtype)e->args[0]->dtype;
     if (t == TC_BOOL) {
@@ -276,13 +285,14 @@ static void cast(tc_cgc_writer *w, const tc_expr *e, const char *lane) {
     } else if (tc_dtype_is_float(from) && !tc_dtype_is_float(t)) {
         float_to_int(w, e, t, lane);
     } else {
+        const char *odd = tc_cgc_is_narrow(t) ? to_odd(from) : NULL;
         if (tc_cgc_is_narrow(t))
             tc_cgc_text(w, "tc_round_%s", tc_dtype_name(t));
         else if (tc_dtype_bits(t) == 4)
             tc_cgc_text(w, "tc_wrap_%s", tc_dtype_name(t));
-        tc_cgc_text(w, "((%s)", tc_cgc_value_type(t));
+        tc_cgc_text(w, odd ? "(%s(" : "((%s)", odd ? odd : tc_cgc_value_type(t));
         tc_cgc_expr(w, e->args[0], lane);
-        tc_cgc_text(w, ")");
+        tc_cgc_text(w, odd ? "))" : ")");
     }
 }
 

@@ -166,6 +166,29 @@ TC_FN uint16_t tc_to_f16(float f) {
     return (uint16_t)(s | ((a - 0x38000000 + 0xfff + ((a >> 13) & 1)) >> 13));
 }
 
+/* v as f32, rounded to odd: if f32 lacks v, the neighbour of v whose last bit is 1. A second rounding, to a type with at least two
+ * bits less, then gives what one rounding of v gives. */
+TC_FN float tc_to_odd(double v) {
+    float f = (float)v;
+    double back = f;
+    if (back == v || v != v)
+        return f;
+    return tc_of((tc_bits(f) - (fabs(back) > fabs(v))) | 1);
+}
+
+/* The same of integers. In numbers of more than 32 bits it only matters whether the low 16 bits are zero. */
+TC_FN float tc_to_odd_i(int64_t v) {
+    if (v >= INT64_C(0x100000000) || v <= -INT64_C(0x100000000))
+        v = (v & ~INT64_C(0xffff)) | (v & 0xffff ? 0x8000 : 0);
+    return tc_to_odd((double)v);
+}
+
+TC_FN float tc_to_odd_u(uint64_t v) {
+    if (v >> 32)
+        v = (v & ~UINT64_C(0xffff)) | (v & 0xffff ? 0x8000 : 0);
+    return tc_to_odd((double)v);
+}
+
 TC_FN float tc_round_f16(float f) {
     return tc_from_f16(tc_to_f16(f));
 }

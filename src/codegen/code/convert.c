@@ -217,17 +217,46 @@ static tc_val float_to_int(tc_cg *g, tc_val a, tc_dtype to) {
     return tc_cg_intrinsic(g, tc_dtype_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", over, 2, &a, 1);
 }
 
-static tc_val int_to_float(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
-    LLVMTypeRef t = tc_cg_like(a, to == TC_F64 ? g->f64 : g->f32);
+/* As tc_f64_to_odd_f32 (te/dtype.c). */
+static tc_val f64_to_odd_f32(tc_cg *g, tc_val a) {
+    LLVMTypeRef it = tc_cg_like(a, g->i32), ft = tc_cg_like(a, g->f32);
+    tc_val f = LLVMBuildFPTrunc(g->b, a, ft, ""), back = LLVMBuildFPExt(g->b, f, LLVMTypeOf(a), "");
+    tc_val inexact = LLVMBuildFCmp(g->b, LLVMRealONE, back, a, "");
+    tc_val beyond = LLVMBuildFCmp(g->b, LLVMRealOGT, tc_cg_intr1(g, "llvm.fabs", back), tc_cg_intr1(g, "llvm.fabs", a), "");
+    tc_val bits = LLVMBuildBitCast(g->b, f, it, "");
+    bits = LLVMBuildSub(g->b, bits, LLVMBuildZExt(g->b, beyond, it, ""), "");
+    bits = LLVMBuildOr(g->b, bits, LLVMBuildZExt(g->b, inexact, it, ""), "");
+    return LLVMBuildBitCast(g->b, bits, ft, "");
+}
+
+/* As sticky (te/eval.c): f64 holds the result, and it rounds to bf16 or less as the integer does. */
+static tc_val sticky(tc_cg *g, tc_val a, tc_dtype from) {
+    LLVMTypeRef t = LLVMTypeOf(a);
     bool s = tc_dtype_is_signed(from);
-    return tc_cg_round(g, to, s ? LLVMBuildSIToFP(g->b, a, t, "") : LLVMBuildUIToFP(g->b, a, t, ""));
+    tc_val high = LLVMBuildAnd(g->b, a, tc_cg_int(t, ~(int64_t)0xffff), ""),
+           low = LLVMBuildAnd(g->b, a, tc_cg_int(t, 0xffff), "");
+    tc_val any = LLVMBuildICmp(g->b, LLVMIntNE, low, LLVMConstNull(t), "");
+    tc_val coarse = LLVMBuildOr(g->b, high, LLVMBuildSelect(g->b, any, tc_cg_int(t, 0x8000), LLVMConstNull(t), ""), "");
+    tc_val size = s ? LLVMBuildXor(g->b, a, LLVMBuildAShr(g->b, a, tc_cg_int(t, 63), ""), "") : a;
+    tc_val small = LLVMBuildICmp(g->b, LLVMIntEQ, LLVMBuildLShr(g->b, size, tc_cg_int(t, 32), ""), LLVMConstNull(t), "");
+    return LLVMBuildSelect(g->b, small, a, coarse, "");
+}
+
+/* f32 holds all integers that a type narrower than f32 does not take for infinite, unless the type has f32's exponents. */
+static tc_val int_to_float(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
+    bool s = tc_dtype_is_signed(from), twice = (to == TC_BF16 || to == TC_F8E8M0) && tc_dtype_bytes(from) >= 4;
+    LLVMTypeRef t = tc_cg_like(a, to == TC_F64 || twice ? g->f64 : g->f32);
+    if (twice && tc_dtype_bytes(from) == 8)
+        a = sticky(g, a, from);
+    a = s ? LLVMBuildSIToFP(g->b, a, t, "") : LLVMBuildUIToFP(g->b, a, t, "");
+    return tc_cg_round(g, to, twice ? f64_to_odd_f32(g, a) : a);
 }
 
 static tc_val float_to_float(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
     if (to == TC_F64)
         return LLVMBuildFPExt(g->b, a, tc_cg_like(a, g->f64), "");
     if (from == TC_F64)
-        a = LLVMBuildFPTrunc(g->b, a, tc_cg_like(a, g->f32), "");
+        a = to == TC_F32 ? LLVMBuildFPTrunc(g->b, a, tc_cg_like(a, g->f32), "") : f64_to_odd_f32(g, a);
     return to == TC_F32 ? a : tc_cg_round(g, to, a);
 }
 

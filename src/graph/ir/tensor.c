@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "support/system/memory.h"
+#include "te/eval.h"
 
 int64_t tc_graph_shape_count(const tc_graph_shape *s) {
     int64_t n = 1;
@@ -223,17 +224,24 @@ void tc_graph_tensor_from_i64(tc_graph_tensor *t, const int64_t *src) {
     int64_t n = tc_graph_tensor_count(t);
     for (int64_t i = 0; i < n; i++) {
         if (tc_dtype_is_float(t->dtype))
-            tc_store_f(t->dtype, t->data, i, (double)src[i]);
+            tc_store_f(t->dtype, t->data, i, tc_cast_if(TC_I64, t->dtype, src[i]));
         else
             tc_store_i(t->dtype, t->data, i, t->dtype == TC_BOOL ? src[i] != 0 : src[i]);
     }
+}
+
+static void floats_of_u64(tc_graph_tensor *dst, const uint64_t *src, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        tc_store_f(dst->dtype, dst->data, (int64_t)i, tc_cast_if(TC_U64, dst->dtype, (int64_t)src[i]));
 }
 
 void tc_graph_tensor_cast(tc_graph_tensor *dst, const tc_graph_tensor *src) {
     size_t n = (size_t)tc_graph_tensor_count(src);
     if (dst->dtype == src->dtype) {
         memcpy(dst->data, src->data, tc_graph_tensor_bytes(src));
-    } else if (tc_dtype_is_float(src->dtype) || src->dtype == TC_U64) {
+    } else if (src->dtype == TC_U64 && tc_dtype_is_float(dst->dtype)) {
+        floats_of_u64(dst, src->data, n);
+    } else if (tc_dtype_is_float(src->dtype)) {
         double *v = tc_xmalloc((n ? n : 1) * sizeof *v);
         tc_graph_tensor_to_f64(src, v);
         tc_graph_tensor_from_f64(dst, v);

@@ -250,16 +250,17 @@ const tc_expr *tc_graph_at_activation(tc_graph_lower *l, const tc_graph_node *n,
 /* te takes the power of two at or below: others are reached from a multiple. Infinity becomes NaN, also where it saturates. */
 static const tc_expr *to_power(tc_ctx *c, const tc_graph_node *n, const tc_expr *x) {
     const char *mode = tc_graph_attr_round_mode(n);
-    const tc_expr *a = tc_un(c, TC_OP_ABS, tc_cast(c, TC_F32, x));
+    bool wide = x->dtype == TC_F64;
+    const tc_expr *a = tc_un(c, TC_OP_ABS, x);
     if (tc_graph_attr_saturate(n)) {
-        const tc_expr *most = tc_imm(c, TC_F32, (double)tc_f8_largest(tc_float8_of(TC_F8E8M0)));
-        const tc_expr *finite = tc_bin(c, TC_OP_LE, a, tc_imm(c, TC_F32, FLT_MAX));
+        const tc_expr *most = tc_imm(c, x->dtype, (double)tc_f8_largest(tc_float8_of(TC_F8E8M0)));
+        const tc_expr *finite = tc_bin(c, TC_OP_LE, a, tc_imm(c, x->dtype, wide ? DBL_MAX : (double)FLT_MAX));
         a = tc_select(c, finite, tc_bin(c, TC_OP_MIN, a, most), a);
     }
-    if (*mode == 'u') /* the largest float below 2: any fraction reaches the next power */
-        a = tc_bin(c, TC_OP_MUL, a, tc_imm(c, TC_F32, 0x1.fffffep0));
-    if (*mode == 'n') /* 4 / 3, rounded up: 1.5 reaches 2 */
-        a = tc_bin(c, TC_OP_MUL, a, tc_imm(c, TC_F32, 0x1.555556p0));
+    if (*mode == 'u') /* the largest number below 2: any fraction reaches the next power */
+        a = tc_bin(c, TC_OP_MUL, a, tc_imm(c, x->dtype, wide ? 0x1.fffffffffffffp0 : 0x1.fffffep0));
+    if (*mode == 'n') /* 4 / 3, so rounded that 1.5 reaches 2 and the number before it does not */
+        a = tc_bin(c, TC_OP_MUL, a, tc_imm(c, x->dtype, wide ? 0x1.5555555555555p0 : 0x1.555556p0));
     return a;
 }
 
@@ -267,14 +268,16 @@ const tc_expr *tc_graph_at_cast(tc_graph_lower *l, const tc_graph_node *n, int o
     tc_ctx *c = tc_graph_lower_ctx(l);
     tc_dtype to = n->out[out]->dtype;
     const tc_expr *x = tc_graph_operand(l, n, 0, n->out[0]->shape.ndim, idx);
+    tc_dtype wide = x->dtype == TC_F64 ? TC_F64 : TC_F32;
     if (to == TC_F8E8M0) {
-        x = to_power(c, n, x);
+        bool rounds = !tc_dtype_is_float(x->dtype) && tc_dtype_bytes(x->dtype) > 2;
+        x = to_power(c, n, tc_cast(c, rounds ? TC_F64 : wide, x));
     } else if (tc_float8_of(to) && tc_graph_attr_saturate(n)) {
         double most = (double)tc_f8_largest(tc_float8_of(to));
-        x = tc_bin(c, TC_OP_MAX, tc_cast(c, TC_F32, x), tc_imm(c, TC_F32, -most));
-        x = tc_bin(c, TC_OP_MIN, x, tc_imm(c, TC_F32, most));
+        x = tc_bin(c, TC_OP_MAX, tc_cast(c, wide, x), tc_imm(c, wide, -most));
+        x = tc_bin(c, TC_OP_MIN, x, tc_imm(c, wide, most));
     } else if (tc_dtype_bits(to) == 4 && tc_dtype_is_int(to) && tc_dtype_is_float(x->dtype)) {
-        x = tc_un(c, TC_OP_ROUND, tc_cast(c, x->dtype == TC_F64 ? TC_F64 : TC_F32, x));
+        x = tc_un(c, TC_OP_ROUND, tc_cast(c, wide, x));
     }
     return tc_cast(c, to, x);
 }
