@@ -127,6 +127,12 @@ static enum op_class class_of(const tc_expr *e) {
     case TC_OP_ATAN:
     case TC_OP_SINH:
     case TC_OP_COSH:
+    case TC_OP_ASINH:
+    case TC_OP_ACOSH:
+    case TC_OP_ATANH:
+    case TC_OP_EXPM1:
+    case TC_OP_LOG1P:
+    case TC_OP_NCDF:
         return OPC_MATH;
     }
     return OPC_NONE;

@@ -145,6 +145,12 @@ int64_t tc_eval_i(tc_op op, tc_dtype t, int64_t a, int64_t b) {
     case TC_OP_ATAN:
     case TC_OP_SINH:
     case TC_OP_COSH:
+    case TC_OP_ASINH:
+    case TC_OP_ACOSH:
+    case TC_OP_ATANH:
+    case TC_OP_EXPM1:
+    case TC_OP_LOG1P:
+    case TC_OP_NCDF:
     case TC_OP_ISNAN:
     case TC_OP_ISINF:
     case TC_NOPS:
@@ -158,6 +164,16 @@ bool tc_eval_compare_f(tc_op op, double a, double b) {
     if (op == TC_OP_ISNAN || op == TC_OP_ISINF)
         return op == TC_OP_ISNAN ? isnan(a) : isinf(a);
     return te_comparison(op) & (a < b ? TE_LESS : a == b ? TE_EQUAL : a > b ? TE_GREATER : TE_UNORDERED);
+}
+
+/* (1 + erf(x / sqrt(2))) / 2 as erfc(-x / sqrt(2)) / 2. erfc magnifies a rounding error of its argument a by about 2 a^2, so `rest`
+ * holds that error: erfc(a - rest) is about erfc(a) (1 + rest (a + sqrt(a^2 + 1.5))). */
+double tc_normal_cdf(double x) {
+    static const double ROOT_HIGH = 0x1.6a09e667f3bcdp-1, ROOT_LOW = -0x1.bdd3413b26456p-55; /* sqrt(1/2) */
+    if (!(fabs(x) < 40))
+        return isnan(x) ? x : x > 0;
+    double a = -(x * ROOT_HIGH), rest = fma(x, ROOT_HIGH, a) + x * ROOT_LOW;
+    return 0.5 * erfc(a) * (1 + rest * (a + sqrt(a * a + 1.5)));
 }
 
 static double eval_f(tc_op op, double a, double b) {
@@ -212,6 +228,18 @@ static double eval_f(tc_op op, double a, double b) {
         return sinh(a);
     case TC_OP_COSH:
         return cosh(a);
+    case TC_OP_ASINH:
+        return asinh(a);
+    case TC_OP_ACOSH:
+        return acosh(a);
+    case TC_OP_ATANH:
+        return atanh(a);
+    case TC_OP_EXPM1:
+        return expm1(a);
+    case TC_OP_LOG1P:
+        return log1p(a);
+    case TC_OP_NCDF:
+        return tc_normal_cdf(a);
     case TC_OP_FLOOR:
         return floor(a);
     case TC_OP_CEIL:
@@ -267,7 +295,6 @@ int64_t tc_cast_ii(tc_dtype to, int64_t v) {
 }
 
 /* The integer as a double that rounds to a float of 16 bits or less as the integer does. f64 lacks integers of more than 53 bits: in
-    double wide = from == TC_U64 ? (double)(uint64_t)v : (double)v;
  * numbers of more than 32 bits, the low 16 become the bit 0x8000 if any of them is set. */
 static double sticky(tc_dtype from, int64_t v) {
     bool is_large = from == TC_U64 ? (uint64_t)v >> 32 != 0 : v >= (int64_t)1 << 32 || v <= -((int64_t)1 << 32);

@@ -17,6 +17,7 @@ int64_t tc_eval_i(tc_op op, tc_dtype t, int64_t a, int64_t b);
 /* Result rounded to t. Defined for every binary op on floats but comparisons. */
 double tc_eval_f(tc_op op, tc_dtype t, double a, double b);
 bool tc_eval_compare_f(tc_op op, double a, double b); /* also ISNAN, ISINF of a */
+double tc_normal_cdf(double x);                       /* NCDF in f64 */
 double tc_eval_fma(tc_dtype t, double a, double b, double c);
 
 /* Casts between any two types: from int64 (`from` is an integer type or bool) or double. */

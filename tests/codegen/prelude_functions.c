@@ -71,6 +71,7 @@ const prelude_functions prelude = {
     .max = tc_max,
     .sigmoid = tc_sigmoid,
     .rsqrt = tc_rsqrt,
+    .ncdf = tc_ncdf,
     .to_i = tc_to_i,
     .to_u = tc_to_u,
     .add = add,

@@ -20,7 +20,7 @@ typedef struct prelude_functions {
     int64_t (*shr_i)(int64_t, uint64_t);
     uint64_t (*min_u)(uint64_t, uint64_t), (*max_u)(uint64_t, uint64_t), (*pow_u)(uint64_t, uint64_t);
     float (*minf)(float, float), (*maxf)(float, float), (*sigmoidf)(float), (*rsqrtf)(float);
-    double (*min)(double, double), (*max)(double, double), (*sigmoid)(double), (*rsqrt)(double);
+    double (*min)(double, double), (*max)(double, double), (*sigmoid)(double), (*rsqrt)(double), (*ncdf)(double);
     int64_t (*to_i)(double, int64_t, int64_t);
     uint64_t (*to_u)(double, uint64_t);
     void (*const *add)(void *acc, const void *a, const void *b); /* the largest products of each row of intrinsics.def */

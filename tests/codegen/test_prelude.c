@@ -141,6 +141,7 @@ static void floats_are_te_s(void **state) {
         float fa = (float)a;
         same_number(prelude.sigmoid(a), tc_eval_f(TC_OP_SIGMOID, TC_F64, a, 0));
         same_number(prelude.rsqrt(a), tc_eval_f(TC_OP_RSQRT, TC_F64, a, 0));
+        same_number(prelude.ncdf(a), tc_eval_f(TC_OP_NCDF, TC_F64, a, 0));
         /* te computes in f64 and rounds once. */
         double s = tc_eval_f(TC_OP_SIGMOID, TC_F32, fa, 0), r = tc_eval_f(TC_OP_RSQRT, TC_F32, fa, 0);
         assert_true(fabs(prelude.sigmoidf(fa) - s) <= 4e-7 * s || isnan(s));

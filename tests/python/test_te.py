@@ -96,7 +96,8 @@ def test_functions():
     twins = {"sqrt": np.sqrt, "exp": np.exp, "log": np.log, "tanh": np.tanh, "sin": np.sin, "cos": np.cos, "tan": np.tan,
              "asin": np.arcsin,
              "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "floor": np.floor, "ceil": np.ceil,
-             "round": np.round,
+             "asinh": np.arcsinh, "atanh": np.arctanh, "expm1": np.expm1,
+             "log1p": np.log1p, "ncdf": np.vectorize(lambda v: math.erfc(-v / math.sqrt(2)) / 2), "round": np.round,
              "trunc": np.trunc, "abs": np.abs, "rsqrt": lambda v: 1 / np.sqrt(v), "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
              "relu": lambda v: np.maximum(v, 0), "silu": lambda v: v / (1 + np.exp(-v)),
              "erf": np.vectorize(math.erf), "gelu": np.vectorize(lambda v: 0.5 * v * (1 + math.erf(v / math.sqrt(2))))}
@@ -104,6 +105,8 @@ def test_functions():
     result = run(*outputs, X=x)
     for name, twin in twins.items():
         np.testing.assert_allclose(result["Y_" + name], twin(x), rtol=1e-6, err_msg=name)
+    Z = te.compute((16,), lambda i: te.acosh(1 + X[i]), name="Z")
+    np.testing.assert_allclose(run(Z, X=x)["Z"], np.arccosh(1 + x), rtol=1e-6)
 
 
 def test_reductions():

@@ -141,6 +141,12 @@ static const char *const FLOATS[TC_NOPS] = {
     [TC_OP_ATAN] = "atan",
     [TC_OP_SINH] = "sinh",
     [TC_OP_COSH] = "cosh",
+    [TC_OP_ASINH] = "asinh",
+    [TC_OP_ACOSH] = "acosh",
+    [TC_OP_ATANH] = "atanh",
+    [TC_OP_EXPM1] = "expm1",
+    [TC_OP_LOG1P] = "log1p",
+    [TC_OP_NCDF] = "tc_ncdf",
     [TC_OP_FLOOR] = "floor",
     [TC_OP_CEIL] = "ceil",
     [TC_OP_ROUND] = "rint",
@@ -148,6 +154,10 @@ static const char *const FLOATS[TC_NOPS] = {
     [TC_OP_RSQRT] = "tc_rsqrt",
     [TC_OP_SIGMOID] = "tc_sigmoid",
 };
+
+/* Functions that round the result of f64 in f32, too: C's own functions of f32 err by up to two units in the last place. */
+static const bool BY_F64[TC_NOPS] = {[TC_OP_TANH] = true,  [TC_OP_SINH] = true,  [TC_OP_COSH] = true, [TC_OP_ASINH] = true,
+                                     [TC_OP_ACOSH] = true, [TC_OP_ATANH] = true, [TC_OP_NCDF] = true};
 
 static bool is_function(const char *text) {
     return isalpha((unsigned char)*text);
@@ -177,7 +187,10 @@ static void float_operation(tc_cgc_writer *w, const tc_expr *e, const char *lane
     if (!how) {
         tc_cgc_fail(w, tc_op_text(e->op));
     } else if (is_function(how)) {
-        snprintf(before, sizeof before, "%s%s", how, e->dtype == TC_F64 ? "" : "f");
+        if (e->dtype == TC_F64 || !BY_F64[e->op])
+            snprintf(before, sizeof before, "%s%s", how, e->dtype == TC_F64 ? "" : "f");
+        else
+            snprintf(before, sizeof before, "(float)%s", how);
         call(w, before, e, lane);
     } else {
         infix(w, e, how, lane);
@@ -399,6 +412,12 @@ static printer *const PRINTERS[] = {
     [TC_OP_ATAN] = arithmetic,
     [TC_OP_SINH] = arithmetic,
     [TC_OP_COSH] = arithmetic,
+    [TC_OP_ASINH] = arithmetic,
+    [TC_OP_ACOSH] = arithmetic,
+    [TC_OP_ATANH] = arithmetic,
+    [TC_OP_EXPM1] = arithmetic,
+    [TC_OP_LOG1P] = arithmetic,
+    [TC_OP_NCDF] = arithmetic,
     [TC_OP_FLOOR] = arithmetic,
     [TC_OP_CEIL] = arithmetic,
     [TC_OP_ROUND] = arithmetic,

@@ -356,6 +356,16 @@ TC_FN double tc_sigmoid(double x) {
     return 1.0 / (1.0 + exp(-x));
 }
 
+/* (1 + erf(x / sqrt(2))) / 2 as erfc(-x / sqrt(2)) / 2. erfc magnifies a rounding error of its argument a by about 2 a^2, so `rest`
+ * holds that error: erfc(a - rest) is about erfc(a) (1 + rest (a + sqrt(a^2 + 1.5))). */
+TC_FN double tc_ncdf(double x) {
+    const double high = 0x1.6a09e667f3bcdp-1, low = -0x1.bdd3413b26456p-55; /* sqrt(1/2) */
+    if (!(fabs(x) < 40))
+        return x != x ? x : x > 0;
+    double a = -(x * high), rest = fma(x, high, a) + x * low;
+    return 0.5 * erfc(a) * (1 + rest * (a + sqrt(a * a + 1.5)));
+}
+
 TC_FN float tc_rsqrtf(float x) {
     return 1.0f / sqrtf(x);
 }

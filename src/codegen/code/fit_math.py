@@ -65,6 +65,12 @@ def erfc_weight(a):
     return np.array([math.erfc(v) / math.erf(v) for v in a])
 
 
+def tail_factor(t):
+    """Half of erfc(a / sqrt(2)) * exp(a^2 / 2) for a = 4 / t - 4, divided by t."""
+    a = 4 / t - 4
+    return np.array([math.erfc(v / math.sqrt(2)) / 2 * math.exp(v * v / 2) for v in a]) / t
+
+
 h = math.log(2) / 2 * 1.0001
 e, c = poly(expm1_tail, -h, h, 4, lambda r: r * r * np.exp(-r))
 show("EXP_F32", e, c)
@@ -76,3 +82,5 @@ e, c = poly(erf_tail, 0, 0.95 ** 2, 5, lambda u: 1 / (1 + erf_tail(u)))
 show("ERF_SMALL", e, c)
 e, c = poly(log_erfc, 0.9, 4.0, 6, erfc_weight)
 show("ERF_LARGE", e, c)
+e, c = poly(tail_factor, 4 / (4 + 14.4), 1, 9, lambda t: 1 / tail_factor(t))
+show("NCDF_F32", e, c)
