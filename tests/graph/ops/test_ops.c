@@ -255,6 +255,45 @@ static void test_along_axes(void **state) {
         F32(DIMS(1, 2, 1), 3, 1));
 }
 
+/* stash_type (0: not given) is the type of Mean and InvStdDev, whatever the input's is. */
+static void test_layer_norm_types(void **state) {
+    static const struct {
+        int64_t stash_type;
+        tc_dtype t;
+    } types[] = {{0, TC_F32}, {1, TC_F32}, {11, TC_F64}, {10, TC_F16}, {16, TC_BF16}};
+    static double rows[] = {1, 3, 0.1, 0.4}, ones[] = {1, 1};
+    (void)state;
+    for (size_t i = 0; i <= TC_LEN(types); i++) {
+        bool wrong = i == TC_LEN(types);
+        tc_graph *g;
+        tc_graph_writer *w = tc_graph_writer_new("op", 17);
+        tc_graph_writer_weight(w, "x", tc_graph_tensor_view(TC_F64, &(tc_graph_shape){2, {2, 2}}, rows));
+        tc_graph_writer_weight(w, "scale", tc_graph_tensor_view(TC_F64, &(tc_graph_shape){1, {2}}, ones));
+        tc_graph_writer_node(w, "LayerNormalization", "node", "x,scale", "y,mean,inverse");
+        tc_graph_writer_float(w, "epsilon", 0);
+        if (wrong || types[i].stash_type)
+            tc_graph_writer_int(w, "stash_type", wrong ? 7 : types[i].stash_type);
+        tc_graph_writer_output(w, "y", TC_F64, NULL);
+        tc_graph_writer_output(w, "mean", wrong ? TC_F32 : types[i].t, NULL);
+        tc_graph_writer_output(w, "inverse", wrong ? TC_F32 : types[i].t, NULL);
+        if (wrong) {
+            assert_fails(TC_BAD_INPUT, import_model(w, SCRATCH("ops.onnx"), NULL, &g, err), "stash_type");
+            continue;
+        }
+        assert_ok(import_model(w, SCRATCH("ops.onnx"), NULL, &g, err));
+        for (int o = 1; o < 3; o++) {
+            const tc_graph_tensor *v = g->outputs.data[o].value->constant;
+            assert_int_equal(v->dtype, types[i].t);
+            for (int r = 0; r < 2; r++)
+                assert_true(fabs(tc_load_f(v->dtype, v->data, r) - (o == 1 ? r ? 0.25 : 2
+                                                                    : r    ? 1 / 0.15
+                                                                           : 1)) < 7 * tc_dtype_epsilon(v->dtype));
+        }
+        assert_int_equal(g->outputs.data[0].value->dtype, TC_F64);
+        tc_graph_free(g);
+    }
+}
+
 static void test_windows(void **state) {
     (void)state;
     const tc_graph_tensor x = F32(DIMS(1, 1, 3, 3), 1, 2, 3, 4, 5, 6, 7, 8, 9);
@@ -276,7 +315,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_elementwise), cmocka_unit_test(test_activations),    cmocka_unit_test(test_moves),
         cmocka_unit_test(test_gathers),     cmocka_unit_test(test_made_constants), cmocka_unit_test(test_contractions),
-        cmocka_unit_test(test_reductions),  cmocka_unit_test(test_along_axes),     cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_reductions),  cmocka_unit_test(test_along_axes),     cmocka_unit_test(test_layer_norm_types),
+        cmocka_unit_test(test_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,12 +59,22 @@ tc_status tc_graph_infer_cum_sum(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
+/* The type of Mean and InvStdDev. */
+static tc_status stash_type(tc_graph_infer_ctx *c, tc_dtype *out) {
+    int64_t code = tc_graph_attr_stash_type(c->n);
+    if (tc_graph_dtype_of_onnx(code, out) && tc_dtype_is_float(*out) && !tc_dtype_is_stored(*out))
+        return TC_OK;
+    return tc_graph_node_fail(c, "attribute stash_type must be f32, f64, f16 or bf16, but is %s", tc_graph_onnx_type_name(code));
+}
+
 tc_status tc_graph_infer_layer_norm(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     int axis;
     TC_TRY(tc_graph_want_float(c, 0));
     TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, -1), x->shape.ndim, &axis));
     double epsilon = tc_graph_attr_epsilon(c->n);
+    tc_dtype stash;
+    TC_TRY(stash_type(c, &stash));
     for (int k = 1; k < c->n->nin; k++) {
         const tc_graph_value *v = c->n->in[k];
         tc_graph_shape s;
@@ -75,9 +85,11 @@ tc_status tc_graph_infer_layer_norm(tc_graph_infer_ctx *c) {
     tc_graph_become(c, TC_GRAPH_OP_LAYER_NORM, c->n->nin);
     tc_graph_set_axis(c->g, c->n, axis);
     tc_graph_set_epsilon(c->g, c->n, epsilon);
+    if (stash != TC_F32)
+        tc_graph_set_stash_type(c->g, c->n, tc_graph_dtype_to_onnx(stash));
     c->out[0] = (tc_graph_type){x->dtype, x->shape};
     for (int k = 1; k < c->nout; k++) {
-        c->out[k] = (tc_graph_type){x->dtype == TC_F64 ? TC_F64 : TC_F32, x->shape};
+        c->out[k] = (tc_graph_type){stash, x->shape};
         for (int i = axis; i < x->shape.ndim; i++)
             c->out[k].shape.d[i] = 1;
     }
@@ -135,7 +147,8 @@ tc_status tc_graph_rewrite_channels(tc_graph_emitter *e) {
 static tc_status normalise(tc_graph_emitter *e, const int64_t *axes, size_t len) {
     tc_graph_node *n = e->c->n;
     tc_graph_value *x = n->in[0];
-    tc_dtype t = x->dtype == TC_F64 ? TC_F64 : TC_F32;
+    tc_dtype t = x->dtype == TC_F64 ? TC_F64 : TC_F32, stash;
+    TC_TRY(stash_type(e->c, &stash));
     tc_graph_value *wide = tc_graph_em_cast(e, x, t),
                    *mean = tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_MEAN, wide, axes, len, true),
                    *centred = em_sub(e, wide, mean);
@@ -145,8 +158,8 @@ static tc_status normalise(tc_graph_emitter *e, const int64_t *axes, size_t len)
     tc_graph_value *y = em_mul(e, em_mul(e, centred, inverse), tc_graph_em_cast(e, n->in[1], t));
     if (n->nin > 2 && n->in[2])
         y = em_add(e, y, tc_graph_em_cast(e, n->in[2], t));
-    tc_graph_em_output(e, 1, mean);
-    tc_graph_em_output(e, 2, inverse);
+    tc_graph_em_output(e, 1, tc_graph_em_cast(e, mean, stash));
+    tc_graph_em_output(e, 2, tc_graph_em_cast(e, inverse, stash));
     return tc_graph_em_finish(e, tc_graph_em_cast(e, y, x->dtype));
 }
 
