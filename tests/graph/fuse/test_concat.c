@@ -42,7 +42,7 @@ static void check_graph(const char *name, tc_graph *g, const tc_graph_tensor *in
     tc_graph_tensor want[MAX_OUT];
     int n = (int)(g->outputs.len - g->nsizes);
     assert_ok(tc_graph_eval(g, in, want, err));
-    check_every_way(&(checked){"concat", name, in, want, n}, g);
+    check_every_way(&(checked){.program = "concat", .name = name, .in = in, .want = want, .nout = n}, g);
     for (int i = 0; i < n; i++)
         tc_graph_tensor_free(&want[i]);
 }
@@ -188,7 +188,7 @@ static void close_many(many *m, const tc_graph_tensor *want) {
     snprintf(path, sizeof path, SCRATCH("concat_%s.onnx"), m->op);
     tc_graph_writer_output(m->w, "y", TC_F32, NULL);
     assert_ok(import_model(m->w, path, NULL, &g, err));
-    check_every_way(&(checked){"concat", m->op, m->in, want, 1}, g);
+    check_every_way(&(checked){.program = "concat", .name = m->op, .in = m->in, .want = want, .nout = 1}, g);
     for (int i = 0; i < m->n; i++)
         tc_graph_tensor_free(&m->in[i]);
     free(m->in);

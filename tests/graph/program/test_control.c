@@ -10,7 +10,7 @@
 static void check(const char *name, const char *file, const tc_graph_tensor *in, const tc_graph_tensor *want, int nout) {
     tc_graph *g;
     assert_ok(tc_graph_import(file, NULL, &g, err));
-    check_every_way(&(checked){"control", name, in, want, nout}, g);
+    check_every_way(&(checked){.program = "control", .name = name, .in = in, .want = want, .nout = nout}, g);
     tc_graph_free(g);
 }
 

@@ -193,12 +193,13 @@ tc_status tc_graph_infer_bias_gelu(tc_graph_infer_ctx *c) {
 /* x * sigmoid(alpha * x) */
 tc_status tc_graph_infer_swish(tc_graph_infer_ctx *c) {
     tc_graph_emitter e = {c, TC_OK};
-    tc_graph_value *x = c->n->in[0], *scaled = x;
+    tc_dtype t = c->n->in[0]->dtype; /* f16 would lose digits of a sigmoid near 0 */
+    tc_graph_value *x = tc_graph_em_cast(&e, c->n->in[0], tc_graph_wide(t)), *scaled = x;
     double alpha = tc_graph_attr_alpha_or(c->n, c->n->op == TC_GRAPH_OP_MS_QUICK_GELU ? 1.702F : 1);
     TC_TRY(tc_graph_want_float(c, 0));
     if (alpha != 1)
         scaled = em_by(&e, TC_GRAPH_OP_MUL, x, alpha);
-    return tc_graph_em_finish(&e, em_mul(&e, x, em_unary(&e, TC_GRAPH_OP_SIGMOID, scaled)));
+    return tc_graph_em_finish(&e, tc_graph_em_cast(&e, em_mul(&e, x, em_unary(&e, TC_GRAPH_OP_SIGMOID, scaled)), t));
 }
 
 /* ---- contractions ---- */

@@ -35,23 +35,6 @@ static const tc_expr *less(const elem *e, const tc_expr *a, const tc_expr *b) {
 
 /* ---- one operand ---- */
 
-/* The functions that have no operation of their own go through f64: next to 0 and 1 their formulas cancel. */
-static const tc_expr *area_function(const elem *e, const tc_expr *x32) {
-    elem d = *e;
-    d.t = TC_F64;
-    const tc_expr *x = tc_cast(e->c, TC_F64, x32), *one = num(&d, 1), *r;
-    if (e->n->op == TC_GRAPH_OP_ATANH) {
-        r = un(&d, TC_OP_LOG, bin(&d, TC_OP_DIV, bin(&d, TC_OP_ADD, one, x), bin(&d, TC_OP_SUB, one, x)));
-        return tc_cast(e->c, e->t, bin(&d, TC_OP_MUL, r, num(&d, 0.5)));
-    }
-    const tc_expr *square = bin(&d, TC_OP_MUL, x, x), *a = e->n->op == TC_GRAPH_OP_ASINH ? un(&d, TC_OP_ABS, x) : x;
-    const tc_expr *root = un(&d, TC_OP_SQRT, bin(&d, TC_OP_ADD, square, num(&d, e->n->op == TC_GRAPH_OP_ASINH ? 1 : -1)));
-    r = un(&d, TC_OP_LOG, bin(&d, TC_OP_ADD, a, root));
-    if (e->n->op == TC_GRAPH_OP_ASINH)
-        r = pick(&d, less(&d, x, num(&d, 0)), bin(&d, TC_OP_MUL, r, num(&d, -1)), r);
-    return tc_cast(e->c, e->t, r);
-}
-
 static const tc_expr *sign_of(const elem *e, const tc_expr *x) {
     const tc_expr *zero = num(e, 0), *below = x;
     if (tc_dtype_is_signed(e->t))
@@ -97,11 +80,11 @@ static const struct {
 } unaries[TC_GRAPH_OP_COUNT] = {
     [TC_GRAPH_OP_ABS] = {.formula = absolute},
     [TC_GRAPH_OP_ACOS] = {.op = TC_OP_ACOS},
-    [TC_GRAPH_OP_ACOSH] = {.formula = area_function},
+    [TC_GRAPH_OP_ACOSH] = {.op = TC_OP_ACOSH},
     [TC_GRAPH_OP_ASIN] = {.op = TC_OP_ASIN},
-    [TC_GRAPH_OP_ASINH] = {.formula = area_function},
+    [TC_GRAPH_OP_ASINH] = {.op = TC_OP_ASINH},
     [TC_GRAPH_OP_ATAN] = {.op = TC_OP_ATAN},
-    [TC_GRAPH_OP_ATANH] = {.formula = area_function},
+    [TC_GRAPH_OP_ATANH] = {.op = TC_OP_ATANH},
     [TC_GRAPH_OP_CEIL] = {.op = TC_OP_CEIL},
     [TC_GRAPH_OP_COS] = {.op = TC_OP_COS},
     [TC_GRAPH_OP_COSH] = {.op = TC_OP_COSH},
@@ -151,50 +134,59 @@ const tc_expr *tc_graph_at_unary(tc_graph_lower *l, const tc_graph_node *n, int 
     return tc_cast(e.c, to, unary(&e, x));
 }
 
-static const tc_expr *clamp01(const elem *e, const tc_expr *x) {
-    return bin(e, TC_OP_MIN, bin(e, TC_OP_MAX, x, num(e, 0)), num(e, 1));
-}
-
-static const tc_expr *softplus(const elem *e, const tc_expr *x) {
-    const tc_expr *down = un(e, TC_OP_EXP, negated(e, un(e, TC_OP_ABS, x)));
-    return bin(e, TC_OP_ADD, bin(e, TC_OP_MAX, x, num(e, 0)), un(e, TC_OP_LOG, bin(e, TC_OP_ADD, down, num(e, 1))));
-}
-
-static const tc_expr *gelu(const elem *e, const tc_expr *x) {
-    const tc_expr *inner;
-    if (strcmp(tc_graph_attr_approximate(e->n), "tanh") == 0) {
-        const tc_expr *cube = bin(e, TC_OP_MUL, bin(e, TC_OP_MUL, bin(e, TC_OP_MUL, x, x), x), num(e, 0.044715));
-        inner = un(e, TC_OP_TANH, bin(e, TC_OP_MUL, bin(e, TC_OP_ADD, x, cube), num(e, sqrt(2 / M_PI))));
-    } else {
-        inner = un(e, TC_OP_ERF, bin(e, TC_OP_MUL, x, num(e, M_SQRT1_2)));
-    }
-    return bin(e, TC_OP_MUL, bin(e, TC_OP_MUL, x, bin(e, TC_OP_ADD, inner, num(e, 1))), num(e, 0.5));
-}
-
-/* exp(x) - 1, scaled */
-static const tc_expr *exp_minus_one(const elem *e, const tc_expr *x, double scale) {
-    return bin(e, TC_OP_MUL, bin(e, TC_OP_SUB, un(e, TC_OP_EXP, x), num(e, 1)), num(e, scale));
-}
-
 static const tc_expr *scaled(const elem *e, const tc_expr *x, double by) {
     return bin(e, TC_OP_MUL, x, num(e, by));
 }
 
-static const tc_expr *hard_swish(const elem *e, const tc_expr *x) {
-    return bin(e, TC_OP_MUL, x, clamp01(e, bin(e, TC_OP_ADD, scaled(e, x, 1.0 / 6), num(e, 0.5))));
+static const tc_expr *clamp01(const elem *e, const tc_expr *x) {
+    return bin(e, TC_OP_MIN, bin(e, TC_OP_MAX, x, num(e, 0)), num(e, 1));
 }
 
+/* exp(-|x|) */
+static const tc_expr *down(const elem *e, const tc_expr *x) {
+    return un(e, TC_OP_EXP, negated(e, un(e, TC_OP_ABS, x)));
+}
+
+static const tc_expr *softplus(const elem *e, const tc_expr *x) {
+    return bin(e, TC_OP_ADD, bin(e, TC_OP_MAX, x, num(e, 0)), un(e, TC_OP_LOG1P, down(e, x)));
+}
+
+/* x ncdf(x); with tanh: x / 2 (1 + tanh(y)) = x sigmoid(2 y). Nothing cancels. */
+static const tc_expr *gelu(const elem *e, const tc_expr *x) {
+    if (strcmp(tc_graph_attr_approximate(e->n), "tanh") != 0)
+        return bin(e, TC_OP_MUL, x, un(e, TC_OP_NCDF, x));
+    double slope = 2 * sqrt(2 / M_PI);
+    const tc_expr *factor = bin(e, TC_OP_ADD, scaled(e, bin(e, TC_OP_MUL, x, x), slope * 0.044715), num(e, slope));
+    return bin(e, TC_OP_MUL, x, un(e, TC_OP_SIGMOID, bin(e, TC_OP_MUL, x, factor)));
+}
+
+static const tc_expr *hard_swish(const elem *e, const tc_expr *x) {
+    const tc_expr *of_six = bin(e, TC_OP_MIN, bin(e, TC_OP_MAX, bin(e, TC_OP_ADD, x, num(e, 3)), num(e, 0)), num(e, 6));
+    return bin(e, TC_OP_MUL, x, scaled(e, of_six, 1.0 / 6));
+}
+
+/* x tanh(softplus(x)) with u = exp(-|x|): tanh(log(1 + exp(x))) is (2 + u) u / ((2 + u) u + 2) below 0, and above 0
+ * (1 + 2 u) / (1 + 2 u + 2 u^2). */
 static const tc_expr *mish(const elem *e, const tc_expr *x) {
-    return bin(e, TC_OP_MUL, x, un(e, TC_OP_TANH, softplus(e, x)));
+    const tc_expr *u = down(e, x), *is_negative = less(e, x, num(e, 0)), *square = bin(e, TC_OP_MUL, u, u);
+    const tc_expr *twice = scaled(e, u, 2);
+    const tc_expr *top = bin(e, TC_OP_ADD, twice, pick(e, is_negative, square, num(e, 1)));
+    const tc_expr *rest = pick(e, is_negative, num(e, 2), scaled(e, square, 2));
+    return bin(e, TC_OP_MUL, x, bin(e, TC_OP_DIV, top, bin(e, TC_OP_ADD, top, rest)));
 }
 
 static const tc_expr *softsign(const elem *e, const tc_expr *x) {
     return bin(e, TC_OP_DIV, x, bin(e, TC_OP_ADD, un(e, TC_OP_ABS, x), num(e, 1)));
 }
 
+/* (exp(x) - 1) scale */
+static const tc_expr *exp_minus_one(const elem *e, const tc_expr *x, double scale) {
+    return scaled(e, un(e, TC_OP_EXPM1, x), scale);
+}
+
 static const tc_expr *celu(const elem *e, const tc_expr *x) {
     double alpha = tc_graph_attr_alpha(e->n);
-    return pick(e, less(e, x, num(e, 0)), exp_minus_one(e, scaled(e, x, 1 / alpha), alpha), x);
+    return pick(e, less(e, x, num(e, 0)), exp_minus_one(e, bin(e, TC_OP_DIV, x, num(e, alpha)), alpha), x);
 }
 
 static const tc_expr *elu(const elem *e, const tc_expr *x) {
@@ -247,7 +239,8 @@ const tc_expr *tc_graph_at_activation(tc_graph_lower *l, const tc_graph_node *n,
     return tc_cast(e.c, to, activations[n->op](&e, x));
 }
 
-/* te takes the power of two at or below: others are reached from a multiple. Infinity becomes NaN, also where it saturates. */
+/* te takes the power of two at or below: others are reached from a multiple. Infinity becomes NaN, also where it saturates. x is
+ * f32 or f64. */
 static const tc_expr *to_power(tc_ctx *c, const tc_graph_node *n, const tc_expr *x) {
     const char *mode = tc_graph_attr_round_mode(n);
     bool wide = x->dtype == TC_F64;
@@ -317,19 +310,62 @@ static const tc_expr *int_power(const elem *e, const tc_expr *a, int64_t k) {
     return r ? r : num(e, 1);
 }
 
-/* Exponents that are known make multiplications and roots. */
-static const tc_expr *power(const elem *e, const tc_expr *a, const tc_expr *b) {
-    double k = b->op == TC_OP_FLOAT ? b->u.f : b->op == TC_OP_INT ? (double)b->u.i : NAN;
+/* Known exponents become multiplications and quotients; te's pow has the square root. Each product doubles the error: the third
+ * power in f32, and the eighth in f64, are still within the bounds of te/accuracy.def. NULL: pow computes the power. */
+static const tc_expr *known_power(const elem *e, const tc_expr *a, const tc_expr *b) {
+    double k = b->op == TC_OP_FLOAT ? b->u.f : b->op == TC_OP_INT ? (double)b->u.i : (double)NAN;
     bool floats = tc_dtype_is_float(e->t);
-    if (k == floor(k) && k >= 0 && k <= 16)
-        return int_power(e, a, (int64_t)k);
-    if (floats && k == 0.5)
-        return un(e, TC_OP_SQRT, a);
-    if (floats && (k == -1 || k == -0.5))
-        return bin(e, TC_OP_DIV, num(e, 1), k == -1 ? a : un(e, TC_OP_SQRT, a));
-    tc_dtype t = floats ? e->t : TC_F64;
+    elem wide = *e;
+    wide.t = TC_F64;
+    if (k == floor(k) && k >= 0 && k <= (e->t == TC_F64 ? 8 : 16))
+        return e->t == TC_F32 && k > 3 ? tc_cast(e->c, e->t, int_power(&wide, tc_cast(e->c, TC_F64, a), (int64_t)k))
+                                       : int_power(e, a, (int64_t)k);
+    if (!floats || (k != -1 && fabs(k) != 0.5))
+        return NULL;
+    const tc_expr *root = k == -1 ? a : bin(e, TC_OP_POW, a, num(e, 0.5));
+    return k < 0 ? bin(e, TC_OP_DIV, num(e, 1), root) : root;
+}
+
+/* r is pow(a, f64(b)) for a 64-bit integer b. f64 rounds odd integers beyond 2^53 to even ones, and pow then loses the sign of a.
+ * This puts the sign back. */
+static const tc_expr *signed_power(const elem *e, const tc_expr *r, const tc_expr *a, const tc_expr *b) {
+    tc_ctx *c = e->c;
+    const tc_expr *zero = tc_imm(c, TC_F64, 0), *one = tc_int(c, b->dtype, 1), *odd_from = tc_int(c, b->dtype, (int64_t)1 << 53);
+    const tc_expr *odd = bin(e, TC_OP_EQ, bin(e, TC_OP_BAND, b, one), one), *huge = bin(e, TC_OP_GT, b, odd_from);
+    const tc_expr *of_zero = a;
+    if (b->dtype == TC_I64) {
+        huge = bin(e, TC_OP_OR, huge, less(e, b, tc_int(c, b->dtype, -((int64_t)1 << 53))));
+        of_zero = pick(e, less(e, b, tc_int(c, b->dtype, 0)), bin(e, TC_OP_DIV, tc_imm(c, TC_F64, 1), a), a);
+    }
+    const tc_expr *turned = pick(e, less(e, a, zero), bin(e, TC_OP_MUL, r, tc_imm(c, TC_F64, -1)), r);
+    return pick(e, bin(e, TC_OP_AND, odd, huge), pick(e, bin(e, TC_OP_EQ, a, zero), of_zero, turned), r);
+}
+
+/* Computed in f64 where f32 would round the exponent. */
+static const tc_expr *float_power(const elem *e, const tc_expr *a, const tc_expr *b) {
+    bool integer = !tc_dtype_is_float(b->dtype), is_long = integer && tc_dtype_bytes(b->dtype) == 8;
+    tc_dtype t = b->dtype == TC_F64 || (integer && tc_dtype_bytes(b->dtype) >= 4) ? TC_F64 : e->t;
+    const tc_expr *base = tc_cast(e->c, t, a), *r = bin(e, TC_OP_POW, base, tc_cast(e->c, t, b));
+    return tc_cast(e->c, e->t, is_long ? signed_power(e, r, base, b) : r);
+}
+
+/* An integer to the power of an integer, which wraps: in 64 bits where the exponent's type is wider. */
+static const tc_expr *integer_power(const elem *e, const tc_expr *a, const tc_expr *b) {
+    tc_dtype t = b->dtype == TC_U64 ? TC_U64 : tc_dtype_bytes(b->dtype) > tc_dtype_bytes(e->t) ? TC_I64 : e->t;
+    if (t != TC_U64 && !tc_dtype_is_signed(e->t) && tc_dtype_is_signed(b->dtype))
+        t = e->t == TC_U64 ? TC_U64 : TC_I64;
     const tc_expr *r = bin(e, TC_OP_POW, tc_cast(e->c, t, a), tc_cast(e->c, t, b));
+    if (t == TC_U64 && tc_dtype_is_signed(b->dtype)) { /* negative powers round towards 0 */
+        const tc_expr *one = tc_int(e->c, t, 1), *zero = tc_int(e->c, t, 0);
+        const tc_expr *whole = pick(e, bin(e, TC_OP_EQ, tc_cast(e->c, t, a), one), one, zero);
+        r = pick(e, less(e, b, tc_int(e->c, b->dtype, 0)), whole, r);
+    }
     return tc_cast(e->c, e->t, r);
+}
+
+static const tc_expr *power(const elem *e, const tc_expr *a, const tc_expr *b) {
+    const tc_expr *known = known_power(e, a, b);
+    return known ? known : tc_dtype_is_float(e->t) ? float_power(e, a, b) : integer_power(e, a, b);
 }
 
 static const tc_expr *shifted(const elem *e, const tc_expr *a, const tc_expr *b) {
@@ -378,7 +414,7 @@ static const tc_expr *binary(const elem *e, const tc_expr *a, const tc_expr *b) 
     return f ? f(e, a, b) : bin(e, binaries[e->n->op].op, a, b);
 }
 
-/* Pow's exponent may have another type; when it is a float and the base is not, both are computed in f64. */
+/* Pow's exponent keeps its own type. Where it is a float and the base is none, both are computed in f64. */
 static const tc_expr *at_pow(tc_graph_lower *l, const tc_graph_node *n, const tc_expr *a, const tc_expr *b) {
     tc_dtype to = n->out[0]->dtype;
     elem e = elem_of(l, n, tc_graph_wide(to));

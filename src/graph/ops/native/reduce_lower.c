@@ -1,6 +1,7 @@
 /* Reductions: one stage, and what remains to be done with its sum is written where it is read. */
 #include "graph/ops/functions.h"
 
+#include <float.h>
 #include <math.h>
 
 /* The shape that a reduction's stage has: the input's, with the reduced dimensions 1. */
@@ -99,14 +100,24 @@ static const tc_expr *element(const reduction *r, tc_graph_stage *s) {
     return tc_cast(tc_graph_lower_ctx(r->l), r->t, tc_graph_value_at(r->l, r->n->in[0], at));
 }
 
-/* Stage `key` reduces f(element, peak), peak being stage 1's value or NULL. */
+static const tc_expr *staged(const reduction *r, int key, tc_reducer red, const tc_expr *const *idx);
+
+/* The maximum of a row, or the finite number nearest to it: infinity minus infinity would be NaN. */
+static const tc_expr *finite_peak(const reduction *r, const tc_expr *const *idx) {
+    tc_ctx *c = tc_graph_lower_ctx(r->l);
+    double most = r->t == TC_F64 ? DBL_MAX : (double)FLT_MAX;
+    const tc_expr *peak = tc_bin(c, TC_OP_MAX, staged(r, 1, TC_RED_MAX, idx), tc_float(c, r->t, -most));
+    return tc_bin(c, TC_OP_MIN, peak, tc_float(c, r->t, most));
+}
+
+/* Stage `key` reduces an element (0), the element for its maximum (1), or exp(element - maximum) (2). */
 static const tc_expr *staged(const reduction *r, int key, tc_reducer red, const tc_expr *const *idx) {
     tc_ctx *c = tc_graph_lower_ctx(r->l);
     tc_graph_stage s;
     if (tc_graph_stage_begin(r->l, r->n, key, &r->kept, &s)) {
         const tc_expr *body = element(r, &s);
         if (key == 2)
-            body = tc_un(c, TC_OP_EXP, tc_sub(c, body, staged(r, 1, TC_RED_MAX, s.at)));
+            body = tc_un(c, TC_OP_EXP, tc_sub(c, body, finite_peak(r, s.at)));
         else if (key == 0)
             body = term_of(c, r->n, body);
         tc_graph_stage_end(r->l, &s, red, 1, &body);
@@ -142,7 +153,7 @@ const tc_expr *tc_graph_at_reduce(tc_graph_lower *l, const tc_graph_node *n, int
         return tc_cast(c, to, n->op == TC_GRAPH_OP_REDUCE_LOG_SUM_EXP ? tc_imm(c, r.t, -INFINITY) : finished(&r, nothing));
     }
     if (n->op == TC_GRAPH_OP_REDUCE_LOG_SUM_EXP)
-        return tc_cast(c, to, tc_add(c, tc_un(c, TC_OP_LOG, staged(&r, 2, TC_RED_SUM, at)), staged(&r, 1, TC_RED_MAX, at)));
+        return tc_cast(c, to, tc_add(c, tc_un(c, TC_OP_LOG, staged(&r, 2, TC_RED_SUM, at)), finite_peak(&r, at)));
     return tc_cast(c, to, finished(&r, staged(&r, 0, reducer_of(n->op), at)));
 }
 
