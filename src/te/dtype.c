@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -140,6 +141,13 @@ double tc_dtype_epsilon(tc_dtype t) {
     return f ? ldexp(1, -f->mantissa) : t == TC_F16 ? 0x1p-10 : t == TC_BF16 ? 0x1p-7 : t == TC_F64 ? DBL_EPSILON : FLT_EPSILON;
 }
 
+bool tc_dtype_inverts(tc_dtype t, double v) {
+    int above, most = t == TC_F64 ? DBL_MAX_EXP - 2 : FLT_MAX_EXP - 2; /* 1 / 2^most is the smallest normal number */
+    if (!isnormal(v) || fabs(frexp(v, &above)) != 0.5)
+        return false;
+    return abs(above - 1) <= most;
+}
+
 /* ---- elements of arrays ---- */
 
 double tc_load_f(tc_dtype t, const void *base, int64_t i) {
@@ -208,6 +216,11 @@ int64_t tc_wrap_i(tc_dtype t, int64_t v) {
     if (t == TC_BOOL)
         return v != 0;
     return tc_dtype_is_signed(t) ? (int64_t)((uint64_t)v << above) >> above : (int64_t)((uint64_t)v << above >> above);
+}
+
+double tc_distance_i(tc_dtype t, int64_t a, int64_t b) {
+    bool less = t == TC_U64 ? (uint64_t)a < (uint64_t)b : a < b;
+    return (double)(less ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b);
 }
 
 double tc_round_f(tc_dtype t, double v) {

@@ -107,9 +107,13 @@ void tc_store_i(tc_dtype t, void *base, int64_t i, int64_t v);
 
 /* Wraps v to the integer type t (bool: v != 0). U64 keeps its bits in the int64. */
 int64_t tc_wrap_i(tc_dtype t, int64_t v);
+/* |a - b| of integers of type t: 0 only where they are equal, also beyond 2^53. */
+double tc_distance_i(tc_dtype t, int64_t a, int64_t b);
 /* Rounds v to the float type t. */
 double tc_round_f(tc_dtype t, double v);
 /* From 1 to the next number of the float type t. */
 double tc_dtype_epsilon(tc_dtype t);
+/* x / v equals x * (1 / v) for every x of the type t, f32 or f64: v is a power of two, and v and 1 / v are normal numbers. */
+bool tc_dtype_inverts(tc_dtype t, double v);
 
 #endif

@@ -58,6 +58,28 @@ static void bf16_exhaustive(void **state) {
     assert_int_equal(tc_f32_to_bf16(1.01171875f), 0x3f82);
 }
 
+/* Divisors whose reciprocal may take their place, by what is true of both for all x that are tried. */
+static void inverting_divisors(void **state) {
+    (void)state;
+    static const double some[] = {1,        2,       -0.25, 0x1p126,  0x1p-126, 3,        0x1p127,  0x1p-127,
+                                  0x1p-140, 0x1.8p0, 0,     INFINITY, 0x1p1022, 0x1p1023, 0x1p-1022};
+    static const bool f32[] = {1, 1, 1, 1, 1}, f64[] = {1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 1};
+    for (size_t i = 0; i < TC_LEN(some); i++) {
+        assert_int_equal(tc_dtype_inverts(TC_F32, some[i]), i < TC_LEN(f32) && f32[i]);
+        assert_int_equal(tc_dtype_inverts(TC_F64, some[i]), f64[i]);
+    }
+    assert_false(tc_dtype_inverts(TC_F32, (double)NAN) || tc_dtype_inverts(TC_F64, (double)NAN));
+}
+
+static void integer_distances(void **state) {
+    (void)state;
+    const int64_t big = (int64_t)1 << 53;
+    assert_true(tc_distance_i(TC_I64, big, big + 1) == 1 && tc_distance_i(TC_I64, big + 1, big) == 1);
+    assert_true(tc_distance_i(TC_I64, INT64_MIN, INT64_MAX) == 0x1p64 && tc_distance_i(TC_I64, -1, 1) == 2);
+    assert_true(tc_distance_i(TC_U64, -1, 1) == 0x1p64 && tc_distance_i(TC_U64, INT64_MIN, INT64_MAX) == 1);
+    assert_true(tc_distance_i(TC_BOOL, 0, 1) == 1 && tc_distance_i(TC_I8, 5, 5) == 0);
+}
+
 /* The formats as ONNX defines them: bits of exponent and mantissa, bias, and what the last codes are. */
 static const struct {
     tc_dtype type;
@@ -377,11 +399,12 @@ static void reducers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dtype_names),     cmocka_unit_test(float8_codes),      cmocka_unit_test(float8_rounding),
-        cmocka_unit_test(float4),          cmocka_unit_test(powers_of_two),     cmocka_unit_test(f16_exhaustive),
-        cmocka_unit_test(bf16_exhaustive), cmocka_unit_test(integer_semantics), cmocka_unit_test(interning),
-        cmocka_unit_test(children),        cmocka_unit_test(folding),           cmocka_unit_test(shared_nodes),
-        cmocka_unit_test(ops_table),       cmocka_unit_test(reducers),
+        cmocka_unit_test(dtype_names),       cmocka_unit_test(inverting_divisors), cmocka_unit_test(integer_distances),
+        cmocka_unit_test(float8_codes),      cmocka_unit_test(float8_rounding),    cmocka_unit_test(float4),
+        cmocka_unit_test(powers_of_two),     cmocka_unit_test(f16_exhaustive),     cmocka_unit_test(bf16_exhaustive),
+        cmocka_unit_test(integer_semantics), cmocka_unit_test(interning),          cmocka_unit_test(children),
+        cmocka_unit_test(folding),           cmocka_unit_test(shared_nodes),       cmocka_unit_test(ops_table),
+        cmocka_unit_test(reducers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
