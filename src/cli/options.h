@@ -255,7 +255,8 @@ typedef struct tc_cli_model_args {
         "the inputs: a .npz file with arrays called NAME or in.NAME, or a folder of input_N.pb files; default random values")
 #define TC_CLI_TOLERANCE_OPTIONS(S, g)                                                                                           \
     TC_CLI_REAL(S, g.rtol, ACCURACY, "rtol", "R", "the relative tolerance of floats; default 1e-3 (16-bit floats: 1e-2)"),       \
-        TC_CLI_REAL(S, g.atol, ACCURACY, "atol", "A", "the absolute tolerance of floats; default 1e-5 (16-bit floats: 1e-3)")
+        TC_CLI_REAL(S, g.atol, ACCURACY, "atol", "A",                                                                            \
+                    "the absolute tolerance, also of integers; default 1e-5 (16-bit floats: 1e-3)")
 #define TC_CLI_AT_OPTION(S, f)                                                                                                   \
     TC_CLI_LIST(S, f, WHAT, "at", "NAME=SIZE",                                                                                   \
                 "where sizes vary: the value of the size NAME. May be repeated. Sizes that are not given get their smallest "    \

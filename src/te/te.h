@@ -139,11 +139,16 @@ double tc_te_bytes_moved(const tc_workload *w);
  * narrower accumulate in double, so the result is better than any schedule's. in[i], out[i]: dense row-major arrays. TC_BAD_INPUT
  * for an out-of-range dynamic index. */
 TC_NODISCARD tc_status tc_te_interp(const tc_workload *w, const void *const *in, void *const *out, tc_error *err);
-/* Evaluates only n points of output `o`: coords[n][ndim]; results as double (integers exact up to 2^53). Intermediate computes
- * are memoised per element. *cost (may be NULL) gets the number of scalar evaluations; stops with TC_ENV past max_cost (0: no
- * limit). */
+/* An element of any type. */
+typedef union tc_scalar {
+    double f;  /* of a float type */
+    int64_t i; /* of an integer or bool; u64: its bits */
+} tc_scalar;
+tc_scalar tc_scalar_at(tc_dtype t, const void *base, int64_t i);
+/* Evaluates only n points of output `o`: coords[n][ndim]. Intermediate computes are memoised per element. *cost (may be NULL) gets
+ * the number of scalar evaluations; stops with TC_ENV past max_cost (0: no limit). */
 TC_NODISCARD tc_status tc_te_interp_points(const tc_workload *w, const void *const *in, int o, size_t n, const int64_t *coords,
-                                           double *results, double max_cost, double *cost, tc_error *err);
+                                           tc_scalar *results, double max_cost, double *cost, tc_error *err);
 /* Fills an input with seeded values of sane scale: floats uniform in [-1, 1), integers in a small range (for tensors used as
  * indices: within the bounds they index), bool random. `index_limit` <= 0 means a default small range. */
 void tc_te_random_fill(tc_dtype t, void *data, int64_t n, tc_rng *r, int64_t index_limit);

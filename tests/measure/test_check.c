@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "measure/worker/check.h"
+#include "support/vec.h"
 #include "te/text.h"
 
 /* A workload with random inputs, its reference output and a check. */
@@ -167,6 +168,23 @@ static void integers_are_exact(void **state) {
     ((int32_t *)f.out[0])[19]++;
     assert_int_equal(compare(&f, NULL), TC_ILLEGAL);
     drop(&f);
+    /* Beyond 2^53, and as unsigned numbers beyond 2^63: at a reference point, and, once a right output was seen, anywhere. */
+    static const char *const large[] = {"tensor X[300] i64\ncompute Y[i:300] = X[i] + 9007199254740992\noutput Y\n",
+                                        "tensor X[300] u64\ncompute Y[i:300] = bitor(X[i], u64(-8))\noutput Y\n"};
+    for (size_t k = 0; k < TC_LEN(large); k++) {
+        f = make(large[k]);
+        for (int seen = 0; seen < 2; seen++)
+            for (int i = 0; i < 300; i += seen ? 1 : 299) {
+                tc_error err = {0};
+                ((int64_t *)f.out[0])[i] ^= 1;
+                assert_int_equal(compare(&f, &err), TC_ILLEGAL);
+                assert_non_null(strstr(err.msg, k ? "184467440737095516" : "90071992547"));
+                ((int64_t *)f.out[0])[i] ^= 1;
+                if (seen || i)
+                    assert_int_equal(compare(&f, NULL), TC_OK);
+            }
+        drop(&f);
+    }
     f = make("tensor X[64] f32\ncompute Y[i:64] = i8(X[i] * 100.0)\noutput Y\n");
     assert_int_equal(compare(&f, NULL), TC_OK);
     ((int8_t *)f.out[0])[3] ^= 1; /* one step, and few of them */

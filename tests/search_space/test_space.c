@@ -76,8 +76,10 @@ static void compare(const bench *b, const tc_trace *t) {
     tc_error err = {.msg = "differs"};
     for (int o = 0; o < b->w->nout; o++)
         for (int64_t i = 0; i < tc_tensor_size(b->w->out[o]); i++) {
-            double x = tc_load_f(b->w->out[o]->dtype, b->out[o], i), y = tc_load_f(b->w->out[o]->dtype, b->want[o], i);
-            if (!(fabs(x - y) <= b->places * (1 + fabs(y)))) {
+            tc_dtype type = b->w->out[o]->dtype;
+            double x = tc_load_f(type, b->out[o], i), y = tc_load_f(type, b->want[o], i);
+            if (tc_dtype_is_float(type) ? !(fabs(x - y) <= b->places * (1 + fabs(y)))
+                                        : tc_load_i(type, b->out[o], i) != tc_load_i(type, b->want[o], i)) {
                 show("wrong", t, &err);
                 fail_msg("output %d element %lld: %g, expected %g", o, (long long)i, x, y);
             }

@@ -60,7 +60,8 @@ static void check_points(const run *r) {
         const tc_tensor *t = r->w->out[o];
         enum { N = 20 };
         int64_t coords[N * TC_MAX_DIMS], offset[N];
-        double results[N], cost;
+        tc_scalar results[N];
+        double cost;
         for (int p = 0; p < N; p++) {
             offset[p] = 0;
             for (int d = 0; d < t->ndim; d++) {
@@ -73,9 +74,14 @@ static void check_points(const run *r) {
             fail_msg("%s", err.msg);
         assert_true(cost >= 0);
         for (int p = 0; p < N; p++) {
-            double whole = tc_load_f(t->dtype, r->out[o], offset[p]);
-            if (!(fabs(results[p] - whole) <= 1e-6 * fabs(whole)) && !(isnan(results[p]) && isnan(whole)) && results[p] != whole)
-                fail_msg("%s: point %lld is %.9g, but %.9g in the whole", t->name, (long long)offset[p], results[p], whole);
+            tc_scalar whole = tc_scalar_at(t->dtype, r->out[o], offset[p]);
+            double got = results[p].f, want = whole.f;
+            bool same = tc_dtype_is_float(t->dtype)
+                            ? fabs(got - want) <= 1e-6 * fabs(want) || (isnan(got) && isnan(want)) || got == want
+                            : results[p].i == whole.i;
+            if (!same)
+                fail_msg("%s: point %lld is %.9g or %lld, but %.9g or %lld in the whole", t->name, (long long)offset[p], got,
+                         (long long)results[p].i, want, (long long)whole.i);
         }
     }
 }
@@ -415,7 +421,8 @@ static void points_cost(void **state) {
     run r = open_run("tensor X[512, 512] f32\ncompute D[i:512, j:512] = sum(k:512) X[i, k] * X[k, j]\n"
                      "compute S[i:512] = sum(j:512) D[i, j]\noutput S\n");
     tc_error err;
-    double value, cost;
+    tc_scalar value;
+    double cost;
     int64_t at = 7;
     assert_int_equal(tc_te_interp_points(r.w, (const void *const *)r.in, 0, 1, &at, &value, 0, &cost, &err), TC_OK);
     assert_true(cost > 512 * 512 && cost < 100.0 * 512 * 512); /* one row of D, not all of it */

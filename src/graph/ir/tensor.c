@@ -254,7 +254,7 @@ void tc_graph_tensor_cast(tc_graph_tensor *dst, const tc_graph_tensor *src) {
     }
 }
 
-static void print_element(tc_strbuf *b, const tc_graph_tensor *t, int64_t i) {
+void tc_graph_tensor_print_element(tc_strbuf *b, const tc_graph_tensor *t, int64_t i) {
     if (t->dtype == TC_BOOL)
         tc_sb_add(b, ((const uint8_t *)t->data)[i] ? "true" : "false");
     else if (t->dtype == TC_F32) /* the shortest text of the float, not of the double nearest to it */
@@ -280,7 +280,7 @@ void tc_graph_tensor_print_values(tc_strbuf *b, const tc_graph_tensor *t, int64_
     for (int64_t i = 0; i < n && i < limit; i++) {
         if (i)
             tc_sb_add(b, ", ");
-        print_element(b, t, i);
+        tc_graph_tensor_print_element(b, t, i);
     }
     if (n > limit)
         tc_sb_add(b, ", ...");
@@ -306,24 +306,28 @@ static double distance(double a, double b) {
     return a == b ? 0 : fabs(a - b);
 }
 
-static double element_as_f64(const tc_graph_tensor *t, int64_t i) {
-    return tc_dtype_is_float(t->dtype) ? tc_load_f(t->dtype, t->data, i) : (double)tc_load_i(t->dtype, t->data, i);
+/* Integers beyond 2^53 are subtracted before they become a double: unequal ones never differ by 0. */
+static double distance_at(const tc_graph_tensor *a, const tc_graph_tensor *ref, int64_t i) {
+    if (tc_dtype_is_float(ref->dtype))
+        return distance(tc_load_f(a->dtype, a->data, i), tc_load_f(ref->dtype, ref->data, i));
+    return tc_distance_i(ref->dtype, tc_load_i(a->dtype, a->data, i), tc_load_i(ref->dtype, ref->data, i));
 }
 
 tc_status tc_graph_tensor_compare(const tc_graph_tensor *a, const tc_graph_tensor *ref, double rtol, double atol,
                                   tc_graph_diff *out, tc_error *err) {
     TC_TRY(comparable(a, ref, err));
     tc_graph_diff r = {.worst = -1};
+    bool is_float = tc_dtype_is_float(ref->dtype);
     int64_t n = tc_graph_tensor_count(a);
     for (int64_t i = 0; i < n; i++) {
-        double want = element_as_f64(ref, i), d = distance(element_as_f64(a, i), want);
+        double want = tc_load_f(ref->dtype, ref->data, i), d = distance_at(a, ref, i);
         if (d > r.max_abs || r.worst < 0) {
             r.max_abs = d;
             r.worst = i;
         }
         if (isfinite(want) && fabs(want) > r.max_ref)
             r.max_ref = fabs(want);
-        if (d > atol + (isfinite(want) ? rtol * fabs(want) : 0))
+        if (d > atol + (is_float && isfinite(want) ? rtol * fabs(want) : 0))
             r.violations++;
     }
     r.rel = r.max_abs == 0 ? 0 : r.max_abs / r.max_ref;

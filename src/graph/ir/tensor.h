@@ -85,6 +85,8 @@ void tc_graph_tensor_from_f64(tc_graph_tensor *t, const double *src);
 void tc_graph_tensor_from_i64(tc_graph_tensor *t, const int64_t *src);
 /* dst keeps its dtype and takes src's values (same count) by ONNX Cast rules. */
 void tc_graph_tensor_cast(tc_graph_tensor *dst, const tc_graph_tensor *src);
+/* An element as text from which the same number is read. */
+void tc_graph_tensor_print_element(tc_strbuf *b, const tc_graph_tensor *t, int64_t i);
 /* "0.5, 1, 2, ..." : at most `limit` elements. */
 void tc_graph_tensor_print_values(tc_strbuf *b, const tc_graph_tensor *t, int64_t limit);
 
@@ -93,9 +95,10 @@ typedef struct tc_graph_diff {
     double max_ref;     /* max |ref| */
     double rel;         /* max_abs / max_ref: the error measure of the project's reference files (0 when both are 0) */
     int64_t worst;      /* index of max_abs, -1 for empty tensors */
-    int64_t violations; /* elements with |a - ref| > atol + rtol * |ref| */
+    int64_t violations; /* elements with |a - ref| > atol + rtol * |ref|; of integers, > atol */
 } tc_graph_diff;
-/* TC_BAD_INPUT when shape or dtype differ (the message says which). */
+/* Integers are compared exactly, 64-bit ones too. Zeros of either sign are equal, and so are two NaN. TC_BAD_INPUT when shape or
+ * dtype differ (the message says which). */
 TC_NODISCARD tc_status tc_graph_tensor_compare(const tc_graph_tensor *a, const tc_graph_tensor *ref, double rtol, double atol,
                                                tc_graph_diff *out, tc_error *err);
 

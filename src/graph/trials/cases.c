@@ -221,6 +221,18 @@ static tc_status arrange(const tc_graph_bundle *in, const tc_graph_port *ports, 
     return TC_OK;
 }
 
+static tc_status fail_elements(const tc_graph_tensor *got, const tc_graph_tensor *want, const tc_graph_diff *d, tc_error *err) {
+    tc_strbuf b = {0};
+    tc_sb_printf(&b, "element %lld is ", (long long)d->worst);
+    tc_graph_tensor_print_element(&b, got, d->worst);
+    tc_sb_add(&b, ", but ");
+    tc_graph_tensor_print_element(&b, want, d->worst);
+    tc_status s = tc_fail(err, TC_BAD_INPUT, "%lld of %lld elements differ, error %.3g: %s was expected",
+                          (long long)d->violations, (long long)tc_graph_tensor_count(want), d->rel, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return s;
+}
+
 static tc_status compare(const trial *t, const tc_graph_tensor *got, int n, const tc_graph_bundle *want, tc_error *err) {
     if ((size_t)n < want->len)
         return tc_fail(err, TC_BAD_INPUT, "the model has %d outputs, the data set %zu", n, want->len);
@@ -229,8 +241,7 @@ static tc_status compare(const trial *t, const tc_graph_tensor *got, int n, cons
         tc_graph_diff d;
         tc_status st = tc_graph_tensor_within(&got[i], w, &t->o->tolerance, &d, err);
         if (st == TC_OK && d.violations)
-            st = tc_fail(err, TC_BAD_INPUT, "%lld of %lld elements differ, error %.3g", (long long)d.violations,
-                         (long long)tc_graph_tensor_count(w), d.rel);
+            st = fail_elements(&got[i], w, &d, err);
         if (st != TC_OK) {
             tc_error_prefix(err, "output %zu: ", i);
             return st;

@@ -24,7 +24,7 @@ typedef struct output {
     int64_t size;
     size_t npoint;
     int64_t *coords; /* npoint x ndim */
-    double *want;    /* npoint */
+    tc_scalar *want; /* npoint */
     double rms;      /* of the finite wanted values: the scale of deviations where the value itself is near zero */
     double rel, abs; /* tolerance: rel * max(|want|, rms) + abs */
     void *trusted;   /* copy of the first output that passed */
@@ -138,14 +138,17 @@ static tc_status evaluate(const tc_meas_check *c, int index, tc_error *err) {
 static void set_scale(output *o, const traits *t, double rel) {
     double sum = 0;
     size_t n = 0;
+    if (!tc_dtype_is_float(o->t->dtype)) {
+        /* A float that was rounded to an integer may land one step off; anything integral throughout is exact. */
+        o->abs = t->eps > 0 && tc_dtype_bytes(o->t->dtype) <= 2 && o->t->dtype != TC_BOOL;
+        return;
+    }
     for (size_t i = 0; i < o->npoint; i++)
-        if (isfinite(o->want[i]))
-            sum += o->want[i] * o->want[i], n++;
+        if (isfinite(o->want[i].f))
+            sum += o->want[i].f * o->want[i].f, n++;
     o->rms = n ? sqrt(sum / (double)n) : 0;
-    o->rel = tc_dtype_is_float(o->t->dtype) ? rel : 0;
-    /* A float that was rounded to an integer may land one step off; anything integral throughout is exact. */
-    o->abs = tc_dtype_is_float(o->t->dtype) ? DBL_MIN
-                                            : (t->eps > 0 && tc_dtype_bytes(o->t->dtype) <= 2 && o->t->dtype != TC_BOOL ? 1 : 0);
+    o->rel = rel;
+    o->abs = DBL_MIN;
 }
 
 tc_status tc_meas_check_new(const tc_workload *w, const void *const *in, uint64_t seed, tc_meas_check **out, tc_error *err) {
@@ -192,7 +195,7 @@ double tc_meas_check_finite(const tc_meas_check *c) {
     size_t finite = 0, all = 0;
     for (int i = 0; i < c->w->nout; i++)
         for (size_t k = 0; k < c->out[i].npoint; k++, all++)
-            finite += isfinite(c->out[i].want[k]) != 0;
+            finite += !tc_dtype_is_float(c->out[i].t->dtype) || isfinite(c->out[i].want[k].f);
     return all ? (double)finite / (double)all : 1;
 }
 
@@ -234,20 +237,17 @@ int64_t tc_meas_check_unwritten(const tc_meas_check *c, int o, const void *first
 /* ---- comparison ---- */
 
 /* Deviation in units of the tolerance; 0 for equal, for two NaN, for two equal infinities. */
-static double deviation(const output *o, double got, double want, double slack) {
-    if (got == want || (isnan(got) && isnan(want)))
+static double deviation(const output *o, tc_scalar got, tc_scalar want, double slack) {
+    bool is_float = tc_dtype_is_float(o->t->dtype);
+    if (is_float ? got.f == want.f || (isnan(got.f) && isnan(want.f)) : got.i == want.i)
         return 0;
-    double tolerance = slack * (o->rel * TC_MAX(fabs(want), o->rms) + o->abs);
-    double d = fabs(got - want);
+    double tolerance = slack * (is_float ? o->rel * TC_MAX(fabs(want.f), o->rms) + o->abs : o->abs);
+    double d = is_float ? fabs(got.f - want.f) : tc_distance_i(o->t->dtype, got.i, want.i);
     if (!isfinite(d))
         return DBL_MAX;
     if (d <= tolerance)
         return d / tolerance;
     return tolerance > d / DBL_MAX ? d / tolerance : DBL_MAX;
-}
-
-static double element(tc_dtype t, const void *data, int64_t i) {
-    return tc_dtype_is_float(t) ? tc_load_f(t, data, i) : (double)tc_load_i(t, data, i);
 }
 
 static int64_t flat_index(const tc_tensor *t, const int64_t *x) {
@@ -264,11 +264,25 @@ static void unflatten(const tc_tensor *t, int64_t i, int64_t *x) {
     }
 }
 
-static tc_status wrong(const output *o, const int64_t *x, double got, double want, tc_error *err) {
+static void print_scalar(tc_strbuf *b, tc_dtype t, tc_scalar v) {
+    if (tc_dtype_is_float(t))
+        tc_sb_printf(b, "%.*g", t == TC_F64 ? 17 : 9, v.f);
+    else if (t == TC_U64)
+        tc_sb_printf(b, "%llu", (unsigned long long)v.i);
+    else
+        tc_sb_printf(b, "%lld", (long long)v.i);
+}
+
+static tc_status wrong(const output *o, const int64_t *x, tc_scalar got, tc_scalar want, tc_error *err) {
     tc_strbuf b = {0};
+    tc_sb_printf(&b, "%s[", o->t->name);
     for (int d = 0; d < o->t->ndim; d++)
         tc_sb_printf(&b, "%s%lld", d ? ", " : "", (long long)x[d]);
-    tc_status s = tc_fail(err, TC_ILLEGAL, "%s[%s] is %.9g, the reference has %.9g", o->t->name, tc_sb_str(&b), got, want);
+    tc_sb_add(&b, "] is ");
+    print_scalar(&b, o->t->dtype, got);
+    tc_sb_add(&b, ", the reference has ");
+    print_scalar(&b, o->t->dtype, want);
+    tc_status s = tc_fail(err, TC_ILLEGAL, "%s", tc_sb_str(&b));
     tc_strbuf_free(&b);
     return s;
 }
@@ -276,7 +290,7 @@ static tc_status wrong(const output *o, const int64_t *x, double got, double wan
 static tc_status compare_points(const tc_meas_check *c, const output *o, const void *data, double *max_error, tc_error *err) {
     size_t bad = 0, at = 0;
     for (size_t i = 0; i < o->npoint; i++) {
-        double got = element(o->t->dtype, data, flat_index(o->t, o->coords + i * (size_t)o->t->ndim));
+        tc_scalar got = tc_scalar_at(o->t->dtype, data, flat_index(o->t, o->coords + i * (size_t)o->t->ndim));
         double d = deviation(o, got, o->want[i], 1);
         if (d > 1 && bad++ == 0)
             at = i;
@@ -286,7 +300,7 @@ static tc_status compare_points(const tc_meas_check *c, const output *o, const v
     if (bad == 0 || (c->steps && (double)bad <= STEP_SHARE * (double)o->npoint))
         return TC_OK;
     const int64_t *x = o->coords + at * (size_t)o->t->ndim;
-    return wrong(o, x, element(o->t->dtype, data, flat_index(o->t, x)), o->want[at], err);
+    return wrong(o, x, tc_scalar_at(o->t->dtype, data, flat_index(o->t, x)), o->want[at], err);
 }
 
 /* First element that differs from the trusted output by more than both may be off, and how many there are. */
@@ -306,7 +320,7 @@ static int64_t differing(const output *o, const void *data, int64_t *first) {
         return n;
     }
     for (int64_t i = 0; i < o->size; i++)
-        if (deviation(o, element(o->t->dtype, data, i), element(o->t->dtype, o->trusted, i), 2) > 1 && n++ == 0)
+        if (deviation(o, tc_scalar_at(o->t->dtype, data, i), tc_scalar_at(o->t->dtype, o->trusted, i), 2) > 1 && n++ == 0)
             *first = i;
     return n;
 }
@@ -330,7 +344,7 @@ static tc_status compare_whole(const tc_meas_check *c, int index, const void *da
     int64_t n = differing(o, data, &first);
     if (n == 0 || (c->steps && (double)n <= STEP_SHARE * (double)o->size))
         return TC_OK;
-    double want, got = element(o->t->dtype, data, first);
+    tc_scalar want, got = tc_scalar_at(o->t->dtype, data, first);
     unflatten(o->t, first, x);
     TC_TRY(tc_te_interp_points(c->w, c->in, index, 1, x, &want, 10 * MAX_COST, NULL, err));
     double d = deviation(o, got, want, 1);

@@ -388,7 +388,11 @@ static tc_status point_offset(const tc_tensor *t, const int64_t *coord, int64_t 
     return TC_OK;
 }
 
-static tc_status eval_points(machine *m, const tc_tensor *t, size_t n, const int64_t *coords, double *results) {
+tc_scalar tc_scalar_at(tc_dtype t, const void *base, int64_t i) {
+    return tc_dtype_is_float(t) ? (tc_scalar){.f = tc_load_f(t, base, i)} : (tc_scalar){.i = tc_load_i(t, base, i)};
+}
+
+static tc_status eval_points(machine *m, const tc_tensor *t, size_t n, const int64_t *coords, tc_scalar *results) {
     storage *s = find(m, t);
     for (size_t from = 0; from < n; from += LANES) {
         int count = (int)TC_MIN(n - from, (size_t)LANES);
@@ -397,13 +401,13 @@ static tc_status eval_points(machine *m, const tc_tensor *t, size_t n, const int
             TC_TRY(point_offset(t, coords + (from + (size_t)l) * (size_t)t->ndim, &offset[l], m->err));
         TC_TRY(eval(m, s->producer, count, offset));
         for (int l = 0; l < count; l++)
-            results[from + (size_t)l] = tc_load_f(t->dtype, s->data, offset[l]);
+            results[from + (size_t)l] = tc_scalar_at(t->dtype, s->data, offset[l]);
     }
     return TC_OK;
 }
 
 tc_status tc_te_interp_points(const tc_workload *w, const void *const *in, int o, size_t n, const int64_t *coords,
-                              double *results, double max_cost, double *cost, tc_error *err) {
+                              tc_scalar *results, double max_cost, double *cost, tc_error *err) {
     if (cost)
         *cost = 0;
     TC_TRY(check_fixed(w, err));

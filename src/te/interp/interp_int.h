@@ -8,10 +8,7 @@
 
 enum { LANES = 128 };
 
-typedef union cell {
-    double f;
-    int64_t i;
-} cell;
+typedef tc_scalar cell;
 
 typedef cell lanes[LANES];
 

@@ -83,6 +83,57 @@ static void test_compare(void **state) {
     assert_fails(TC_BAD_INPUT, tc_graph_tensor_compare(&a, &other, 0, 0, &d, err), "f32[4]", "f32[2,2]");
 }
 
+/* A wide tensor of one type with one element other than expected: how far off that is said to be. */
+static double off_by(tc_dtype t, tc_graph_tensor want, tc_graph_tensor got) {
+    tc_graph_diff d;
+    want.dtype = got.dtype = t;
+    assert_ok(tc_graph_tensor_compare(&got, &want, 0, 0, &d, err));
+    assert_int_equal(d.violations, d.max_abs > 0);
+    assert_true(!d.violations || d.worst == 1);
+    return d.max_abs;
+}
+
+#define I64_PAIR(second) I64(DIMS(2), 7, second)
+#define F64(...) tc_graph_tensor_view(TC_F64, &(tc_graph_shape)DIMS(2), (double[]){__VA_ARGS__})
+
+/* Each kind of difference is seen, and by its size. */
+static void test_differences(void **state) {
+    (void)state;
+    const int64_t big = (int64_t)1 << 53;
+    assert_true(off_by(TC_I64, I64_PAIR(big), I64_PAIR(big)) == 0);
+    assert_true(off_by(TC_I64, I64_PAIR(big), I64_PAIR(big + 1)) == 1);
+    assert_true(off_by(TC_I64, I64_PAIR(INT64_MAX), I64_PAIR(INT64_MAX - 1)) == 1);
+    assert_true(off_by(TC_I64, I64_PAIR(INT64_MIN), I64_PAIR(INT64_MAX)) == 0x1p64);
+    assert_true(off_by(TC_U64, I64_PAIR(-1), I64_PAIR(-2)) == 1);
+    assert_true(off_by(TC_U64, I64_PAIR(INT64_MAX), I64_PAIR(INT64_MIN)) == 1);
+    assert_true(off_by(TC_F64, F64(7, 0x1p53), F64(7, 0x1p53 + 2)) == 2);
+    assert_true(off_by(TC_F64, F64(7, 1), F64(7, 1 + 0x1p-52)) == 0x1p-52);
+    assert_true(off_by(TC_F64, F64(7, 0x1p-1074), F64(7, 0)) > 0);
+    assert_true(off_by(TC_F64, F64(7, 0.0), F64(7, -0.0)) == 0);
+    assert_true(isinf(off_by(TC_F64, F64(7, NAN), F64(7, 1))) && isinf(off_by(TC_F64, F64(7, 1), F64(7, NAN))));
+    assert_true(isinf(off_by(TC_F64, F64(7, INFINITY), F64(7, NAN))));
+    assert_true(isinf(off_by(TC_F64, F64(7, INFINITY), F64(7, -INFINITY))));
+    assert_true(isinf(off_by(TC_F64, F64(7, INFINITY), F64(7, 1e308))) && isinf(off_by(TC_F64, F64(7, 1), F64(7, INFINITY))));
+    assert_true(off_by(TC_F64, F64(7, INFINITY), F64(7, INFINITY)) == 0 && off_by(TC_F64, F64(7, NAN), F64(7, NAN)) == 0);
+    uint8_t truth[] = {1, 1}, lie[] = {1, 0};
+    tc_graph_shape pair = DIMS(2);
+    assert_true(off_by(TC_BOOL, tc_graph_tensor_view(TC_BOOL, &pair, truth), tc_graph_tensor_view(TC_BOOL, &pair, lie)) == 1);
+}
+
+/* A relative tolerance is one of floats. */
+static void test_tolerance_of_integers(void **state) {
+    (void)state;
+    const int64_t big = (int64_t)1 << 53;
+    tc_graph_diff d;
+    tc_graph_tensor a = I64_PAIR(big), b = I64_PAIR(big + 3), x = F64(7, 0x1p53), y = F64(7, 0x1p53 + 4);
+    assert_ok(tc_graph_tensor_compare(&b, &a, 1e-3, 1e-5, &d, err));
+    assert_int_equal(d.violations, 1);
+    assert_ok(tc_graph_tensor_compare(&b, &a, 0, 3, &d, err));
+    assert_int_equal(d.violations, 0);
+    assert_ok(tc_graph_tensor_compare(&y, &x, 1e-3, 1e-5, &d, err));
+    assert_int_equal(d.violations, 0);
+}
+
 /* In every float type but one; that and other types have only numbers. */
 static void test_nonfinite(void **state) {
     (void)state;
@@ -111,8 +162,14 @@ static void test_print(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes), cmocka_unit_test(test_shape_limits), cmocka_unit_test(test_wide_round_trip),
-        cmocka_unit_test(test_cast),   cmocka_unit_test(test_compare),      cmocka_unit_test(test_nonfinite),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_shape_limits),
+        cmocka_unit_test(test_wide_round_trip),
+        cmocka_unit_test(test_cast),
+        cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_tolerance_of_integers),
+        cmocka_unit_test(test_nonfinite),
         cmocka_unit_test(test_print),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Cases whose inputs and outputs are lists: what runs, and what is refused. The models are those of Debian's libonnx-testdata;
- * each test puts a case of its own together from their files. */
+/* Cases: which differences between results and expected values fail a case, and, where inputs and outputs are lists, what runs and
+ * what is refused. The models of lists are those of Debian's libonnx-testdata; each test puts a case of its own together. */
 #include "graph/trials/cases.h"
 
 #include <sys/stat.h>
@@ -9,6 +9,7 @@
 #include "support/system/fs.h"
 
 #define CASE SCRATCH("lists")
+#define VALUES SCRATCH("values")
 
 static void put(const char *from, const char *to) {
     char *data, path[1024];
@@ -20,13 +21,13 @@ static void put(const char *from, const char *to) {
     free(data);
 }
 
-/* The case runs as often as it has data sets. */
-static tc_graph_case run(tc_arena *a) {
+/* The case runs as often as it has data sets. A negative tolerance is the default. */
+static tc_graph_case run(const char *folder, double tolerance, tc_arena *a) {
     tc_target *t;
     assert_ok(tc_target_parse("native", &t, err));
     t->machine.cores = 1;
-    tc_graph_case_options o = {.target = t, .tolerance = {.rtol = -1, .atol = -1}};
-    tc_graph_case c = tc_graph_case_run(CASE, &o, a);
+    tc_graph_case_options o = {.target = t, .tolerance = {.rtol = tolerance, .atol = tolerance}};
+    tc_graph_case c = tc_graph_case_run(folder, &o, a);
     tc_target_free(t);
     return c;
 }
@@ -66,7 +67,7 @@ static void test_lists(void **state) {
         put(tc_arena_printf(a, "%s/model.onnx", r->model), "model.onnx");
         put(tc_arena_printf(a, "%s/test_data_set_0/input_0.pb", r->input), "test_data_set_0/input_0.pb");
         put(tc_arena_printf(a, "%s/test_data_set_0/output_0.pb", r->output), "test_data_set_0/output_0.pb");
-        tc_graph_case c = run(a);
+        tc_graph_case c = run(CASE, -1, a);
         if (c.verdict != r->verdict || !strstr(c.why, r->why))
             fail_msg("row %zu: %s", i, c.why);
         tc_fs_remove_tree(CASE);
@@ -74,7 +75,65 @@ static void test_lists(void **state) {
     tc_arena_free(a);
 }
 
+/* ---- values ---- */
+
+/* An Identity of two elements, of which the data set expects others; the verdict at the default tolerance, and at none. */
+typedef struct values {
+    tc_dtype type;
+    uint64_t given, expected; /* the bits of the second element */
+    tc_graph_verdict usual, strict;
+    const char *why;
+} values;
+
+static const values value_rows[] = {
+    {TC_I64, 0x20000000000000, 0x20000000000000, TC_GRAPH_CASE_PASSED, TC_GRAPH_CASE_PASSED, ""},
+    {TC_I64, 0x20000000000000, 0x20000000000001, TC_GRAPH_CASE_FAILED, TC_GRAPH_CASE_FAILED,
+     "element 1 is 9007199254740992, but 9007199254740993 was expected"},
+    {TC_U64, UINT64_MAX, UINT64_MAX - 1, TC_GRAPH_CASE_FAILED, TC_GRAPH_CASE_FAILED, "18446744073709551614 was expected"},
+    {TC_F64, 0x3ff0000000000001, 0x3ff0000000000000, TC_GRAPH_CASE_PASSED, TC_GRAPH_CASE_FAILED, "1.0000000000000002"}, /* 1 */
+    {TC_F64, 0x8000000000000000, 0, TC_GRAPH_CASE_PASSED, TC_GRAPH_CASE_PASSED, ""},                           /* -0, 0 */
+    {TC_F64, 0x7ff8000000000000, 0x3ff0000000000000, TC_GRAPH_CASE_FAILED, TC_GRAPH_CASE_FAILED, "element 1"}, /* NaN, 1 */
+    {TC_F64, 0x3ff0000000000000, 0x7ff8000000000000, TC_GRAPH_CASE_FAILED, TC_GRAPH_CASE_FAILED, "element 1"}, /* 1, NaN */
+    {TC_F64, 0x7ff8000000000000, 0xfff8000000000001, TC_GRAPH_CASE_PASSED, TC_GRAPH_CASE_PASSED, ""},          /* two NaN */
+    {TC_F64, 0x7fefffffffffffff, 0x7ff0000000000000, TC_GRAPH_CASE_FAILED, TC_GRAPH_CASE_FAILED, "inf"}, /* largest, infinity */
+    {TC_F64, 0xfff0000000000000, 0x7ff0000000000000, TC_GRAPH_CASE_FAILED, TC_GRAPH_CASE_FAILED, "inf"}, /* both infinities */
+    {TC_BOOL, 1, 0, TC_GRAPH_CASE_FAILED, TC_GRAPH_CASE_FAILED, "element 1 is true, but false was expected"},
+};
+
+static void write_values(const char *name, tc_dtype t, uint64_t bits) {
+    uint64_t data[2] = {0};
+    tc_graph_tensor v = tc_graph_tensor_view(t, &(tc_graph_shape){1, {2}}, data);
+    memcpy((char *)data + tc_dtype_bytes(t), &bits, (size_t)tc_dtype_bytes(t));
+    assert_ok(tc_graph_pb_save(name, "", &v, err));
+}
+
+static void test_values(void **state) {
+    (void)state;
+    tc_fs_remove_tree(VALUES);
+    assert_int_equal(mkdir(VALUES, 0777) | mkdir(VALUES "/test_data_set_0", 0777), 0);
+    for (size_t i = 0; i < TC_LEN(value_rows); i++) {
+        const values *r = &value_rows[i];
+        tc_graph_writer *w = tc_graph_writer_new("values", 17);
+        tc_graph_writer_input(w, "x", r->type, "2");
+        tc_graph_writer_node(w, "Identity", "", "x", "y");
+        tc_graph_writer_output(w, "y", r->type, "2");
+        assert_ok(tc_graph_writer_save(w, VALUES "/model.onnx", err));
+        tc_graph_writer_free(w);
+        write_values(VALUES "/test_data_set_0/input_0.pb", r->type, r->given);
+        write_values(VALUES "/test_data_set_0/output_0.pb", r->type, r->expected);
+        for (int strict = 0; strict < 2; strict++) {
+            tc_arena *a = tc_arena_new();
+            tc_graph_case c = run(VALUES, strict ? 0 : -1, a);
+            tc_graph_verdict want = strict ? r->strict : r->usual;
+            if (c.verdict != want || (want == TC_GRAPH_CASE_FAILED && !strstr(c.why, r->why)))
+                fail_msg("row %zu, %s: verdict %d, %s", i, strict ? "strict" : "default", (int)c.verdict, c.why);
+            tc_arena_free(a);
+        }
+    }
+    tc_fs_remove_tree(VALUES);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists), cmocka_unit_test(test_values)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,9 +51,10 @@ static tc_status same(const tc_func *f, const arrays *a, const arrays *b, tc_err
     for (int i = 0; i < a->n; i++) {
         tc_dtype t = f->params[i].buffer->dtype;
         for (int64_t k = 0; k < f->params[i].buffer->size; k++) {
-            double x = tc_dtype_is_float(t) ? tc_load_f(t, a->data[i], k) : (double)tc_load_i(t, a->data[i], k);
-            double y = tc_dtype_is_float(t) ? tc_load_f(t, b->data[i], k) : (double)tc_load_i(t, b->data[i], k);
-            if (x != y && !(fabs(x - y) <= 1e-5 * fmax(1, fabs(x))))
+            double x = tc_load_f(t, a->data[i], k), y = tc_load_f(t, b->data[i], k);
+            bool equal = tc_dtype_is_float(t) ? x == y || fabs(x - y) <= 1e-5 * fmax(1, fabs(x))
+                                              : tc_load_i(t, a->data[i], k) == tc_load_i(t, b->data[i], k);
+            if (!equal)
                 return tc_fail(err, TC_BAD_INPUT, "%s[%lld] is %g, was %g", f->params[i].buffer->name, (long long)k, y, x);
         }
     }
