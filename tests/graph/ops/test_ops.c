@@ -5,30 +5,6 @@
 #include "graph/graph_test.h"
 #include "graph/ops/ops.h"
 
-/* "axis:i=1 perm:I=0,2,1 mode:s=edge alpha:f=0.5" */
-static void set_attrs(tc_graph_writer *w, const char *text) {
-    char *copy = strdup(text), *save = NULL;
-    for (char *p = strtok_r(copy, " ", &save); p; p = strtok_r(NULL, " ", &save)) {
-        char *kind = strchr(p, ':'), *value = strchr(p, '=') + 1;
-        *kind = 0;
-        switch (kind[1]) {
-        case 'i':
-            tc_graph_writer_int(w, p, atoll(value));
-            break;
-        case 'f':
-            tc_graph_writer_float(w, p, strtof(value, NULL));
-            break;
-        case 's':
-            tc_graph_writer_str(w, p, value);
-            break;
-        default:
-            tc_graph_writer_ints(w, p, value);
-            break;
-        }
-    }
-    free(copy);
-}
-
 enum { MAX_IN = 5 };
 
 typedef struct op_case {

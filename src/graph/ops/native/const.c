@@ -96,6 +96,18 @@ tc_status tc_graph_infer_eye_like(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
+/* How many steps of delta fit in [start, limit): exact for all integers, of which u64 are given by their bits. */
+static double steps_between(tc_dtype t, int64_t start, int64_t limit, int64_t delta) {
+    bool up = t == TC_U64 || delta > 0, any = t == TC_U64 ? (uint64_t)start < (uint64_t)limit
+                                              : up        ? start < limit
+                                                          : start > limit;
+    if (!any)
+        return 0;
+    uint64_t span = up ? (uint64_t)limit - (uint64_t)start : (uint64_t)start - (uint64_t)limit;
+    uint64_t step = up ? (uint64_t)delta : 0 - (uint64_t)delta;
+    return (double)((span - 1) / step + 1);
+}
+
 tc_status tc_graph_infer_range(tc_graph_infer_ctx *c) {
     tc_dtype dtype = c->n->in[0]->dtype;
     double f[3];
@@ -112,7 +124,7 @@ tc_status tc_graph_infer_range(tc_graph_infer_ctx *c) {
     bool is_float = tc_dtype_is_float(dtype);
     if (is_float ? f[2] == 0 || !isfinite(f[0]) || !isfinite(f[1]) || !isfinite(f[2]) : i[2] == 0)
         return tc_graph_node_fail(c, "delta is 0, or a bound is not finite");
-    double steps = is_float ? ceil((f[1] - f[0]) / f[2]) : ceil(((double)i[1] - (double)i[0]) / (double)i[2]);
+    double steps = is_float ? ceil((f[1] - f[0]) / f[2]) : steps_between(dtype, i[0], i[1], i[2]);
     if (steps > 1e9)
         return tc_graph_node_fail(c, "the range has %.0f elements", steps);
     int64_t n = steps > 0 ? (int64_t)steps : 0;

@@ -1,6 +1,7 @@
 /* MatMul and Gemm. Lowered, f16 and bf16 accumulate in f32. */
 #include "graph/ops/functions.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "graph/ir/build.h"
@@ -50,6 +51,17 @@ tc_status tc_graph_infer_matmul(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
+/* Integers are multiplied by integers. */
+static tc_status want_whole_factors(tc_graph_infer_ctx *c) {
+    double alpha = tc_graph_attr_alpha(c->n), beta = tc_graph_attr_beta(c->n);
+    bool whole = fabs(alpha) <= INT32_MAX && alpha == trunc(alpha) && fabs(beta) <= INT32_MAX && beta == trunc(beta);
+    if (tc_dtype_is_float(c->n->in[0]->dtype) || whole)
+        return TC_OK;
+    return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
+                                "attributes alpha (%g) and beta (%g) must be whole numbers where the operands are %s", alpha,
+                                beta, tc_dtype_name(c->n->in[0]->dtype));
+}
+
 tc_status tc_graph_infer_gemm(tc_graph_infer_ctx *c) {
     const tc_graph_value *a = c->n->in[0], *b = c->n->in[1], *bias = tc_graph_in(c, 2);
     tc_graph_node *n = c->n;
@@ -64,6 +76,7 @@ tc_status tc_graph_infer_gemm(tc_graph_infer_ctx *c) {
         return tc_graph_node_fail(c, "the inner dimensions of %s and %s differ (transA %d, transB %d)",
                                   tc_graph_type_str(c->g->arena, a->dtype, &a->shape),
                                   tc_graph_type_str(c->g->arena, b->dtype, &b->shape), ta, tb);
+    TC_TRY(want_whole_factors(c));
     if (bias && (!tc_graph_shape_broadcast(&s, &bias->shape, &with_bias) || !tc_graph_shape_equal(&s, &with_bias)))
         return tc_graph_node_fail(c, "the addend '%s' does not broadcast to the result", bias->name);
     tc_graph_set_alpha(c->g, n, tc_graph_attr_alpha(n));
@@ -118,7 +131,8 @@ static const tc_expr *gemm_operand(tc_graph_lower *l, const tc_graph_node *n, in
 }
 
 static const tc_expr *times(tc_ctx *c, const tc_expr *x, double by) {
-    return by == 1 ? x : tc_mul(c, x, tc_imm(c, x->dtype, by));
+    bool is_float = tc_dtype_is_float(x->dtype);
+    return by == 1 ? x : tc_mul(c, x, is_float ? tc_float(c, x->dtype, by) : tc_int(c, x->dtype, (int64_t)by));
 }
 
 /* alpha * a b + beta * bias: the sum is the stage, the rest its epilogue */

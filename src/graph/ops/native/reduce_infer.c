@@ -28,6 +28,53 @@ static void reduce_nothing(tc_graph_infer_ctx *c, tc_graph_value *x) {
     }
 }
 
+/* ---- means of integers: other operators, in 64 bits ---- */
+
+typedef struct integer_mean {
+    tc_graph_value *x, *count; /* of 64 bits; count: how many elements a mean is of, a scalar */
+    const int64_t *axes;
+    size_t n;
+    bool keepdims;
+} integer_mean;
+
+static tc_graph_value *sum_of(tc_graph_emitter *e, const integer_mean *m, tc_graph_value *v) {
+    return tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_SUM, v, m->axes, m->n, m->keepdims);
+}
+
+static tc_graph_value *both(tc_graph_emitter *e, tc_graph_value *a, tc_graph_value *b) {
+    return tc_graph_em_op(e, TC_GRAPH_OP_AND, a, b);
+}
+
+/* a and r / count, a fraction of a's unit with |r| < count, as one integer rounded towards zero. */
+static tc_graph_value *towards_zero(tc_graph_emitter *e, tc_graph_value *a, tc_graph_value *r) {
+    tc_graph_value *zero = tc_graph_em_scalar(e, a->dtype, 0);
+    if (!tc_dtype_is_signed(a->dtype))
+        return a;
+    tc_graph_value *above = both(e, em_greater(e, a, zero), em_less(e, r, zero));
+    tc_graph_value *below = both(e, em_less(e, a, zero), em_greater(e, r, zero));
+    a = tc_graph_em_where(e, above, em_by(e, TC_GRAPH_OP_SUB, a, 1), a);
+    return tc_graph_em_where(e, below, em_by(e, TC_GRAPH_OP_ADD, a, 1), a);
+}
+
+/* A sum of many 64-bit integers can overflow. The quotients of the elements cannot, nor can the remainders:
+ *     sum x / n = sum (x / n) + (sum (x % n)) / n */
+static tc_graph_value *mean_of_parts(tc_graph_emitter *e, const integer_mean *m) {
+    tc_graph_value *quotient = em_div(e, m->x, m->count), *rest = em_sub(e, m->x, em_mul(e, quotient, m->count));
+    tc_graph_value *left = sum_of(e, m, rest), *more = em_div(e, left, m->count);
+    return towards_zero(e, em_add(e, sum_of(e, m, quotient), more), em_sub(e, left, em_mul(e, more, m->count)));
+}
+
+/* The mean of integers x over `axes`, rounded towards zero; of nothing it is 0. */
+static tc_graph_value *mean_of_integers(tc_graph_emitter *e, tc_graph_value *x, tc_graph_value *count, const int64_t *axes,
+                                        size_t n, bool keepdims) {
+    bool narrow = tc_dtype_bytes(x->dtype) < 8;
+    tc_dtype wide = narrow ? TC_I64 : x->dtype;
+    tc_graph_value *some = em_by(e, TC_GRAPH_OP_MAX, count, 1);
+    integer_mean m = {tc_graph_em_cast(e, x, wide), tc_graph_em_cast(e, some, wide), axes, n, keepdims};
+    tc_graph_value *y = narrow ? em_div(e, sum_of(e, &m, m.x), m.count) : mean_of_parts(e, &m);
+    return tc_graph_em_cast(e, y, x->dtype);
+}
+
 tc_status tc_graph_infer_reduce(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
     tc_graph_op op = c->n->op;
@@ -47,7 +94,7 @@ tc_status tc_graph_infer_reduce(tc_graph_infer_ctx *c) {
         tc_graph_set_inputs(c->g, c->n, &x, 1);
         keepdims = false;
     }
-    int64_t sorted[TC_GRAPH_MAX_DIMS];
+    int64_t sorted[TC_GRAPH_MAX_DIMS], count = 1;
     for (size_t i = 0; i < len; i++) {
         int at;
         TC_TRY(tc_graph_want_axis(c, axes[i], x->shape.ndim, &at));
@@ -57,7 +104,11 @@ tc_status tc_graph_infer_reduce(tc_graph_infer_ctx *c) {
     for (int i = 0; i < x->shape.ndim; i++) {
         marked[i] |= len == 0;
         if (marked[i])
-            sorted[n++] = i;
+            sorted[n++] = i, count *= x->shape.d[i];
+    }
+    if (op == TC_GRAPH_OP_REDUCE_MEAN && !tc_dtype_is_float(x->dtype)) {
+        tc_graph_emitter e = {c, TC_OK};
+        return tc_graph_em_finish(&e, mean_of_integers(&e, x, tc_graph_em_number(&e, count), sorted, n, keepdims));
     }
     tc_graph_become(c, op, 1);
     tc_graph_set_axes(c->g, c->n, sorted, n);
@@ -151,6 +202,8 @@ tc_status tc_graph_rewrite_mean(tc_graph_emitter *e) {
     for (int d = 0; d < x->shape.ndim; d++)
         if (reduced[d])
             sorted[k++] = d;
+    if (!tc_dtype_is_float(x->dtype))
+        return tc_graph_em_finish(e, mean_of_integers(e, x, count, sorted, k, tc_graph_attr_keepdims(n) != 0));
     tc_graph_value *wide = tc_graph_em_cast(e, x, tc_graph_wide(x->dtype));
     tc_graph_value *sum = tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_SUM, wide, sorted, k, tc_graph_attr_keepdims(n) != 0);
     tc_graph_value *mean = em_div(e, sum, tc_graph_em_cast(e, count, sum->dtype));

@@ -16,9 +16,29 @@ int64_t tc_graph_row_start(const tc_graph_rows *r, int64_t row) {
     return row / r->stride * r->n * r->stride + row % r->stride;
 }
 
+/* Sums of integers wrap like the type. */
+static void cum_sum_of_integers(tc_graph_eval_ctx *c, const tc_graph_rows *r, bool exclusive, bool reverse) {
+    int64_t *x = tc_graph_wide_i64(c->in[0]);
+    for (int64_t row = 0; row < r->outer * r->stride; row++) {
+        uint64_t sum = 0;
+        for (int64_t i = 0; i < r->n; i++) {
+            int64_t *v = &x[tc_graph_row_start(r, row) + (reverse ? r->n - 1 - i : i) * r->stride];
+            uint64_t with = sum + (uint64_t)*v;
+            *v = (int64_t)(exclusive ? sum : with);
+            sum = with;
+        }
+    }
+    tc_graph_tensor_from_i64(&c->out[0], x);
+    free(x);
+}
+
 tc_status tc_graph_eval_cum_sum(tc_graph_eval_ctx *c) {
     tc_graph_rows r = tc_graph_rows_of(&c->in[0]->shape, (int)tc_graph_attr_axis(c->n));
     bool exclusive = tc_graph_attr_exclusive(c->n), reverse = tc_graph_attr_reverse(c->n);
+    if (!tc_dtype_is_float(c->in[0]->dtype)) {
+        cum_sum_of_integers(c, &r, exclusive, reverse);
+        return TC_OK;
+    }
     double *x = tc_graph_wide_f64(c->in[0]);
     for (int64_t row = 0; row < r.outer * r.stride; row++) {
         double sum = 0;
