@@ -18,6 +18,12 @@ const tc_expr *tc_graph_at_library(tc_graph_lower *l, const tc_graph_node *n, in
     return tc_graph_lower_fail(l, n, n->out[out]->dtype, "a library kernel has no tensor expression");
 }
 
+const tc_expr *tc_graph_divided(tc_ctx *c, const tc_expr *x, const tc_expr *by) {
+    if (by->op == TC_OP_FLOAT && tc_dtype_inverts(by->dtype, by->u.f))
+        return tc_mul(c, x, tc_imm(c, by->dtype, 1 / by->u.f));
+    return tc_div(c, x, by);
+}
+
 struct tc_graph_lower {
     tc_ctx *c;
     const tc_graph *g;

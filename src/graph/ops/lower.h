@@ -53,6 +53,8 @@ tc_axis tc_graph_axis(tc_graph_lower *l, const char *prefix, int number, int64_t
 const tc_expr *tc_graph_index(tc_graph_lower *l, const tc_expr *e); /* simplified under the ranges of all axes */
 /* i, as the index of one of n elements: one computed of sizes that are no symbols could be any number. */
 const tc_expr *tc_graph_index_within(tc_graph_lower *l, const tc_expr *i, int64_t n, bool of_symbols);
+/* x / by of floats. A product with the reciprocal takes its place only where that is equal for every x (tc_dtype_inverts). */
+const tc_expr *tc_graph_divided(tc_ctx *c, const tc_expr *x, const tc_expr *by);
 /* Fails once, at the first reason; the expression returned is a zero of dtype t, so that building can go on. */
 const tc_expr *tc_graph_lower_fail(tc_graph_lower *l, const tc_graph_node *n, tc_dtype t, const char *fmt, ...) TC_PRINTF(4, 5);
 

@@ -125,7 +125,7 @@ static tc_graph_value *windows_of(const run_window *r, tc_graph_value *x, const 
 }
 
 /* Ones where an average has something to count, with the sizes of x: its elements, or those and its padding. */
-static tc_graph_value *counted(const run_window *r, int64_t *pads) {
+static tc_graph_value *counted(const run_window *r, tc_dtype t, int64_t *pads) {
     tc_graph_emitter *e = r->e;
     tc_graph_value *size[TC_GRAPH_MAX_SPATIAL];
     tc_graph_shape s = r->x->shape;
@@ -142,22 +142,26 @@ static tc_graph_value *counted(const run_window *r, int64_t *pads) {
             pads[i + n] = r->ends[i] - end;
         }
     }
-    tc_graph_value *ones = tc_graph_em_expand(e, tc_graph_em_scalar(e, r->x->dtype, 1), &s);
+    tc_graph_value *ones = tc_graph_em_expand(e, tc_graph_em_scalar(e, t, 1), &s);
     for (int i = 0; i < n; i++)
         if (size[i])
             ones = tc_graph_em_sized(e, ones, i + 2, size[i]);
     return ones;
 }
 
-/* An average divides by the number of elements that there are. */
+/* An average divides the sum by the number of elements that there are. */
 static tc_graph_value *average_of(const run_window *r, tc_graph_value *x, const int64_t *pads) {
     tc_graph_emitter *e = r->e;
     int64_t own[2 * TC_GRAPH_MAX_SPATIAL];
     memcpy(own, pads, 2 * (size_t)r->w.n * sizeof *own);
     tc_graph_set_count_include_pad(e->c->g, e->c->n, 1);
-    tc_graph_value *zero = tc_graph_em_scalar(e, x->dtype, 0), *one = tc_graph_em_scalar(e, x->dtype, 1);
-    tc_graph_value *ones = counted(r, own), *sum = windows_of(r, x, pads, zero), *count = windows_of(r, ones, own, zero);
-    return em_div(e, sum, tc_graph_em_where(e, em_equal(e, count, zero), one, count));
+    tc_graph_set_sums(e->c->g, e->c->n, 1);
+    tc_graph_value *wide = tc_graph_em_cast(e, x, tc_graph_wide(x->dtype));
+    tc_graph_value *zero = tc_graph_em_scalar(e, wide->dtype, 0), *one = tc_graph_em_scalar(e, wide->dtype, 1);
+    tc_graph_value *ones = counted(r, wide->dtype, own);
+    tc_graph_value *sum = windows_of(r, wide, pads, zero), *count = windows_of(r, ones, own, zero);
+    tc_graph_value *mean = em_div(e, sum, tc_graph_em_where(e, em_equal(e, count, zero), one, count));
+    return tc_graph_em_cast(e, mean, x->dtype);
 }
 
 /* Does what an average divides by depend on where the operand ends? */

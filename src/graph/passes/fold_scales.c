@@ -2,7 +2,8 @@
  *
  *   y = BatchNormalization(Conv(x, w, b))       =>   y = Conv(x, w * s, b * s + t)     s = scale / sqrt(variance + epsilon),
  *   y = Mul(Conv(x, w, b), s: [C, 1, 1])        =>   y = Conv(x, w * s, b * s)         t = bias - mean * s
- *   y = Add(Conv(x, w, b), t: [C, 1, 1])        =>   y = Conv(x, w, b + t)
+ *   y = Div(Conv(x, w, b), d: [C, 1, 1])        =>   y = Conv(x, w / d, b / d)     d: powers of two; others would round
+ *   y = Add(Conv(x, w, b), t: [C, 1, 1])        =>   y = Conv(x, w, b + t)         otherwise than the quotient does
  *   y = BatchNormalization(x)                   =>   y = x * s + t
  *
  * The pass computes in double and rounds once. It leaves 16-bit weights alone: they would lose bits that the network was trained
@@ -80,6 +81,17 @@ static const struct by_constant {
                    {TC_GRAPH_OP_MUL, true, false},
                    {TC_GRAPH_OP_DIV, true, true}};
 
+/* Weights may take the divisor where dividing them rounds nothing. A divisor beyond MOST could make subnormal weights. */
+static bool divides_exactly(const tc_graph_value *divisor) {
+    static const double MOST = 0x1p32;
+    for (int64_t i = 0, n = tc_graph_shape_count(&divisor->shape); i < n; i++) {
+        double v = tc_load_f(divisor->dtype, divisor->constant->data, i);
+        if (!tc_dtype_inverts(divisor->dtype, v) || fabs(v) > MOST || fabs(v) < 1 / MOST)
+            return false;
+    }
+    return true;
+}
+
 /* *x is which operand is not the constant. */
 static bool affine_of_binary(const tc_graph_node *n, int *x, affine *out) {
     const struct by_constant *by = BY_CONSTANT, *end = by + TC_LEN(BY_CONSTANT);
@@ -88,10 +100,11 @@ static bool affine_of_binary(const tc_graph_node *n, int *x, affine *out) {
     if (by == end)
         return false;
     *x = !by->inverts && tc_graph_is_const(n->in[0]) ? 1 : 0;
-    if (!is_per_channel(n->in[1 - *x], &n->out[0]->shape))
+    const tc_graph_value *constant = n->in[1 - *x];
+    if (!is_per_channel(constant, &n->out[0]->shape) || (by->scales && by->inverts && !divides_exactly(constant)))
         return false;
-    *out = new_affine(tc_graph_shape_count(&n->in[1 - *x]->shape));
-    double *c = tc_graph_wide_f64(n->in[1 - *x]->constant);
+    *out = new_affine(tc_graph_shape_count(&constant->shape));
+    double *c = tc_graph_wide_f64(constant->constant);
     for (int64_t i = 0; i < out->n; i++)
         if (by->scales)
             out->scale[i] = by->inverts ? 1 / c[i] : c[i];

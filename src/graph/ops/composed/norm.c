@@ -127,8 +127,8 @@ tc_status tc_graph_infer_global_lp_pool(tc_graph_infer_ctx *c) {
     return tc_graph_em_finish(&e, norm_over(&e, x, p, axes, (size_t)x->shape.ndim - 2));
 }
 
-/* x / (bias + alpha / size * sum over `size` channels of x^2) ^ beta. The sum is an average pool of the squares as an image of
- * one channel, [N, 1, C, elements]. */
+/* x / (bias + alpha / size * sum over `size` channels of x^2) ^ beta. A pool gives the sums of the squares as an image of one
+ * channel, [N, 1, C, elements]. */
 tc_status tc_graph_infer_lrn(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
     int64_t size = tc_graph_attr_size(c->n), per = 1;
@@ -148,8 +148,9 @@ tc_status tc_graph_infer_lrn(tc_graph_infer_ctx *c) {
     tc_graph_set_kernel_shape(c->g, pool, (const int64_t[]){size, 1}, 2);
     tc_graph_set_pads(c->g, pool, (const int64_t[]){before, 0, after, 0}, 4);
     tc_graph_set_count_include_pad(c->g, pool, 1);
-    tc_graph_value *mean = tc_graph_em_reshape(&e, tc_graph_em_place(&e, pool), &x->shape);
-    tc_graph_value *base = em_by(&e, TC_GRAPH_OP_ADD, em_by(&e, TC_GRAPH_OP_MUL, mean, alpha), bias);
+    tc_graph_set_sums(c->g, pool, 1);
+    tc_graph_value *sum = tc_graph_em_reshape(&e, tc_graph_em_place(&e, pool), &x->shape);
+    tc_graph_value *base = em_by(&e, TC_GRAPH_OP_ADD, em_by(&e, TC_GRAPH_OP_MUL, sum, alpha / (double)size), bias);
     tc_graph_value *y = em_div(&e, wide, em_by(&e, TC_GRAPH_OP_POW, base, beta));
     return tc_graph_em_finish(&e, tc_graph_em_cast(&e, y, x->dtype));
 }

@@ -37,10 +37,10 @@ static tc_status make_whole(tc_graph_emitter *e, int d, window *w) {
     return tc_graph_require_size(e, x, d + 2, least);
 }
 
-/* The p-th root of the sum of |x|^p: an average pool whose windows all count their padding, times their size. */
+/* The p-th root of the sum of |x|^p, by a pool of sums. */
 tc_status tc_graph_infer_lp_pool(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
-    int64_t p = tc_graph_attr_p(c->n), size = 1;
+    int64_t p = tc_graph_attr_p(c->n);
     tc_graph_emitter e = {c, TC_OK};
     const char *mode = tc_graph_attr_auto_pad(c->n);
     window w;
@@ -52,8 +52,6 @@ tc_status tc_graph_infer_lp_pool(tc_graph_infer_ctx *c) {
     bool pads = strcmp(mode, "NOTSET") == 0;
     for (int d = 0; d < w.n && pads && tc_graph_attr_ceil_mode(c->n); d++)
         TC_TRY(make_whole(&e, d, &w));
-    for (int d = 0; d < w.n; d++)
-        size *= w.kernel[d];
     tc_graph_value *wide = tc_graph_em_cast(&e, x, x->dtype == TC_F64 ? TC_F64 : TC_F32);
     tc_graph_value *powers = p == 2 ? em_mul(&e, wide, wide) : em_unary(&e, TC_GRAPH_OP_ABS, wide);
     if (p > 2)
@@ -66,7 +64,8 @@ tc_status tc_graph_infer_lp_pool(tc_graph_infer_ctx *c) {
         tc_graph_set_pads(c->g, pool, w.pads, 2 * (size_t)w.n);
     tc_graph_set_auto_pad(c->g, pool, mode);
     tc_graph_set_count_include_pad(c->g, pool, 1);
-    tc_graph_value *sum = em_by(&e, TC_GRAPH_OP_MUL, tc_graph_em_place(&e, pool), (double)size);
+    tc_graph_set_sums(c->g, pool, 1);
+    tc_graph_value *sum = tc_graph_em_place(&e, pool);
     tc_graph_value *root = p == 2   ? em_unary(&e, TC_GRAPH_OP_SQRT, sum)
                            : p == 1 ? sum
                                     : em_by(&e, TC_GRAPH_OP_POW, sum, 1 / (double)p);

@@ -90,19 +90,20 @@ typedef struct transform {
     bool inverse;
 } transform;
 
-/* [n, bins] of cos or sin of -2 pi i k / n (+ in the inverse, which also divides by n). */
+/* [n, bins] of cos or sin of -2 pi i k / n (+ in the inverse). */
 static tc_graph_value *table(tc_graph_emitter *e, const transform *f, tc_dtype t, bool sine) {
     double *v = TC_NEW_N(e->c->g->arena, double, f->n * f->bins + 1);
-    double sign = f->inverse ? 1 : -1, scale = f->inverse ? 1.0 / (double)f->n : 1;
+    double sign = f->inverse ? 1 : -1;
     for (int64_t i = 0; i < f->n; i++)
         for (int64_t k = 0; k < f->bins; k++) {
             double x = sign * 2 * M_PI * (double)(i * k % f->n) / (double)f->n;
-            v[i * f->bins + k] = scale * (sine ? sin(x) : cos(x));
+            v[i * f->bins + k] = sine ? sin(x) : cos(x);
         }
     return tc_graph_em_floats(e, t, &(tc_graph_shape){2, {f->n, f->bins}}, v);
 }
 
-/* The transform of the last dimension: real parts and, after them in a new last dimension, imaginary ones. im may be NULL. */
+/* The transform of the last dimension: real parts and, after them in a new last dimension, imaginary ones. im may be NULL. The
+ * inverse divides by n. */
 static tc_graph_value *transformed(tc_graph_emitter *e, const transform *f, tc_graph_value *re, tc_graph_value *im) {
     tc_graph_value *cosine = table(e, f, re->dtype, false), *sine = table(e, f, re->dtype, true), *part[2];
     part[0] = tc_graph_em_op(e, TC_GRAPH_OP_MATMUL, re, cosine);
@@ -119,7 +120,8 @@ static tc_graph_value *transformed(tc_graph_emitter *e, const transform *f, tc_g
     s.d[s.ndim++] = 1;
     for (int k = 0; k < 2; k++)
         part[k] = tc_graph_em_reshape(e, part[k], &s);
-    return tc_graph_em_concat(e, s.ndim - 1, part, 2);
+    tc_graph_value *both = tc_graph_em_concat(e, s.ndim - 1, part, 2);
+    return f->inverse ? em_by(e, TC_GRAPH_OP_DIV, both, (double)f->n) : both;
 }
 
 /* Part k (real, imaginary) of x[.., 1 or 2], without that dimension. */

@@ -186,7 +186,7 @@ static const tc_expr *exp_minus_one(const elem *e, const tc_expr *x, double scal
 
 static const tc_expr *celu(const elem *e, const tc_expr *x) {
     double alpha = tc_graph_attr_alpha(e->n);
-    return pick(e, less(e, x, num(e, 0)), exp_minus_one(e, bin(e, TC_OP_DIV, x, num(e, alpha)), alpha), x);
+    return pick(e, less(e, x, num(e, 0)), exp_minus_one(e, tc_graph_divided(e->c, x, num(e, alpha)), alpha), x);
 }
 
 static const tc_expr *elu(const elem *e, const tc_expr *x) {
@@ -374,17 +374,8 @@ static const tc_expr *shifted(const elem *e, const tc_expr *a, const tc_expr *b)
     return pick(e, fits, bin(e, op, a, pick(e, fits, b, num(e, 0))), num(e, 0));
 }
 
-/* A quotient whose divisor is the same for many elements becomes a product with its reciprocal, which is then computed once for
- * them. */
 static const tc_expr *quotient(const elem *e, const tc_expr *a, const tc_expr *b) {
-    if (!tc_dtype_is_float(e->t))
-        return int_quotient(e, TC_OP_TDIV, a, b, negated(e, a));
-    const tc_graph_value *whole = e->n->out[0], *divisor = e->n->in[1];
-    if (b->op == TC_OP_FLOAT && e->t == TC_F32 && b->u.f != 0 && isnormal(1 / b->u.f))
-        return bin(e, TC_OP_MUL, a, num(e, 1 / b->u.f));
-    if (e->t == TC_F32 && tc_graph_shape_count(&divisor->shape) * 4 <= tc_graph_shape_count(&whole->shape))
-        return bin(e, TC_OP_MUL, a, bin(e, TC_OP_DIV, num(e, 1), b));
-    return bin(e, TC_OP_DIV, a, b);
+    return tc_dtype_is_float(e->t) ? tc_graph_divided(e->c, a, b) : int_quotient(e, TC_OP_TDIV, a, b, negated(e, a));
 }
 
 static const tc_expr *prelu(const elem *e, const tc_expr *a, const tc_expr *b) {

@@ -11,7 +11,7 @@
  *
  * Where the model says that 8 bits are enough for x (accuracy_level 4), each of its blocks is quantised when the kernel runs:
  *
- *     step[m, b] = largest |x[m, k]| of the block / 127          q[m, k] = round(x[m, k] / step[m, b])
+ *     step[m, b] = largest |x[m, k]| of the block / 127          q[m, k] = round(x[m, k] / largest * 127)
  *
  * and q, whose products with the numbers are added up exactly, takes the place of x, and step * scale that of scale.
  *
@@ -294,11 +294,9 @@ static const tc_expr *quantised_at(const product *p, const tc_expr *const *rows,
     tc_graph_shape shape = instead_of_depth(p, 3, extent);
     tc_graph_stage s;
     if (tc_graph_stage_begin(p->l, p->n, QUANTISED, &shape, &s)) {
-        const tc_expr *const *at = s.at + p->last, *zero = tc_imm(c, p->t, 0), *peak = peak_at(p, s.at, at[0]);
-        const tc_expr *inverse = tc_bin(c, TC_OP_DIV, tc_imm(c, p->t, LARGEST), peak);
-        inverse = tc_select(c, tc_bin(c, TC_OP_GT, peak, zero), inverse, zero);
-        const tc_expr *x = input_of_byte(p, s.at, at[0], at[2], at[1]);
-        const tc_expr *body = tc_cast(c, TC_I8, tc_un(c, TC_OP_ROUND, tc_mul(c, x, inverse)));
+        const tc_expr *const *at = s.at + p->last, *x = input_of_byte(p, s.at, at[0], at[2], at[1]);
+        const tc_expr *share = tc_div(c, x, peak_at(p, s.at, at[0])); /* of zeros: NaN, which the cast makes 0 */
+        const tc_expr *body = tc_cast(c, TC_I8, tc_un(c, TC_OP_ROUND, tc_mul(c, share, tc_imm(c, p->t, LARGEST))));
         tc_graph_stage_end(p->l, &s, TC_RED_NONE, 1, &body);
     }
     return tc_cast(c, TC_I32, read_rows(p, &s, rows, 3, (const tc_expr *[]){block, part, byte}));
@@ -401,7 +399,7 @@ static const tc_expr *term_at(const product *p, tc_graph_stage *s) {
     const tc_expr *block = tc_graph_stage_reduce(p->l, s, p->n->in[WEIGHTS]->shape.d[1]);
     const tc_expr *scale = tc_cast(c, p->t, tc_graph_value_at(p->l, p->n->in[SCALES], (const tc_expr *[]){column, block}));
     if (p->bytes)
-        scale = tc_mul(c, scale, tc_mul(c, peak_at(p, s->at, block), tc_imm(c, p->t, 1.0 / LARGEST)));
+        scale = tc_mul(c, scale, tc_graph_divided(c, peak_at(p, s->at, block), tc_imm(c, p->t, LARGEST)));
     return tc_mul(c, centred(p, s->at, column, block), scale);
 }
 

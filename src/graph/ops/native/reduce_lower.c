@@ -131,9 +131,7 @@ static const tc_expr *finished(const reduction *r, const tc_expr *sum) {
     case AS_IS:
         break;
     case MEAN:
-        if (!tc_dtype_is_float(r->t))
-            return tc_bin(c, TC_OP_TDIV, sum, tc_int(c, r->t, TC_MAX(r->per, 1)));
-        return tc_mul(c, sum, tc_float(c, r->t, 1.0 / (double)r->per));
+        return tc_graph_divided(c, sum, tc_float(c, r->t, (double)r->per));
     case ROOT:
         return tc_un(c, TC_OP_SQRT, sum);
     case LOGARITHM:

@@ -80,6 +80,8 @@ static const tc_expr *exponential(const rows *r, const tc_expr *const *idx) {
     return mapped(r, EXPONENTIAL, exponential_term, idx);
 }
 
+/* The quotient is a product with 1 / total, which is computed once a row. That is no shortcut that a result can tell: exponentials
+ * are rounded already, but for those of the peak, which are 1, and 1 / total lies in (0, 1]. */
 static const tc_expr *softmax(const rows *r, const tc_expr *const *idx) {
     const tc_expr *total = reduced(r, TOTAL, TC_RED_SUM, exponential, idx);
     return tc_mul(r->c, exponential(r, idx), tc_div(r->c, tc_imm(r->c, r->t, 1), total));
@@ -118,7 +120,7 @@ const tc_expr *tc_graph_at_softmax(tc_graph_lower *l, const tc_graph_node *n, in
 enum { SUM, CENTRED, SQUARES };
 
 static const tc_expr *per_element(const rows *r, const tc_expr *sum) {
-    return tc_mul(r->c, sum, tc_imm(r->c, r->t, 1.0 / (double)r->per));
+    return tc_graph_divided(r->c, sum, tc_imm(r->c, r->t, (double)r->per));
 }
 
 static const tc_expr *mean(const rows *r, const tc_expr *const *idx) {

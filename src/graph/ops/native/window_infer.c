@@ -184,13 +184,15 @@ tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
         return tc_graph_node_fail(c, "attribute kernel_shape is missing");
     TC_TRY(tc_graph_want_attr(c, TC_ATTR_kernel_shape, w.n, 1, 1, w.kernel));
     TC_TRY(tc_graph_read_window(c, &x->shape, &w));
-    int64_t count_pad = tc_graph_attr_count_include_pad(c->n);
+    int64_t count_pad = tc_graph_attr_count_include_pad(c->n), sums = tc_graph_attr_sums(c->n);
     int64_t by_columns = tc_graph_attr_storage_order(c->n);
     c->out[0] = (tc_graph_type){x->dtype, {.d = {x->shape.d[0], x->shape.d[1]}}};
     TC_TRY(window_outputs(c, &x->shape, &w, tc_graph_attr_ceil_mode(c->n), &c->out[0].shape));
     store_window(c, &w);
     if (c->n->op == TC_GRAPH_OP_AVERAGE_POOL)
         tc_graph_set_count_include_pad(c->g, c->n, count_pad);
+    if (sums)
+        tc_graph_set_sums(c->g, c->n, 1);
     if (c->nout > 1) { /* only MaxPool's may be */
         tc_graph_become(c, TC_GRAPH_OP_MAX_POOL_INDICES, 1);
         store_window(c, &w);

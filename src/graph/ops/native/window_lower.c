@@ -301,7 +301,7 @@ const tc_expr *tc_graph_at_pool(tc_graph_lower *l, const tc_graph_node *n, int o
     if (tc_graph_stage_begin(l, n, RESULT, w.out, &s))
         build_pool(&w, &s, red, t);
     const tc_expr *y = tc_graph_stage_read(l, &s, 0, idx);
-    if (!max)
-        y = tc_mul(w.c, y, tc_div(w.c, tc_imm(w.c, t, 1), divisor(&w, idx, t)));
+    if (!max && !tc_graph_attr_sums(n))
+        y = tc_graph_divided(w.c, y, divisor(&w, idx, t));
     return tc_cast(w.c, to, y);
 }
