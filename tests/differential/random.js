@@ -90,6 +90,14 @@ class Random {
         return kept.map(d => this.chance(0.3) ? 1 : d);
     }
 
+    // 64 bits: any, or about where a double does not hold all integers, or at the ends of the types.
+    bits64() {
+        const edges = [2n ** 53n, -(2n ** 53n), 2n ** 62n, 2n ** 63n, 2n ** 64n];
+        if (this.chance(0.5))
+            return this.pick(edges) + BigInt(this.int(-2, 2));
+        return (BigInt(this.int(0, 2 ** 32 - 1)) << 32n) | BigInt(this.int(0, 2 ** 32 - 1));
+    }
+
     // Floats: eighths in [low, high]. Integers: in [low, high], cut to what the type can hold; `wide`: any bits at all.
     tensor(type, dims, {low = -4, high = 4, wide = false} = {}) {
         const n = product(dims), make = ARRAYS[type === 'bfloat16' ? 'float32' : type], data = new make(n);
@@ -100,8 +108,7 @@ class Random {
             else if (isFloat(type))
                 data[i] = type === 'float16' ? half(this.int(8 * low, 8 * high) / 8) : this.int(8 * low, 8 * high) / 8;
             else if (wide)
-                data[i] =
-                    big ? (BigInt(this.int(0, 2 ** 32 - 1)) << 32n) | BigInt(this.int(0, 2 ** 32 - 1)) : this.int(0, 2 ** 32 - 1);
+                data[i] = big ? this.bits64() : this.int(0, 2 ** 32 - 1);
             else
                 data[i] = (big ? BigInt : Number)(this.int(Math.ceil(unsigned ? Math.max(low, 0) : low), high));
         }

@@ -9,12 +9,14 @@ const ops = {};
 const negated = (r, on, rank) => on.map(d => r.chance(0.3) ? d - rank : d);
 
 const POSITIVE = {ReduceLogSum: true};
+// ONNX Runtime computes sums and means of integers in double: right for means of 32 bits, and for what stays below 2^53.
+const anyBits = (op, type) => /Max|Min/.test(op) || (/Mean/.test(op) && type.endsWith('32'));
 const INTEGERS = ['int32', 'int64', 'uint32', 'uint64'];
 for (const op of ['L1', 'L2', 'LogSum', 'LogSumExp', 'Max', 'Mean', 'Min', 'Prod', 'Sum', 'SumSquare'].map(x => 'Reduce' + x))
     ops[op] = {since: 7, exact: op in POSITIVE, make: (r, opset) => {
         const more = /Max|Min/.test(op) && opset >= 12 ? ['int8', 'uint8'] : [];
-        const type = r.pick([...FLOATS, ...INTEGERS, ...more].filter(t => !/Log|L2|Mean/.test(op) || FLOATS.includes(t)));
-        const x = r.tensor(type, r.dims(1, 4), {low: POSITIVE[op] ? 0.125 : -2, high: 2});
+        const type = r.pick([...FLOATS, ...INTEGERS, ...more].filter(t => !/Log|L2/.test(op) || FLOATS.includes(t)));
+        const x = r.tensor(type, r.dims(1, 4), {low: POSITIVE[op] ? 0.125 : -2, high: 2, wide: anyBits(op, type) && r.chance(0.5)});
         if (op === 'ReduceProd')
             x.dims.splice(0, x.dims.length, ...r.dims(1, 3, [1, 2, 3])), x.data = r.tensor(type, x.dims, {low: -2, high: 2}).data;
         const version = op === 'ReduceSum' ? 13 : 18, on = negated(r, r.subset(x.dims.length, 1), x.dims.length);
@@ -28,7 +30,7 @@ for (const op of ['L1', 'L2', 'LogSum', 'LogSumExp', 'Max', 'Mean', 'Min', 'Prod
     }};
 for (const op of ['ArgMax', 'ArgMin'])
     ops[op] = {since: 7, make: (r, opset) => {
-        const x = r.tensor(r.pick(NUMBERS), r.dims(1, 4)), attrs = {keepdims: {i: r.int(0, 1)}};
+        const x = r.tensor(r.pick(NUMBERS), r.dims(1, 4), {wide: r.chance(0.5)}), attrs = {keepdims: {i: r.int(0, 1)}};
         if (r.chance(0.8))
             attrs.axis = {i: opset >= 11 ? r.axis(x.dims.length) : r.int(0, x.dims.length - 1)};
         if (opset >= 12)
@@ -42,7 +44,8 @@ for (const op of ['Softmax', 'LogSoftmax', 'Hardmax'])
         return {operands: [x], attrs: r.chance(0.2) ? {} : {axis: {i: opset < 11 ? r.int(0, rank - 1) : r.axis(rank)}}};
     }};
 ops.CumSum = {since: 11, make: r => {
-    const x = r.tensor(r.pick(['float32', 'float64', 'float16', 'int32', 'int64', 'uint32', 'uint64']), r.dims(1, 4));
+    const type = r.pick(['float32', 'float64', 'float16', 'int32', 'int64', 'uint32', 'uint64']);
+    const x = r.tensor(type, r.dims(1, 4), {wide: r.chance(0.5)});
     return {
         operands: [x, fixed(scalar(r.pick(['int32', 'int64']), r.axis(x.dims.length)))],
         attrs: {exclusive: {i: r.int(0, 1)}, reverse: {i: r.int(0, 1)}}
