@@ -31,6 +31,7 @@ typedef struct tctune_cases_options {
     const volatile int *stop; /* the call ends after the current case once this is not 0; NULL: never */
     tctune_on_case *each;     /* called after each case; NULL: no calls */
     void *user;               /* first argument of `each` */
+    const char *const *fixed_inputs; /* as in tctune_work_options; the data's values of these inputs are not used */
 } tctune_cases_options;
 
 /* Checks that the options name existing passes, an accuracy and a target. Opens no file. */

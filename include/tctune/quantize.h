@@ -33,6 +33,7 @@ typedef struct tctune_quantize_options {
     int threads;               /* of the runs; 0: every core */
     /* The call ends with TCTUNE_STOPPED, and writes nothing, soon after this becomes non-zero; NULL: never */
     const volatile int *stop;
+    const char *const *fixed_inputs; /* for the runs, as in tctune_work_options; the written model keeps these inputs */
 } tctune_quantize_options;
 
 /* Quantises the network in the file `model` and writes it to the file `out`. On an error `out` is not written. *json

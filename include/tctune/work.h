@@ -45,6 +45,9 @@ typedef struct tctune_work_options {
     int pass_times;             /* not 0: print the times of graph passes to standard error */
     /* Folder of a network's external data; NULL: the file's folder; a network in memory has no folder then */
     const char *data_folder;
+    /* Inputs of a network whose value is the same in each run, NULL-terminated: "sr=16000", or "axes=0,2" for an array. They are
+     * no inputs of the model then, and what is computed of them alone is computed now. NULL: none */
+    const char *const *fixed_inputs;
 } tctune_work_options;
 
 /* Checks that the options name one work, existing graph passes, and shapes in the right form. Opens no file. */

@@ -6,7 +6,7 @@ from typing import Any, Callable, Iterable, Optional, Union
 from ._background import Stoppable
 from ._ffi import Struct, call, ffi, text
 from ._model import Model
-from ._options import Accuracy, Constants, Path, Precision, Shape
+from ._options import Accuracy, Constants, FixedInputs, Path, Precision, Shape
 from ._progress import build_bar
 from ._work import Source, Work, opened
 from .errors import TctuneWarning
@@ -21,6 +21,7 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
           shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False, opt_level: Optional[int] = None,
           disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None, seed: Optional[int] = None,
           fixed: bool = False, dump_graph: Optional[str] = None, pass_times: bool = False, data_folder: Optional[Path] = None,
+          fixed_inputs: FixedInputs = None,
           listing: Optional[Path] = None,
           only_to_save: bool = False, last: bool = False) -> Model:
     """Compiles a network or a kernel with the best records of a database, as `tctune build` does. A kernel without records gets its
@@ -43,8 +44,8 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
     listing: the file for the kernels' lowered programs, which debuggers show; Model.save writes it.
     only_to_save: the model will be saved and not run, which takes less memory.
     last: nothing else is built from this Work, so that its constants can be freed.
-    shape, shape_weights, in_place_cache, opt_level, disable_pass, seed, fixed, dump_graph, pass_times, data_folder: as for
-        tctune.Work.
+    shape, shape_weights, in_place_cache, opt_level, disable_pass, seed, fixed, dump_graph, pass_times, data_folder,
+        fixed_inputs: as for tctune.Work.
 
     >>> import tctune
     >>> build(tctune.te.parse("tensor X[4] f32\\ncompute Y[i:4] = X[i] * 2.0\\noutput Y"), threads=1).outputs
@@ -60,7 +61,7 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
     with opened(source, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
                 disable_pass=disable_pass, constants=constants, seed=seed, fixed=fixed, dump_graph=dump_graph,
                 pass_times=pass_times,
-                data_folder=data_folder) as work:
+                data_folder=data_folder, fixed_inputs=fixed_inputs) as work:
         model = _build(work, options, progress)
     _warn(model)
     return model

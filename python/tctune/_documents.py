@@ -6,8 +6,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Literal, Optio
 from ._background import Stoppable, nobody
 from ._ffi import Struct, call, encode, ffi, function, lib, take_json, take_text, text
 from ._fleet import FleetLike, fleet_struct
-from ._options import Accuracy, At, Constants, Mode, Path, Paths, Precision, Shape
-from ._work import Source, at_list, joined, level_of, listed, opened, shape_list
+from ._options import Accuracy, At, Constants, FixedInputs, Mode, Path, Paths, Precision, Shape
+from ._work import Source, at_list, fixed_list, joined, level_of, listed, opened, shape_list
 
 Document = Dict[str, Any]
 Method = Literal["minmax", "percentile", "entropy"]
@@ -211,7 +211,8 @@ def verify_cases(folders: Paths, *, shape: Shape = None, opt_level: Optional[int
                  dump_graph: Optional[str] = None, pass_times: bool = False, target: Optional[str] = None, threads: int = 0,
                  accuracy: Optional[Accuracy] = None, precision: Optional[Precision] = None, db: Optional[Path] = None,
                  rtol: float = 0, atol: float = 0,
-                 no_constants: bool = False, each: Optional[Callable[[Document], Any]] = None) -> Document:
+                 no_constants: bool = False, fixed_inputs: FixedInputs = None,
+                 each: Optional[Callable[[Document], Any]] = None) -> Document:
     """Builds and runs test cases of the ONNX project's form, and says how each went. A case that fails raises nothing.
 
     folders: folders with a model.onnx and folders test_data_set_N, at any depth.
@@ -224,7 +225,8 @@ def verify_cases(folders: Paths, *, shape: Shape = None, opt_level: Optional[int
     options = Struct("tctune_cases_options", shapes=shape_list(shape), level=None if opt_level is None else level_of(opt_level),
                      without=listed("disable_pass", disable_pass), dump_graph=dump_graph, pass_times=pass_times, target=target,
                      threads=threads, accuracy=accuracy,
-                     precision=precision, database=db, rtol=rtol, atol=atol, no_constants=no_constants)
+                     precision=precision, database=db, rtol=rtol, atol=atol, no_constants=no_constants,
+                     fixed_inputs=fixed_list(fixed_inputs))
     background = Stoppable(options, each or nobody)
 
     @ffi.callback("tctune_on_case *")
@@ -241,7 +243,7 @@ def quantize(model: Path, out: Path, *, dynamic: bool = False, weights: int = 0,
              method: Optional[Method] = None,
              percentile: float = 0, activations: Optional[Literal["u8", "s8"]] = None, block: int = 0, per_tensor: bool = False,
              error_budget: Optional[float] = None, keep: Union[None, str, Iterable[str]] = None, shape: Shape = None,
-             threads: int = 0) -> Document:
+             threads: int = 0, fixed_inputs: FixedInputs = None) -> Document:
     """Writes a quantised form of an f32 network (an ONNX file), and says how much each layer loses. Without `dynamic` and `weights`
     the form is static, and ranges of activations come from calibration data. Ctrl-C ends the call, and nothing is written.
 
@@ -254,9 +256,10 @@ def quantize(model: Path, out: Path, *, dynamic: bool = False, weights: int = 0,
     error_budget: how far an output may be off: max |quantised - f32| / max |f32|. The layers that lose most stay in f32 until that
         holds.
     keep: names of nodes, or of their outputs, that stay in f32.
-    shape: sizes for the runs, as for tctune.Work."""
+    shape, fixed_inputs: for the runs, as for tctune.Work."""
     options = Struct("tctune_quantize_options", dynamic=dynamic, weights=weights, data=listed("data", data), method=method,
                      percentile=percentile,
                      activations=activations, block=block, per_tensor=per_tensor, bounded=error_budget is not None,
-                     error_budget=error_budget, keep=listed("keep", keep), shapes=shape_list(shape), threads=threads)
+                     error_budget=error_budget, keep=listed("keep", keep), shapes=shape_list(shape), threads=threads,
+                     fixed_inputs=fixed_list(fixed_inputs))
     return Stoppable(options).run(lambda: take_json("tctune_quantize", encode(model), encode(out), options))

@@ -7,6 +7,7 @@ Paths = Union[None, Path, Iterable[Path]]
 
 Sizes = Union[int, str, Sequence[int], range]
 Shape = Union[None, Mapping[str, Sizes], Iterable[str]]
+FixedInputs = Union[None, Mapping[str, Any], Iterable[str]]
 At = Union[None, Mapping[str, int], Iterable[str]]
 Constants = Union[None, Path, Mapping[str, Any]]
 

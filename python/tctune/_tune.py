@@ -8,7 +8,7 @@ from . import _html
 from ._background import Background
 from ._ffi import Handle, Struct, call, ffi, lib, new_struct, take_json, text
 from ._fleet import FleetLike, fleet_struct
-from ._options import Accuracy, Constants, Mode, Path, Paths, Precision, Shape
+from ._options import Accuracy, Constants, FixedInputs, Mode, Path, Paths, Precision, Shape
 from ._progress import tune_bar
 from ._work import Source, joined, listed, opened, read
 from .errors import BadInput, Closed, Stopped
@@ -173,7 +173,8 @@ class Session(Handle):
         None: this machine measures.
     progress: True: a bar (tqdm). Or a function that gets each Event, in the thread that calls run(): if it answers with a true
         value, or raises, the search ends. Ctrl-C ends the search too. What was measured is kept.
-    shape, shape_weights, in_place_cache, opt_level, disable_pass, constants, fixed, dump_graph, pass_times, data_folder: as for
+    shape, shape_weights, in_place_cache, opt_level, disable_pass, constants, fixed, dump_graph, pass_times, data_folder,
+        fixed_inputs: as for
         tctune.Work.
 
     >>> import tctune
@@ -202,7 +203,8 @@ class Session(Handle):
                  shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False,
                  opt_level: Optional[int] = None,
                  disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None, fixed: bool = False,
-                 dump_graph: Optional[str] = None, pass_times: bool = False, data_folder: Optional[Path] = None) -> None:
+                 dump_graph: Optional[str] = None, pass_times: bool = False, data_folder: Optional[Path] = None,
+                 fixed_inputs: FixedInputs = None) -> None:
         _check_budget(trials, minutes)
         options = Struct("tctune_tune_options", database=db, trials=trials, seconds=minutes * 60, target=target, threads=threads,
                          stop_at_roof=stop_at_roof, batch=batch, rounds_at_once=rounds_at_once, seed=seed, accuracy=accuracy,
@@ -222,7 +224,7 @@ class Session(Handle):
         with opened(source, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
                     disable_pass=disable_pass, constants=constants, seed=seed or None, fixed=fixed, dump_graph=dump_graph,
                     pass_times=pass_times,
-                    data_folder=data_folder) as work:
+                    data_folder=data_folder, fixed_inputs=fixed_inputs) as work:
             self._arrays = work._arrays  # the library reads them again
             with work._using() as pointer, work._naming():
                 call("tctune_session_new", pointer, options, out)
@@ -301,7 +303,8 @@ def tune(source: Source, *, trials: int = 0, minutes: float = 0, db: Path = "tct
          deterministic_measure: bool = False, measure_peak: bool = False, fleet: FleetLike = None, progress: TuneProgress = None,
          shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False, opt_level: Optional[int] = None,
          disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None, fixed: bool = False,
-         dump_graph: Optional[str] = None, pass_times: bool = False, data_folder: Optional[Path] = None) -> Report:
+         dump_graph: Optional[str] = None, pass_times: bool = False, data_folder: Optional[Path] = None,
+         fixed_inputs: FixedInputs = None) -> Report:
     """Searches for fast schedules of a network or a kernel, and answers with a Report. It is a whole Session, whose options it has.
 
         tctune.tune("bert.onnx", trials=2000, progress=True)
@@ -313,7 +316,7 @@ def tune(source: Source, *, trials: int = 0, minutes: float = 0, db: Path = "tct
                  start_from=start_from, deterministic_measure=deterministic_measure, measure_peak=measure_peak, fleet=fleet,
                  progress=progress, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
                  disable_pass=disable_pass, constants=constants, fixed=fixed, dump_graph=dump_graph, pass_times=pass_times,
-                 data_folder=data_folder) as session:
+                 data_folder=data_folder, fixed_inputs=fixed_inputs) as session:
         return session.run()
 
 

@@ -14,7 +14,7 @@ from . import _html
 from ._background import Stoppable
 from ._ffi import Handle, Struct, call, encode, ffi, function, lib, new_struct, take_json, text
 from ._fleet import FleetLike, fleet_struct
-from ._options import Accuracy, At, Constants, Mode, Path, Precision, Shape, Sizes
+from ._options import Accuracy, At, Constants, FixedInputs, Mode, Path, Precision, Shape, Sizes
 from .errors import BadInput
 from .te import Kernel
 
@@ -100,6 +100,14 @@ def _settings(argument: str, given: Any, written: Callable[[Any], str], example:
 
 def shape_list(shape: Shape) -> Optional[List[str]]:
     return _settings("shape", shape, _size, '{"batch": 4}, {"batch": range(1, 17)} or {"input": (1, 128)}')
+
+
+def _values(value: Any) -> str:
+    return value if isinstance(value, str) else ",".join(map(str, value)) if isinstance(value, Sequence) else str(value)
+
+
+def fixed_list(fixed_inputs: FixedInputs) -> Optional[List[str]]:
+    return _settings("fixed_inputs", fixed_inputs, _values, '{"sr": 16000} or {"axes": (0, 2)}')
 
 
 def at_list(at: At) -> Optional[List[str]]:
@@ -204,6 +212,7 @@ class Work(Handle):
     dump_graph: the name of a graph pass, or "all": print the network before and after it to standard error.
     pass_times: print how long each pass took to standard error.
     data_folder: where a network's external data lies; None: beside its file.
+    fixed_inputs: of a network: values of inputs that are the same in each run, {"sr": 16000}. The model then has no such inputs.
 
     >>> import tctune
     >>> work = Work(tctune.te.parse("tensor X[4] f32\\ncompute Y[i:4] = X[i] + 1.0\\noutput Y", name="add"))
@@ -220,7 +229,7 @@ class Work(Handle):
                  in_place_cache: bool = False, opt_level: Optional[int] = None,
                  disable_pass: Union[None, str, Iterable[str]] = None,
                  constants: Constants = None, seed: Optional[int] = None, fixed: bool = False, dump_graph: Optional[str] = None,
-                 pass_times: bool = False, data_folder: Optional[Path] = None) -> None:
+                 pass_times: bool = False, data_folder: Optional[Path] = None, fixed_inputs: FixedInputs = None) -> None:
         is_kernel = _is_kernel(source)
         if is_kernel and constants is not None:
             _check_names(source, constants)
@@ -228,13 +237,14 @@ class Work(Handle):
         _check_options(is_kernel, {"in_place_cache": in_place_cache, "opt_level": opt_level is not None,
                                    "disable_pass": disable_pass is not None,
                                    "dump_graph": dump_graph is not None, "pass_times": pass_times,
-                                   "data_folder": data_folder is not None}, constants)
+                                   "data_folder": data_folder is not None, "fixed_inputs": fixed_inputs is not None}, constants)
         self._arrays = _ArraysFile(constants) if isinstance(constants, Mapping) else None
         options = Struct("tctune_work_options", shapes=shape_list(shape), shape_weights=shape_weights,
                          in_place_cache=in_place_cache,
                          without=listed("disable_pass", disable_pass), constants=self._arrays.path if self._arrays else constants,
                          seed=seed or 0,
-                         fixed=fixed, dump_graph=dump_graph, pass_times=pass_times, data_folder=data_folder)
+                         fixed=fixed, dump_graph=dump_graph, pass_times=pass_times, data_folder=data_folder,
+                         fixed_inputs=fixed_list(fixed_inputs))
         if level is not None:
             options.set("level", level)
         super().__init__(_open(source, options))
@@ -400,13 +410,13 @@ def _check_options(is_kernel: bool, of_networks: Dict[str, bool], constants: Con
 def opened(source: Source, *, shape: Shape = None, shape_weights: Optional[Path] = None, in_place_cache: bool = False,
            opt_level: Optional[int] = None, disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None,
            seed: Optional[int] = None, fixed: bool = False, dump_graph: Optional[str] = None, pass_times: bool = False,
-           data_folder: Optional[Path] = None) -> Iterator[Work]:
+           data_folder: Optional[Path] = None, fixed_inputs: FixedInputs = None) -> Iterator[Work]:
     """A Work for one call: the caller's own, or one that is opened with these options, and closed after the call."""
     given: Dict[str, Any] = {"shape": shape, "shape_weights": shape_weights, "in_place_cache": in_place_cache,
                              "opt_level": opt_level,
                              "disable_pass": disable_pass, "constants": constants, "seed": seed, "fixed": fixed,
                              "dump_graph": dump_graph,
-                             "pass_times": pass_times, "data_folder": data_folder}
+                             "pass_times": pass_times, "data_folder": data_folder, "fixed_inputs": fixed_inputs}
     if isinstance(source, Work):
         names = [name for name, value in given.items() if value is not None and value is not False and name != "seed"]
         if names:

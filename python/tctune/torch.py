@@ -22,7 +22,7 @@ except ImportError as _e:
 from ._build import DEFAULT_DB, BuildProgress, build
 from ._fleet import FleetLike
 from ._model import Model
-from ._options import Accuracy, Mode, Path, Paths, Precision, Shape
+from ._options import Accuracy, FixedInputs, Mode, Path, Paths, Precision, Shape
 from ._tune import Search, TuneProgress, tune
 from ._work import Work
 from .errors import BadInput, TctuneError
@@ -169,6 +169,7 @@ def compile(module: Any, example_inputs: Any, *,  # pylint: disable=redefined-bu
             start_from: Paths = None, deterministic_measure: bool = False, measure_peak: bool = False, fleet: FleetLike = None,
             tune_progress: TuneProgress = None, untuned: bool = False, error_budget: Optional[float] = None,
             inputs: Optional[Path] = None,
+            fixed_inputs: FixedInputs = None,
             require_complete: bool = False, top_k_in_graph: int = 0, listing: Optional[Path] = None, only_to_save: bool = False,
             build_progress: BuildProgress = None) -> CompiledModule:
     """Compiles a torch.nn.Module.
@@ -206,7 +207,8 @@ def compile(module: Any, example_inputs: Any, *,  # pylint: disable=redefined-bu
             _export(module, args, path, names, outputs, dynamic_axes)
             try:
                 with Work(path, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
-                          disable_pass=disable_pass, dump_graph=dump_graph, pass_times=pass_times) as work:
+                          disable_pass=disable_pass, dump_graph=dump_graph, pass_times=pass_times,
+                          fixed_inputs=fixed_inputs) as work:
                     if trials or minutes:
                         tune(work, trials=trials, minutes=minutes, db=DEFAULT_DB if db is None else db, threads=threads,
                              target=target,

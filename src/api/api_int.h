@@ -72,6 +72,8 @@ TC_NODISCARD tc_status api_passes(tctune_level level, const char *const *without
  * library the meanings of 0 and negative values are exchanged. */
 double api_tolerance(double given);
 size_t api_length(const char *const *texts); /* of a NULL-terminated array; NULL: 0 */
+/* Checks the form of fixed_inputs. */
+TC_NODISCARD tc_status api_fixed_inputs(const char *const *texts, tc_error *err);
 
 /* Reads the sizes in `at` ("N=17" ..., NULL-terminated), one for each symbol of w, into `a`. *out NULL: `at` gives none. */
 TC_NODISCARD tc_status api_task_sizes(const char *const *at, const tc_workload *w, tc_arena *a, const int64_t **out,

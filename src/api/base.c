@@ -171,6 +171,12 @@ size_t api_length(const char *const *texts) {
     return n;
 }
 
+tc_status api_fixed_inputs(const char *const *texts, tc_error *err) {
+    for (size_t i = 0; i < api_length(texts); i++)
+        TC_TRY(tc_graph_fixed_check(texts[i], err));
+    return TC_OK;
+}
+
 /* A larger number is a typing error: no known machine has as many. */
 static tc_status check_threads_elsewhere(int n, tc_error *err) {
     enum { MOST_CPUS = 8192 /* of Linux on any architecture (CONFIG_NR_CPUS) */ };

@@ -54,8 +54,11 @@ static tc_status read_options(const tctune_cases_options *options, cases *t, tc_
     TC_TRY(api_passes(o->level, o->without, o->dump_graph, o->pass_times, &t->options.passes, err));
     TC_TRY(api_accuracy(o->accuracy, o->precision, &t->options.accuracy, err));
     TC_TRY(api_target_here(o->target, o->threads, &t->target, err));
+    TC_TRY(api_fixed_inputs(o->fixed_inputs, err));
     t->options.shapes = o->shapes;
     t->options.nshapes = api_length(o->shapes);
+    t->options.fixed = o->fixed_inputs;
+    t->options.nfixed = api_length(o->fixed_inputs);
     t->options.target = t->target;
     t->options.tolerance = (tc_graph_tolerance){api_tolerance(o->rtol), api_tolerance(o->atol)};
     t->options.no_constants = o->no_constants != 0;

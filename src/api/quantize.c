@@ -89,6 +89,9 @@ static tc_status quantize(const char *model, const char *out, const tctune_quant
     tc_quantize_report report = {0};
     tc_graph_binding *shapes;
     TC_TRY(read_options(o, &q, err));
+    TC_TRY(api_fixed_inputs(o->fixed_inputs, err));
+    q.fixed = o->fixed_inputs;
+    q.nfixed = api_length(o->fixed_inputs);
     q.nshapes = api_length(o->shapes);
     TC_TRY(tc_graph_bindings_parse(o->shapes, q.nshapes, &shapes, err));
     q.shapes = shapes;

@@ -13,6 +13,8 @@ static tc_status check(const tctune_work_options *o, tc_error *err) {
     if (te && (o->in_place_cache || o->level != TCTUNE_LEVEL_DEFAULT || o->without || o->dump_graph || o->pass_times))
         return tc_fail(err, TC_BAD_INPUT,
                        "in_place_cache, level, without, dump_graph and pass_times go with a network: a kernel has no graph");
+    if (te && o->fixed_inputs)
+        return tc_fail(err, TC_BAD_INPUT, "fixed_inputs goes with a network: a kernel has no inputs of fixed values");
     if (te && o->data_folder)
         return tc_fail(err, TC_BAD_INPUT, "data_folder goes with a network: a kernel has no external data");
     if (!te && o->constants)
@@ -24,6 +26,7 @@ static tc_status read_names(const tctune_work_options *o, tc_graph_pass_options 
                             tc_error *err) {
     *shapes = NULL;
     TC_TRY(api_passes(o->level, o->without, o->dump_graph, o->pass_times, passes, err));
+    TC_TRY(api_fixed_inputs(o->fixed_inputs, err));
     return tc_graph_bindings_parse(o->shapes, api_length(o->shapes), shapes, err);
 }
 
@@ -59,6 +62,8 @@ static tc_status open_work(const tctune_work_options *o, contents c, tctune_work
                                 .te = o->te,
                                 .te_text = o->te_text,
                                 .nshapes = nshapes,
+                                .fixed = o->fixed_inputs,
+                                .nfixed = api_length(o->fixed_inputs),
                                 .in_place_cache = o->in_place_cache != 0,
                                 .shape_weights = o->shape_weights,
                                 .varying = !o->fixed,

@@ -7,7 +7,7 @@
 typedef struct quantize_args {
     tc_cli_common common;
     const char *out, *method, *activations;
-    tc_cli_texts calibrate, shape, keep;
+    tc_cli_texts calibrate, shape, fixed, keep;
     bool dynamic, per_tensor;
     tc_cli_format format;
     int weights, block, threads;
@@ -39,6 +39,7 @@ static const tc_cli_option options[] = {
                 "f32 until it is kept"),
     TC_CLI_LIST(quantize_args, keep, ACCURACY, "keep", "NODE", "keep this layer in f32. May be repeated"),
     TC_CLI_SHAPE_OPTION(quantize_args, shape),
+    TC_CLI_FIXED_OPTION(quantize_args, fixed),
     TC_CLI_THREADS_OPTION(quantize_args, threads),
     TC_CLI_NO_CACHE_OPTION(quantize_args),
     TC_CLI_FORMAT_OPTIONS(quantize_args, format),
@@ -135,6 +136,7 @@ static int run(const void *args, tc_error *err) {
                                  .error_budget = a->budget,
                                  .keep = a->keep.data,
                                  .shapes = a->shape.data,
+                                 .fixed_inputs = a->fixed.data,
                                  .threads = a->threads,
                                  .stop = tc_cli_stop_flag()};
     tc_cli_catch_signals();

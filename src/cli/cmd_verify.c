@@ -7,7 +7,7 @@
 
 typedef struct verify_args {
     tc_cli_common common;
-    tc_cli_texts shape;
+    tc_cli_texts shape, fixed;
     tc_cli_pass_args passes;
     tc_cli_db_args db;
     tc_cli_target_args target;
@@ -18,6 +18,7 @@ typedef struct verify_args {
 
 static const tc_cli_option options[] = {
     TC_CLI_SHAPE_OPTION(verify_args, shape),
+    TC_CLI_FIXED_OPTION(verify_args, fixed),
     TC_CLI_DB_OPTION(verify_args, db.path),
     TC_CLI_TARGET_OPTION(verify_args, target.name),
     TC_CLI_ACCURACY_OPTIONS(verify_args, accuracy),
@@ -85,6 +86,7 @@ static int run(const void *args, tc_error *err) {
     const verify_args *a = args;
     tctune_cases_options o = {.struct_size = sizeof o,
                               .shapes = a->shape.data,
+                              .fixed_inputs = a->fixed.data,
                               .level = tc_cli_level(&a->passes),
                               .without = a->passes.disable.data,
                               .dump_graph = a->passes.dump,

@@ -119,6 +119,7 @@ typedef struct tc_cli_pass_args {
 typedef struct tc_cli_source_args {
     const char *model, *te;
     tc_cli_texts shape;
+    tc_cli_texts fixed; /* --input */
     bool in_place_cache;
     const char *weights; /* --shape-weights */
     tc_cli_pass_args passes;
@@ -188,13 +189,17 @@ typedef struct tc_cli_model_args {
     TC_CLI_LIST(S, f, WHAT, "shape", "NAME=1,128",                                                                               \
                 "the shape of the input NAME. With one number: the value of the size NAME (a symbol of the model or of the "     \
                 "kernel). NAME=LEAST..MOST is a range of sizes, NAME=LEAST..MOST:N the multiples of N in it. May be repeated")
+#define TC_CLI_FIXED_OPTION(S, f)                                                                                                \
+    TC_CLI_LIST(S, f, WHAT, "input", "NAME=VALUE",                                                                               \
+                "the input NAME has this value in each run: a number, or NAME=V0,V1,... for an array. The model then has no "    \
+                "such input, and branches that the value decides disappear. May be repeated")
 #define TC_CLI_SOURCE_OPTIONS(S, g)                                                                                              \
     TC_CLI_NAMED(                                                                                                                \
         S, g.model, WHAT, "model", "FILE.onnx|FILE.so",                                                                          \
         "the network, an ONNX file; for run, bench, trace and show also a library that build made. `--model` may be left out"),  \
         TC_CLI_INPUT(S, g.te, WHAT, "te", "FILE.te",                                                                             \
                      "one kernel instead of a network, as a tensor expression. `--te` may be left out"),                         \
-        TC_CLI_SHAPE_OPTION(S, g.shape),                                                                                         \
+        TC_CLI_SHAPE_OPTION(S, g.shape), TC_CLI_FIXED_OPTION(S, g.fixed),                                                        \
         TC_CLI_FLAG(S, g.in_place_cache, EXPERT, "in-place-cache",                                                               \
                     "for models that decode: an output that is an input with new rows behind it (keys, values) shares the "      \
                     "buffer of this input. A run then writes the new rows only")

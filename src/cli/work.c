@@ -30,6 +30,7 @@ static tctune_work_options options_of(const tc_cli_source_args *a) {
                                  .model = a->model,
                                  .te = a->te,
                                  .shapes = a->shape.data,
+                                 .fixed_inputs = a->fixed.data,
                                  .shape_weights = a->weights,
                                  .in_place_cache = a->in_place_cache,
                                  .level = tc_cli_level(&a->passes),
@@ -50,6 +51,8 @@ int tc_cli_work_check(const tc_cli_source_args *a, tc_error *err) {
     if (a->te && (p->level >= 0 || p->disable.len || p->times || p->dump))
         return tc_cli_usage(
             err, "--opt-level, --disable-pass, --print-pass-times and --dump-graph go with --model: a .te kernel has no graph");
+    if (a->te && a->fixed.len)
+        return tc_cli_usage(err, "--input goes with --model: a .te kernel has no inputs of fixed values");
     if (a->te && a->in_place_cache)
         return tc_cli_usage(err, "--in-place-cache goes with --model: a .te kernel has no cache");
     tctune_work_options o = options_of(a);

@@ -55,6 +55,7 @@ static void write_source(const tc_cli_source_args *a, tc_strbuf *b) {
     add_option(b, "model", a->model);
     add_option(b, "te", a->te);
     add_options(b, "shape", &a->shape);
+    add_options(b, "input", &a->fixed);
     add_option(b, "shape-weights", a->weights);
     if (a->in_place_cache)
         tc_sb_add(b, " --in-place-cache");

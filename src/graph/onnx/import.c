@@ -295,6 +295,7 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     if (im.proto->name && *im.proto->name)
         im.g->name = tc_arena_strdup(im.g->arena, im.proto->name);
     im.used_shapes = tc_xcalloc(opts ? opts->nshapes + 1 : 1, sizeof *im.used_shapes);
+    im.used_fixed = tc_xcalloc(opts ? opts->nfixed + 1 : 1, sizeof *im.used_fixed);
     char *dir = in_memory ? NULL : tc_fs_dirname(path);
     im.dir = opts && opts->folder ? opts->folder : dir;
     s = fill_graph(&im, err);
@@ -302,6 +303,7 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     tc_map_free(&im.producers);
     tc_map_free(&im.body_constants);
     free(im.used_shapes);
+    free(im.used_fixed);
     free(dir);
     onnx__model_proto__free_unpacked(im.model, NULL);
     bool again = im.root->sizes && im.root->sizes->again; /* also where there was another way than what failed then */

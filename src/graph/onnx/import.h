@@ -26,6 +26,8 @@ TC_NODISCARD tc_status tc_graph_binding_parse(const char *text, tc_graph_binding
 /* A list of n of them; *out is malloc'ed, NULL on failure. */
 TC_NODISCARD tc_status tc_graph_bindings_parse(const char *const *texts, size_t n, tc_graph_binding **out, tc_error *err);
 void tc_graph_bindings_free(tc_graph_binding *b, size_t n); /* NULL is fine */
+/* Checks the form of an option --input: NAME=VALUES. */
+TC_NODISCARD tc_status tc_graph_fixed_check(const char *text, tc_error *err);
 
 /* A graph input that is a sequence, an optional (optional, no sequence), or an optional sequence (both). Its elements have these
  * types in all runs, and become inputs of the graph; those that are among the constants of the options become constants. */
@@ -50,6 +52,12 @@ typedef struct tc_graph_import_options {
      * axes and shapes this way. Copied. */
     const tc_graph_named *constants;
     size_t nconstants;
+    /* Inputs whose value is the same in each run, as NAME=VALUE or NAME=V0,V1,...: they become constants, too. */
+    const char *const *fixed;
+    size_t nfixed;
+    /* What a run will give, by name, or in the order of the model's inputs: sizes that neither the model nor `shapes` gives are
+     * the sizes of these tensors. NULL: nothing is known. */
+    const tc_graph_bundle *sample;
     const tc_graph_list *lists;
     size_t nlists;
     /* Outputs that are lists become an output for each element, NAME[0], NAME[1], ...; otherwise they are refused */

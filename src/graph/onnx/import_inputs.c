@@ -22,6 +22,26 @@ static const tc_graph_binding *find_binding(const tc_graph_importer *im, const c
     return NULL;
 }
 
+static bool has_initializer(const tc_graph_importer *im, const char *name) {
+    for (size_t i = 0; i < im->proto->n_initializer; i++)
+        if (im->proto->initializer[i]->name && strcmp(im->proto->initializer[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What the run gives for the input, by name or by its place among the inputs without initializers; NULL: nothing is known. */
+static const tc_graph_tensor *sample_of(const tc_graph_importer *im, const char *name) {
+    const tc_graph_bundle *b = im->opts ? im->opts->sample : NULL;
+    const tc_graph_tensor *t = b ? tc_graph_bundle_find(b, name) : NULL;
+    size_t at = 0, n = 0;
+    for (size_t i = 0; b && !t && i < im->proto->n_input; i++) {
+        const char *other = im->proto->input[i]->name ? im->proto->input[i]->name : "";
+        at = strcmp(other, name) == 0 ? n : at;
+        n += !has_initializer(im, other);
+    }
+    return !t && b && n == b->len && n ? &b->items[at].t : t;
+}
+
 static void print_sizes(tc_strbuf *b, const tc_graph_range *s) {
     tc_sb_printf(b, "%" PRId64, s->least);
     if (s->least < s->most)
@@ -87,8 +107,11 @@ static tc_status resolve_dim(tc_graph_importer *im, const char *name, const Onnx
         return tc_fail(err, TC_BAD_INPUT, "input '%s': dimension %zu is negative (%" PRId64 ")", name, i, d->dim_value);
     if (fixed && whole && (whole->d[i].least != d->dim_value || whole->d[i].most != d->dim_value))
         return disagreement(name, i, &whole->d[i], d->dim_value, err);
+    const tc_graph_tensor *sample = whole || dim || fixed ? NULL : sample_of(im, name);
     if (whole || dim || fixed)
         *out = whole ? whole->d[i] : dim ? dim->d[0] : (tc_graph_range){d->dim_value, d->dim_value, 1};
+    else if (sample && sample->shape.ndim == (int)s->n_dim)
+        *out = (tc_graph_range){sample->shape.d[i], sample->shape.d[i], 1};
     else
         *out = open_sizes(im, name_of(im, name, s, i), i);
     return TC_OK;
@@ -97,7 +120,10 @@ static tc_status resolve_dim(tc_graph_importer *im, const char *name, const Onnx
 static tc_status resolve_shape(tc_graph_importer *im, const char *name, const Onnx__TypeProto__Tensor *type,
                                tc_graph_binding *out, tc_error *err) {
     const tc_graph_binding *whole = find_binding(im, name, false);
-    *out = (tc_graph_binding){.name = name};
+    const tc_graph_tensor *sample = !whole && !type->shape ? sample_of(im, name) : NULL;
+    *out = sample ? tc_graph_binding_fixed(name, &sample->shape) : (tc_graph_binding){.name = name};
+    if (sample)
+        return TC_OK;
     if (!type->shape) {
         if (!whole)
             return tc_fail(err, TC_BAD_INPUT, "input '%s' has no shape; give it with --shape %s=1,128 (its dimensions)", name,
@@ -109,6 +135,11 @@ static tc_status resolve_shape(tc_graph_importer *im, const char *name, const On
         return tc_refuse(err, TC_ERROR_UNSUPPORTED, "input '%s' has %zu dimensions; at most %d are supported", name,
                          type->shape->n_dim, TC_GRAPH_MAX_DIMS);
     out->ndim = (int)type->shape->n_dim;
+    if (whole && out->ndim == 0)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "input '%s' is a single number and has no dimensions, so --shape does not apply to it; to fix its value, "
+                       "type --input %s=%" PRId64,
+                       name, name, whole->d[0].least);
     if (whole && whole->ndim != out->ndim)
         return tc_fail(err, TC_BAD_INPUT, "input '%s': --shape gives %d dimensions, but the model has %d", name, whole->ndim,
                        out->ndim);
@@ -134,7 +165,7 @@ static tc_status disagreeing_symbol(const tc_graph_size_symbol *s, const char *i
 }
 
 static bool is_said(const tc_graph_importer *im, const char *input, const char *symbol) {
-    return find_binding(im, input, false) || find_binding(im, symbol, true);
+    return find_binding(im, input, false) || find_binding(im, symbol, true) || sample_of(im, input);
 }
 
 /* The symbol `name` of the input, with these sizes. Several inputs may have been given different single ones. */
@@ -206,6 +237,133 @@ static const tc_graph_tensor *given_constant(const tc_graph_importer *im, const 
         if (strcmp(im->opts->constants[i].name, name) == 0)
             return &im->opts->constants[i].t;
     return NULL;
+}
+
+/* ---- inputs whose value is given ---- */
+
+/* The values in "NAME=VALUES"; NULL: the text is not of this input. */
+static const char *values_in(const char *text, const char *name) {
+    const char *eq = strrchr(text, '=');
+    return eq && strlen(name) == (size_t)(eq - text) && strncmp(text, name, (size_t)(eq - text)) == 0 ? eq + 1 : NULL;
+}
+
+static const char *fixed_values(const tc_graph_importer *im, const char *name) {
+    const char *values = NULL;
+    for (size_t i = 0; im->opts && i < im->opts->nfixed && !values; i++) {
+        values = values_in(im->opts->fixed[i], name);
+        im->used_fixed[i] |= values != NULL;
+    }
+    return values;
+}
+
+/* Reads one value of the type at *p; false: there is none, or the type cannot hold it. */
+static bool read_value(const char **p, tc_dtype t, void *data, int64_t i) {
+    char *end;
+    errno = 0;
+    if (t == TC_BOOL) {
+        bool yes = strncmp(*p, "true", 4) == 0, no = strncmp(*p, "false", 5) == 0;
+        *p += yes ? 4 : no ? 5 : 0;
+        ((uint8_t *)data)[i] = yes || (!no && **p == '1');
+        *p += !yes && !no && (**p == '0' || **p == '1');
+        return yes || no || (*p)[-1] == '0' || (*p)[-1] == '1';
+    }
+    if (tc_dtype_is_float(t)) {
+        tc_store_f(t, data, i, strtod(*p, &end));
+    } else if (t == TC_U64 && **p != '-') {
+        ((uint64_t *)data)[i] = strtoull(*p, &end, 10);
+    } else {
+        int64_t v = strtoll(*p, &end, 10);
+        tc_store_i(t, data, i, v);
+        if (t == TC_U64 || tc_load_i(t, data, i) != v)
+            return false;
+    }
+    bool read = end != *p && !errno;
+    *p = end;
+    return read;
+}
+
+static int64_t count_values(const char *values) {
+    int64_t n = 1;
+    for (const char *p = values; *p; p++)
+        n += *p == ',';
+    return n;
+}
+
+/* The shape of `n` values for the input: one dimension that the model leaves open is as large as they need. False: none fits. */
+static bool shape_of_values(tc_graph_importer *im, const char *name, const Onnx__TensorShapeProto *s, int64_t n,
+                            tc_graph_shape *out) {
+    const tc_graph_binding *whole = find_binding(im, name, false);
+    int open = -1, nopen = 0;
+    *out = (tc_graph_shape){.ndim = s ? (int)s->n_dim : n > 1};
+    if (out->ndim > TC_GRAPH_MAX_DIMS || (whole && whole->ndim != out->ndim))
+        return false;
+    for (int d = 0; d < out->ndim; d++) {
+        bool fixed = s && s->dim[d]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        out->d[d] = fixed ? s->dim[d]->dim_value : whole ? whole->d[d].most : 1;
+        if (!fixed && !whole)
+            open = d, nopen++;
+    }
+    if (tc_graph_shape_check(out, NULL) != TC_OK)
+        return false;
+    int64_t rest = tc_graph_shape_count(out);
+    if (nopen == 1 && rest > 0 && n % rest == 0)
+        out->d[open] = n / rest;
+    return tc_graph_shape_count(out) == n;
+}
+
+/* "[2,batch]", as the model says it */
+static const char *shape_text(tc_graph_importer *im, const char *name, const Onnx__TensorShapeProto *s) {
+    tc_strbuf b = {0};
+    for (size_t d = 0; s && d < s->n_dim; d++)
+        if (s->dim[d]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+            tc_sb_printf(&b, "%s%" PRId64, d ? "," : "", s->dim[d]->dim_value);
+        else
+            tc_sb_printf(&b, "%s%s", d ? "," : "", name_of(im, name, s, d));
+    const char *text = s ? tc_arena_printf(im->g->arena, "[%s]", tc_sb_str(&b)) : "not given";
+    tc_strbuf_free(&b);
+    return text;
+}
+
+static tc_status read_fixed(tc_graph_importer *im, const char *name, const Onnx__TypeProto__Tensor *type, const char *values,
+                            tc_graph_tensor *t, tc_error *err) {
+    tc_dtype dtype;
+    tc_graph_shape shape;
+    int64_t n = count_values(values), read = 0;
+    if (!tc_graph_dtype_of_onnx(type->elem_type, &dtype))
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "input '%s': element type %s is not supported", name,
+                         tc_graph_onnx_type_name(type->elem_type));
+    if (!shape_of_values(im, name, type->shape, n, &shape))
+        return tc_fail(err, TC_BAD_INPUT, "--input %s=%s: %" PRId64 " values do not fill the input; its shape in the model is %s",
+                       name, values, n, shape_text(im, name, type->shape));
+    TC_TRY(tc_graph_tensor_alloc(t, dtype, &shape, err));
+    const char *p = values;
+    while (read < n && read_value(&p, dtype, t->data, read) && *p == (read + 1 < n ? ',' : 0)) {
+        read++;
+        p += *p == ',';
+    }
+    if (read == n)
+        return TC_OK;
+    tc_graph_tensor_free(t);
+    return tc_fail(err, TC_BAD_INPUT, "--input %s=%s: value %" PRId64 " is no %s; expected numbers with commas between them", name,
+                   values, read, tc_dtype_name(dtype));
+}
+
+static tc_status add_fixed(tc_graph_importer *im, const char *name, const Onnx__TypeProto *type, const char *values,
+                           tc_error *err) {
+    tc_graph_tensor t;
+    if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+        return tc_fail(err, TC_BAD_INPUT, "--input %s: the input is not a tensor, so its value cannot be fixed", name);
+    TC_TRY(read_fixed(im, name, type->tensor_type, values, &t, err));
+    tc_graph_add_constant(im->g, name, &t);
+    return TC_OK;
+}
+
+tc_status tc_graph_fixed_check(const char *text, tc_error *err) {
+    const char *eq = strrchr(text, '=');
+    return eq && eq != text && eq[1]
+               ? TC_OK
+               : tc_fail(err, TC_BAD_INPUT,
+                         "--input %s: expected NAME=VALUE, for example --input sr=16000, or NAME=V0,V1,... for an array", text);
 }
 
 static tc_status add_typed_input(tc_graph_importer *im, const char *name, const Onnx__TypeProto__Tensor *type, tc_error *err) {
@@ -280,6 +438,8 @@ static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in
     }
     if (given_list(im, name))
         return add_list(im, given_list(im, name), err);
+    if (fixed_values(im, name))
+        return add_fixed(im, name, type, fixed_values(im, name), err);
     if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
         return tc_refuse(
             err, TC_ERROR_UNSUPPORTED,
@@ -303,14 +463,15 @@ static tc_status take_said(tc_graph_importer *im, const Onnx__ValueInfoProto *in
     return TC_OK;
 }
 
-/* What --shape could have named: inputs, and the names that the model gives to their dimensions. */
-static tc_status no_shape(tc_graph_importer *im, const char *name, tc_error *err) {
+/* What --shape or --input could have named: inputs and, for --shape, the names that the model gives to their dimensions. */
+static tc_status no_name(tc_graph_importer *im, bool shape, const char *given, tc_error *err) {
     char text[TC_GUESS_TEXT];
+    const char *eq = shape ? NULL : strrchr(given, '=');
     tc_map names = {0};
-    tc_guess g = tc_guess_new(name, strlen(name));
+    tc_guess g = tc_guess_new(given, eq ? (size_t)(eq - given) : strlen(given));
     for (size_t i = 0; i < im->g->inputs.len; i++)
         tc_map_puts(&names, im->g->inputs.data[i]->name, 0);
-    for (size_t i = 0; i < im->proto->n_input; i++) {
+    for (size_t i = 0; i < im->proto->n_input && shape; i++) {
         const Onnx__TypeProto *type = im->proto->input[i]->type;
         const Onnx__TensorShapeProto *s =
             type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type->shape : NULL;
@@ -320,8 +481,8 @@ static tc_status no_shape(tc_graph_importer *im, const char *name, tc_error *err
     }
     for (size_t i = 0; i < names.len; i++)
         tc_guess_add(&g, names.entries[i].str);
-    tc_status st = tc_fail(err, TC_BAD_INPUT, "--shape %s: the model has no input or symbolic dimension of that name%s", name,
-                           tc_guess_say(&g, "", NULL, text));
+    tc_status st = tc_fail(err, TC_BAD_INPUT, "--%s %s: the model has no %s of that name%s", shape ? "shape" : "input", given,
+                           shape ? "input or symbolic dimension" : "input without a value", tc_guess_say(&g, "", NULL, text));
     tc_map_free(&names);
     return st;
 }
@@ -333,7 +494,10 @@ tc_status tc_graph_import_inputs(tc_graph_importer *im, tc_error *err) {
         TC_TRY(add_input(im, im->proto->input[i], err));
     for (size_t i = 0; im->opts && i < im->opts->nshapes; i++)
         if (!im->used_shapes[i])
-            return no_shape(im, im->opts->shapes[i].name, err);
+            return no_name(im, true, im->opts->shapes[i].name, err);
+    for (size_t i = 0; im->opts && i < im->opts->nfixed; i++)
+        if (!im->used_fixed[i])
+            return no_name(im, false, im->opts->fixed[i], err);
     for (size_t i = 0; i < im->g->symbols.len; i++)
         tc_push(&im->g->inputs, im->g->symbols.data[i].value);
     return TC_OK;

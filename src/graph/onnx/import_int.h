@@ -42,7 +42,7 @@ typedef struct tc_graph_importer {
     tc_graph_import_frame *frame;
     const char *dir;  /* of external data; NULL: there is none */
     tc_map producers; /* value name -> index of the node that makes it */
-    bool *used_shapes;
+    bool *used_shapes, *used_fixed;
     tc_graph_import_scope *scope; /* NULL: in the graph itself */
     uint32_t bodies;              /* that have taken a node's place */
     tc_map body_constants;        /* address of a body's initializer -> value of root: bodies may be added many times */

@@ -43,6 +43,8 @@ typedef struct tc_quantize_options {
     size_t ndata;
     const tc_graph_binding *shapes; /* sizes for the runs; the written model keeps its symbols */
     size_t nshapes;
+    const char *const *fixed; /* inputs whose value is the same in each run (tc_graph_import_options); they stay inputs */
+    size_t nfixed;
     int threads;                       /* of the runs; 0: one per core */
     const volatile sig_atomic_t *stop; /* may be NULL */
 } tc_quantize_options;

@@ -128,8 +128,12 @@ static tc_status run_all(runs *r, tc_graph_model *m, quant_seen *seen, void *use
 tc_status quant_run(runs *r, const char *path, quant_seen *seen, void *user, tc_error *err) {
     tc_graph_work *w;
     tc_graph_model *m = NULL;
-    tc_graph_work_options open = {
-        .model = path, .shapes = r->o->shapes, .nshapes = r->o->nshapes, .passes = {.level = TC_GRAPH_OPT_DEFAULT}};
+    tc_graph_work_options open = {.model = path,
+                                  .shapes = r->o->shapes,
+                                  .nshapes = r->o->nshapes,
+                                  .fixed = r->o->fixed,
+                                  .nfixed = r->o->nfixed,
+                                  .passes = {.level = TC_GRAPH_OPT_DEFAULT}};
     tc_graph_build_options build = {.target = r->target,
                                     .threads = r->o->threads,
                                     .accuracy = TC_ACCURACY_STRICT,

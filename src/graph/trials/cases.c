@@ -90,67 +90,18 @@ static const char *shorten(const trial *t, const char *why) {
     return tc_arena_strndup(t->a, why, list ? (size_t)(list - why) : strlen(why));
 }
 
-/* A binding for each size that --shape leaves open, of the graph that import makes of assumed ones: the data set's. Names are the
- * graph's. */
-static size_t sizes_of_data(const tc_graph *g, const tc_graph_bundle *in, tc_graph_binding *b) {
-    size_t n = 0, nin = g->inputs.len - g->symbols.len;
-    for (size_t k = 0; k < g->symbols.len; k++) {
-        bool known = !g->symbols.data[k].assumed;
-        for (size_t i = 0; i < nin; i++) {
-            const tc_graph_value *v = g->inputs.data[i];
-            const tc_graph_tensor *x = given_for(in, v->name, i, nin);
-            for (int d = 0; x && v->extent && d < v->shape.ndim && d < x->shape.ndim && !known; d++)
-                if (v->extent[d] == g->symbols.data[k].value) {
-                    b[n++] = tc_graph_binding_fixed(g->symbols.data[k].name, &(tc_graph_shape){1, {x->shape.d[d]}});
-                    known = true;
-                }
-        }
-    }
-    return n;
-}
-
-static bool is_of_list(const tc_graph_data_set *d, const tc_graph_named *item) {
-    for (size_t i = 0; i < d->nlists; i++)
-        if (item >= d->lists[i].items && item < d->lists[i].items + d->lists[i].n)
-            return true;
-    return false;
-}
-
-/* For each input that the data set names, where there is no graph to ask. Elements of lists have the data's shapes already. */
-static size_t shapes_of_data(const tc_graph_data_set *d, tc_graph_binding *b) {
-    const tc_graph_bundle *in = &d->in;
-    size_t n = 0;
-    for (size_t i = 0; i < in->len; i++)
-        if (in->items[i].name && *in->items[i].name && in->items[i].t.shape.ndim && !is_of_list(d, &in->items[i]))
-            b[n++] = tc_graph_binding_fixed(in->items[i].name, &in->items[i].t.shape);
-    return n;
-}
-
-/* Sizes that neither the model nor --shape says are those of the data set. */
+/* Sizes that neither the model nor --shape gives are those of the data set. */
 static tc_status import_sized(const trial *t, tc_graph_import_options o, const tc_graph_data_set *d, tc_graph **out,
                               tc_error *err) {
-    const tc_graph_bundle *in = &d->in;
-    tc_error again = {0};
-    tc_graph *g = NULL;
+    o.shapes = t->shapes;
+    o.nshapes = t->o->nshapes;
+    o.fixed = t->o->fixed;
+    o.nfixed = t->o->nfixed;
+    o.sample = &d->in;
     o.lists = d->lists;
     o.nlists = d->nlists;
     o.list_outputs = true;
-    tc_status st = tc_graph_import(t->model, &o, &g, err);
-    size_t most = o.nshapes + in->len + (st == TC_OK ? g->symbols.len : 0);
-    tc_graph_binding *b = TC_NEW_N(t->a, tc_graph_binding, most + 1);
-    for (size_t i = 0; i < o.nshapes; i++)
-        b[i] = o.shapes[i];
-    size_t n = st == TC_OK ? sizes_of_data(g, in, b + o.nshapes) : shapes_of_data(d, b + o.nshapes);
-    o.shapes = b;
-    o.nshapes += n;
-    *out = st == TC_OK && n == 0 ? g : NULL;
-    if (n == 0)
-        return st;
-    tc_status sized = tc_graph_import(t->model, &o, out, st == TC_OK ? err : &again);
-    tc_graph_free(g);
-    if (st != TC_OK && err && tc_error_wants_constant(&again))
-        *err = again; /* import got further than with assumed sizes */
-    return st == TC_OK || sized == TC_OK ? sized : st;
+    return tc_graph_import(t->model, &o, out, err);
 }
 
 static tc_status import_with(const trial *t, const tc_graph_data_set *d, const tc_graph_named *constants, size_t n, tc_graph **g,
@@ -159,8 +110,7 @@ static tc_status import_with(const trial *t, const tc_graph_data_set *d, const t
     t->out->nconstants = n;
     for (size_t i = 0; i < n; i++)
         t->out->constants[i] = tc_arena_strdup(t->a, constants[i].name ? constants[i].name : "");
-    tc_graph_import_options o = {.shapes = t->shapes, .nshapes = t->o->nshapes, .constants = constants, .nconstants = n};
-    return import_sized(t, o, d, g, err);
+    return import_sized(t, (tc_graph_import_options){.constants = constants, .nconstants = n}, d, g, err);
 }
 
 /* Import asks for some inputs (axes, shapes) as constants; cases feed them as inputs. Then the integer ones after the first are
@@ -168,8 +118,7 @@ static tc_status import_with(const trial *t, const tc_graph_data_set *d, const t
  * model than build would see: `without` says so. */
 static tc_status import_case(const trial *t, const tc_graph_data_set *d, tc_graph **g, tc_error *err) {
     const tc_graph_bundle *in = &d->in;
-    tc_graph_import_options o = {.shapes = t->shapes, .nshapes = t->o->nshapes};
-    tc_status st = import_sized(t, o, d, g, err);
+    tc_status st = import_sized(t, (tc_graph_import_options){0}, d, g, err);
     if (st == TC_OK || !tc_error_wants_constant(err) || t->o->no_constants)
         return st;
     tc_graph_named *integers = TC_NEW_N(t->a, tc_graph_named, in->len + 1);

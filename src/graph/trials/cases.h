@@ -13,6 +13,8 @@
 typedef struct tc_graph_case_options {
     const char *const *shapes; /* as tc_graph_binding_parse reads them */
     size_t nshapes;
+    const char *const *fixed; /* as in tc_graph_import_options */
+    size_t nfixed;
     tc_graph_pass_options passes;
     const tc_target *target; /* its cores are the threads */
     tc_accuracy accuracy;

@@ -29,8 +29,13 @@ struct tc_graph_work {
 /* ---- opening ---- */
 
 static tc_status open_network(tc_graph_work *w, const tc_graph_work_options *o, tc_error *err) {
-    tc_graph_import_options io = {
-        .bytes = o->bytes, .nbytes = o->nbytes, .folder = o->data_folder, .shapes = o->shapes, .nshapes = o->nshapes};
+    tc_graph_import_options io = {.bytes = o->bytes,
+                                  .nbytes = o->nbytes,
+                                  .folder = o->data_folder,
+                                  .shapes = o->shapes,
+                                  .nshapes = o->nshapes,
+                                  .fixed = o->fixed,
+                                  .nfixed = o->nfixed};
     TC_TRY(tc_graph_import(o->model, &io, &w->graph, err));
     if (w->graph->sizes)
         tc_graph_sizes_print_assumed(&w->assumed, w->graph->sizes);

@@ -22,6 +22,8 @@ typedef struct tc_graph_work_options {
     /* Of a network; of a kernel the values of its symbols, all or none. */
     const tc_graph_binding *shapes;
     size_t nshapes;
+    const char *const *fixed; /* of a network: inputs whose value is the same in each run; as in tc_graph_import_options */
+    size_t nfixed;
     tc_graph_pass_options passes; /* of a network */
     bool in_place_cache;          /* of a network: caches grow in place (tc_graph_grow_in_place) */
     const char *shape_weights;    /* a file that says how much sizes count (tune/kernel/weights.h); NULL: none */
