@@ -360,7 +360,16 @@ tc_status tc_graph_import_branch(tc_graph_importer *im, const Onnx__NodeProto *p
     return tc_graph_import_graph(im, p, a->g, &s, index, out, err);
 }
 
-/* A constant condition chooses its branch. */
+/* 1: the condition holds in all runs, 0: in none, -1: in some. Sizes and their ranges may decide it. */
+static int decide(tc_graph_importer *im, const tc_graph_value *cond) {
+    tc_graph *of = im->g;
+    if (cond->constant)
+        return *(const uint8_t *)cond->constant->data != 0;
+    const tc_expr *holds = tc_graph_condition_of(&of, cond);
+    return holds ? tc_graph_decide(of, holds) : -1;
+}
+
+/* A condition that is known chooses its branch. */
 static tc_status add_if(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
     tc_graph_value *cond = NULL, **out;
     if (p->n_input != 1)
@@ -368,10 +377,10 @@ static tc_status add_if(tc_graph_importer *im, const Onnx__NodeProto *p, size_t 
     TC_TRY(tc_graph_import_input(im, index, p->input[0], &cond, err));
     if (!cond || cond->sequence || cond->dtype != TC_BOOL || tc_graph_shape_count(&cond->shape) != 1)
         return tc_fail(err, TC_BAD_INPUT, "its condition must be one bool");
-    if (!cond->constant)
+    int holds = decide(im, cond);
+    if (holds < 0)
         return tc_graph_import_if_at_run_time(im, p, cond, index, err);
-    TC_TRY(
-        tc_graph_import_branch(im, p, *(const uint8_t *)cond->constant->data ? "then_branch" : "else_branch", index, &out, err));
+    TC_TRY(tc_graph_import_branch(im, p, holds ? "then_branch" : "else_branch", index, &out, err));
     return tc_graph_import_give_outputs(im, p, out, err);
 }
 

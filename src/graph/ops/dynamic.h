@@ -87,6 +87,9 @@ typedef struct tc_graph_sizes_outside {
 } tc_graph_sizes_outside;
 /* Of a graph that is no body, the same. False: one depends on data, or on what a trip of a loop carries. */
 bool tc_graph_find_outside(tc_graph *g, const tc_expr *x, const tc_expr *y, tc_graph_sizes_outside *out);
+/* Whether the condition, of sizes of g, holds in all runs (1), in none (0), or in some (-1): by the ranges of the sizes, and by what
+ * is known where g is the body of a branch. */
+int tc_graph_decide(tc_graph *g, const tc_expr *condition);
 /* In a branch, which runs may do without, runs check no sizes: they must be known to be equal. Fails where they are not. *learns:
  * they are to be equal from now on, as a node around the branches needs it, or already are. */
 TC_NODISCARD tc_status tc_graph_meet_certainly(tc_graph_emitter *e, const char *a, const char *b,

@@ -125,6 +125,8 @@ static const tc_expr *condition_of(tc_graph *g, const tc_graph_value *v, int dep
         const tc_expr *x = condition_of(g, n->in[0], depth + 1);
         return x ? tc_un(c, TC_OP_NOT, x) : NULL;
     }
+    if (n->op == TC_GRAPH_OP_CAST && is_one_number(n->in[0]))
+        return tc_un(c, TC_OP_NOT, tc_bin(c, TC_OP_EQ, tc_graph_number_of(g, n->in[0], 0), tc_i64(c, 0)));
     if (!is_condition(n->op, &op, &compares))
         return NULL;
     if (compares)

@@ -72,6 +72,17 @@ static size_t assume_conditions(const tc_graph_sizes_outside *o) {
     return mark;
 }
 
+int tc_graph_decide(tc_graph *g, const tc_expr *condition) {
+    tc_graph_sizes_outside o;
+    int known = tc_te_decide(tc_graph_sizes_simplify(g->sizes, condition), g->sizes->sure);
+    if (known >= 0 || !tc_graph_find_outside(g, condition, condition, &o))
+        return known;
+    size_t mark = assume_conditions(&o);
+    known = tc_te_decide(tc_graph_sizes_simplify(o.s, o.x), o.s->sure);
+    tc_env_undo(o.s->sure, mark);
+    return known;
+}
+
 /* ---- meeting ---- */
 
 static void print_size(tc_strbuf *b, const tc_graph_sizes *s, const char *what, const tc_expr *x) {
