@@ -98,13 +98,16 @@ static tc_status refuse(const reader *r, const Onnx__ModelProto *m, const tc_err
 }
 
 static tc_status unpack(reader *r, Onnx__ModelProto **out, tc_error *err) {
-    ProtobufCMessage *message;
+    bool is_pointer = tc_onnx_is_lfs_pointer(&r->from);
+    ProtobufCMessage *message = NULL;
     r->allocator = (ProtobufCAllocator){reader_alloc, reader_free, r};
     tc_error why = {0};
-    tc_status s = tc_onnx_unpack(&onnx__model_proto__descriptor, &r->allocator, &r->from, &r->left_out, &message, &why);
+    tc_status s = is_pointer
+                      ? tc_onnx_lfs_pointer(&r->from, err)
+                      : tc_onnx_unpack(&onnx__model_proto__descriptor, &r->allocator, &r->from, &r->left_out, &message, &why);
     Onnx__ModelProto *m = (Onnx__ModelProto *)message;
     bool whole = s == TC_OK && m->graph && (r->outline || put_back(r, message));
-    s = tc_onnx_source_end(&r->from, whole ? TC_OK : refuse(r, m, &why, err), err);
+    s = tc_onnx_source_end(&r->from, whole ? TC_OK : is_pointer ? s : refuse(r, m, &why, err), err);
     tc_vec_free(&r->left_out);
     if (s == TC_OK)
         *out = m;
