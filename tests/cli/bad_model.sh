@@ -32,6 +32,16 @@ refused 1 "symbolic.onnx|--shape" "$TCTUNE" run --model "$models/symbolic.onnx" 
 refused 2 "--shape|batch" "$TCTUNE" run --model "$models/symbolic.onnx" --shape batch
 refused 2 "--shape|many" "$TCTUNE" run --model "$models/symbolic.onnx" --shape batch=many
 
+# The value of an input.
+refused 2 "--input x|NAME=VALUE" "$TCTUNE" run --model "$models/symbolic.onnx" --input x
+refused 1 "symbolic.onnx|--input z=1|has no input|only x" "$TCTUNE" run --model "$models/symbolic.onnx" --input z=1
+refused 1 "symbolic.onnx|--input x=1,2|2 values do not fill" "$TCTUNE" show --model "$models/symbolic.onnx" --input x=1,2
+for command in "build --out new.so" bench "tune --trials 5"; do
+    refused 2 "--input x|NAME=VALUE" "$TCTUNE" $command --model "$models/symbolic.onnx" --input x
+done
+refused 2 "--input x|NAME=VALUE" "$TCTUNE" verify "$models" --input x
+refused 1 "--input x|NAME=VALUE" "$TCTUNE" quantize "$models/symbolic.onnx" --out q.onnx --weights 8 --input x
+
 # Inputs.
 refused 1 "shape.npz|'x'|[8,48]|[8,49]" "$TCTUNE" run --model "$models/dense.onnx" --inputs "$models/shape.npz" --outputs y.npz
 refused 1 "name.npz|x|z" "$TCTUNE" run --model "$models/dense.onnx" --inputs "$models/name.npz" --outputs y.npz

@@ -254,6 +254,22 @@ def test_builds_a_network(network):
         assert [s[0] for s in seen] == list(range(1, len(seen) + 1)) and seen[-1][1] == len(seen)
 
 
+def test_fixed_inputs(tmp_path):
+    path = os.fspath(tctune.zoo("bert-tiny", tmp_path / "bert.onnx"))
+    ids = {"input_ids": np.arange(128).reshape(1, 128), "attention_mask": np.ones((1, 128), np.int64)}
+    with tctune.build(path, untuned=True, threads=1, fixed_inputs={"token_type_ids": [0] * 128}) as fixed:
+        assert list(fixed.inputs) == list(ids)
+        short = fixed(**ids)
+    with tctune.build(path, untuned=True, threads=1) as model:
+        whole = model(**ids, token_type_ids=np.zeros((1, 128), np.int64))
+    for name, y in whole.items():
+        np.testing.assert_allclose(short[name], y, rtol=1e-4, atol=1e-5)
+    with pytest.raises(BadInput, match="has no input"):
+        tctune.Work(path, fixed_inputs={"sr": 16000})
+    with pytest.raises(BadInput, match="fixed_inputs"):
+        tctune.Work(path, fixed_inputs=16000)
+
+
 def test_build_ends_by_its_callback(network):
     def refuse(*_):
         raise ZeroDivisionError("mine")

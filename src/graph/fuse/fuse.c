@@ -11,13 +11,14 @@ static int by_position(const void *x, const void *y) {
 }
 
 static void pick_outputs(const tc_fuser *f, tc_arena *a, const tc_graph_node *head, tc_graph_fused *r) {
+    bool all = tc_fuse_is_view(head) || tc_graph_op_is(head->op, TC_GRAPH_STAYS);
     r->out = TC_NEW_N(a, tc_graph_value *, head->nout);
     for (int k = 0; k < head->nout; k++)
-        if (head->out[k] && (f->is_output[head->out[k]->id] || f->uses[head->out[k]->id].len || tc_fuse_is_view(head)))
+        if (head->out[k] && (all || f->is_output[head->out[k]->id] || f->uses[head->out[k]->id].len))
             r->out[r->nout++] = head->out[k];
 }
 
-/* Turns members into the group whose head is at position `head`. Nodes without readers make no group. */
+/* Turns members into the group whose head is at position `head`. Nodes without readers make no group, unless they stay. */
 static void finish_group(tc_fuser *f, tc_arena *a, tc_fuse_nodes *members, tc_graph_fused *by_head) {
     qsort(members->data, members->len, sizeof *members->data, by_position);
     int head = members->data[members->len - 1];

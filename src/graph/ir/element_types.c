@@ -30,6 +30,8 @@ static const struct {
     {"INT4", TC_I4},
     {"FLOAT4E2M1", TC_F4E2M1},
     {"FLOAT8E8M0", TC_F8E8M0},
+    {"UINT2", -1},
+    {"INT2", -1},
 };
 
 bool tc_graph_dtype_of_onnx(int64_t code, tc_dtype *out) {

@@ -19,6 +19,7 @@ static const tc_graph_op_info *infos(void) {
         ALL_NUMBERS = TC_GRAPH_ALL_NUMBERS,
         WIDENS = TC_GRAPH_WIDENS,
         SELECTS = TC_GRAPH_SELECTS,
+        STAYS = TC_GRAPH_STAYS,
         TAKES_STORED = TC_GRAPH_TAKES_STORED
     };
     enum {
@@ -50,6 +51,20 @@ tc_graph_class tc_graph_class_of(tc_graph_op op) {
 
 bool tc_graph_op_is(tc_graph_op op, unsigned traits) {
     return (infos()[op].traits & traits) != 0;
+}
+
+/* Operators that a later opset changed, so that models of that opset mean something else. Opset 25 also lets operators take
+ * elements of two bits, which are refused as types. */
+static const struct {
+    tc_graph_op op;
+    int opset;
+} changed[] = {{TC_GRAPH_OP_ATTENTION, 25}}; /* windows, and masks that end at the last key */
+
+bool tc_graph_op_in_opset(tc_graph_op op, int opset) {
+    for (size_t i = 0; i < TC_LEN(changed); i++)
+        if (changed[i].op == op && opset >= changed[i].opset)
+            return false;
+    return tc_graph_op_info_of(op)->since <= opset;
 }
 
 bool tc_graph_op_find(const char *name, tc_graph_op *out) {

@@ -5,7 +5,7 @@
 #include "graph/ir/attrs.h"
 
 /* The opset versions of the default domain whose semantics ops.def covers. */
-enum { TC_GRAPH_OPSET_MIN = 1, TC_GRAPH_OPSET_MAX = 24 };
+enum { TC_GRAPH_OPSET_MIN = 1, TC_GRAPH_OPSET_MAX = 26 };
 
 typedef enum tc_graph_op {
 #define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, sizes, ...)         \
@@ -40,6 +40,7 @@ enum tc_graph_trait {
     TC_GRAPH_ALL_NUMBERS = 512,   /* so are all */
     TC_GRAPH_WIDENS = 1024,       /* of constants it is not folded at import: passes want what it is made of */
     TC_GRAPH_SELECTS = 2048,      /* its elements are some of its first operand's, by their places or as the largest */
+    TC_GRAPH_STAYS = 8192,        /* also where nothing reads its result */
     TC_GRAPH_TAKES_STORED = 4096  /* also floats of a byte and integers of 4 bits; so do all views */
 };
 
@@ -58,6 +59,8 @@ typedef struct tc_graph_op_info {
 /* The data of the row. */
 const tc_graph_op_info *tc_graph_op_info_of(tc_graph_op op);
 const char *tc_graph_op_name(tc_graph_op op);
+/* The table has the operator as models of this opset mean it: it existed then, and no later version changed what it computes. */
+bool tc_graph_op_in_opset(tc_graph_op op, int opset);
 /* By the name in the table. */
 bool tc_graph_op_find(const char *name, tc_graph_op *out);
 tc_graph_class tc_graph_class_of(tc_graph_op op);

@@ -132,6 +132,7 @@ void tc_graph_drop_dead(tc_graph *g) {
         needed[g->outputs.data[i].value->id] = true;
     for (size_t i = g->nodes.len; i-- > 0;) {
         const tc_graph_node *n = g->nodes.data[i];
+        keep[i] = tc_graph_op_is(n->op, TC_GRAPH_STAYS);
         for (int k = 0; k < n->nout; k++)
             keep[i] |= n->out[k] && needed[n->out[k]->id];
         for (int k = 0; keep[i] && k < n->nin; k++)

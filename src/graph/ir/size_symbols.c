@@ -35,6 +35,7 @@ tc_graph_sizes *tc_graph_sizes_take(tc_graph *g) {
             s->limits.data[kept++] = s->limits.data[i];
     s->limits.len = kept;
     s->wanted = (tc_graph_size_limit){0};
+    s->ends.len = 0;
     s->again = false;
     return s;
 }
@@ -403,6 +404,137 @@ tc_graph_meeting tc_graph_sizes_meet(tc_graph_sizes *s, const tc_expr *a, const 
     bool learnt = bound(s, a, b) || bound(s, b, a) || define(s, a, b) || define(s, b, a) || solve(s, a, b) || solve(s, b, a);
     s->again |= learnt;
     return learnt ? TC_GRAPH_SIZES_RELATED : TC_GRAPH_SIZES_DIFFER;
+}
+
+/* ---- sizes that import assumes ---- */
+
+bool tc_graph_sizes_is_assumed(const tc_graph_sizes *s, const tc_expr *x) {
+    int n = 0;
+    for (size_t i = 0; i < s->symbols.len; i++) {
+        const tc_graph_size_symbol *y = &s->symbols.data[i];
+        bool in_it = tc_expr_uses_var(x, y->var);
+        if (in_it && !y->assumed)
+            return false;
+        n += in_it;
+    }
+    return n > 0 && !tc_expr_any(x, tc_graph_sizes_is_other_variable, s);
+}
+
+/* The only symbol in x; NULL: there are several, or none. */
+static tc_graph_size_symbol *only_symbol(const tc_graph_sizes *s, const tc_expr *x) {
+    tc_graph_size_symbol *only = NULL;
+    for (size_t i = 0; i < s->symbols.len; i++) {
+        tc_graph_size_symbol *y = &s->symbols.data[i];
+        if (!tc_expr_uses_var(x, y->var))
+            continue;
+        if (only)
+            return NULL;
+        only = y;
+    }
+    return only;
+}
+
+static bool holds_at(const tc_graph_size_symbol *y, const tc_expr *condition, int64_t units) {
+    tc_env *at = tc_env_new();
+    tc_env_set(at, y->var, (tc_ival){units, units});
+    bool holds = tc_te_decide(condition, at) == 1;
+    tc_env_free(at);
+    return holds;
+}
+
+/* No limit on y alone excludes so many. */
+static bool is_allowed(const tc_graph_sizes *s, const tc_graph_size_symbol *y, int64_t units) {
+    tc_env *at = tc_env_new();
+    bool allowed = true;
+    tc_env_set(at, y->var, (tc_ival){units, units});
+    for (size_t i = 0; i < s->limits.len && allowed; i++) {
+        const tc_graph_size_limit *l = &s->limits.data[i];
+        tc_ival r = only_symbol(s, l->x) == y ? tc_te_bounds(l->x, at) : TC_IVAL_ALL;
+        allowed = r.lo != r.hi || (r.lo >= l->least && r.lo <= l->most);
+    }
+    tc_env_free(at);
+    return allowed;
+}
+
+bool tc_graph_sizes_mostly_hold(const tc_graph_sizes *s, const tc_expr *condition) {
+    enum { LOOKED_AT = 1024 }; /* from the largest down */
+    const tc_graph_size_symbol *y = only_symbol(s, condition);
+    int64_t hold = 0, n = 0, most = y ? y->now.hi / y->multiple : 0,
+            least = y ? TC_MAX(y->now.lo / y->multiple, most - LOOKED_AT) : 1;
+    for (int64_t v = least; v <= most; v++) {
+        bool allowed = is_allowed(s, y, v);
+        n += allowed;
+        hold += allowed && holds_at(y, condition, v);
+    }
+    return hold > n / 2;
+}
+
+/* The units of y for which the condition holds: around the largest that it has, or above all of them. False: nothing is found. */
+static bool find_units(const tc_graph_size_symbol *y, const tc_expr *condition, bool is_end, tc_ival *units) {
+    enum { FARTHER = 16 }; /* than the largest: no network that was seen needs more */
+    const int64_t lo = y->now.lo / y->multiple, hi = y->now.hi / y->multiple, end = FARTHER * TC_MAX(hi, 1);
+    int64_t v = hi;
+    while (v >= lo && !holds_at(y, condition, v))
+        v--;
+    for (; v < lo && hi < end; v = hi) /* once */
+        for (int64_t above = hi + 1;; above++) {
+            if (above > end)
+                return false;
+            if (!holds_at(y, condition, above))
+                continue;
+            *units = (tc_ival){above, above};
+            while (units->hi < 2 * above && holds_at(y, condition, units->hi + 1))
+                units->hi++;
+            return true;
+        }
+    *units = (tc_ival){v, v};
+    while (units->lo > lo && holds_at(y, condition, units->lo - 1))
+        units->lo--;
+    int64_t last = v;
+    while (is_end && v == hi && last < end && holds_at(y, condition, last + 1))
+        last++;
+    if (last < end)
+        units->hi = last;
+    return true;
+}
+
+void tc_graph_sizes_find_ends(tc_graph_sizes *s) {
+    for (size_t i = 0; i < s->ends.len && !s->again; i++)
+        (void)tc_graph_sizes_choose(s, s->ends.data[i], true);
+}
+
+bool tc_graph_sizes_choose(tc_graph_sizes *s, const tc_expr *condition, bool is_end) {
+    tc_graph_size_symbol *y = tc_graph_sizes_is_assumed(s, condition) ? only_symbol(s, condition) : NULL;
+    tc_ival units;
+    if (!y || y->is != y->own || (is_end && (y->settled || s->is_chosen)) || !find_units(y, condition, is_end, &units))
+        return false;
+    tc_ival sizes = {units.lo * y->multiple, units.hi * y->multiple};
+    if (sizes.lo == y->now.lo && sizes.hi == y->now.hi)
+        return false;
+    if (is_end && !s->reconsidered && (sizes.lo > y->now.lo || sizes.hi < y->now.hi)) {
+        s->choice.condition = condition;
+        s->choice.symbol = (size_t)(y - s->symbols.data);
+        s->choice.before = y->now;
+    }
+    y->settled |= is_end;
+    y->now = sizes;
+    y->least = sizes.lo;
+    y->most = sizes.hi;
+    forget(s, y);
+    s->again = true;
+    return true;
+}
+
+void tc_graph_sizes_reconsider(tc_graph_sizes *s) {
+    const tc_expr *condition = s->choice.condition;
+    tc_graph_size_symbol *y = condition ? &s->symbols.data[s->choice.symbol] : NULL;
+    if (!y || s->reconsidered || y->is != y->own)
+        return;
+    s->reconsidered = true;
+    y->now = s->choice.before;
+    y->settled = false;
+    forget(s, y);
+    (void)tc_graph_sizes_choose(s, tc_un(s->ctx, TC_OP_NOT, condition), true);
 }
 
 /* ---- text ---- */

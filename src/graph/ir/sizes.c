@@ -21,6 +21,7 @@ void tc_graph_sizes_free(tc_graph_sizes *s) {
     tc_map_free(&s->outer);
     tc_vec_free(&s->symbols);
     tc_vec_free(&s->limits);
+    tc_vec_free(&s->ends);
     tc_env_free(s->sure);
     tc_env_free(s->likely);
     tc_ctx_free(s->ctx);

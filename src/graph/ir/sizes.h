@@ -12,6 +12,7 @@ typedef struct tc_graph_size_symbol {
     const char *name; /* the model's, or "input.shape[1]" */
     int64_t least, most, multiple;
     bool assumed;
+    bool settled;       /* assumed, and a condition of the model says where the range ends */
     tc_ival now;        /* what is left of its sizes by what was learnt since */
     const tc_var *var;  /* how many times `multiple` it is */
     const tc_expr *own; /* multiple * var */
@@ -36,6 +37,17 @@ typedef struct tc_graph_sizes {
     bool again; /* more was learnt of symbols than what was made of them tells */
     /* What a branch needs, and nothing before it does; x NULL: there is none. What is behind it may. */
     tc_graph_size_limit wanted;
+    /* Conditions that hold for all sizes that import assumes, so that a computed size is one number; they may hold for more. */
+    TC_VEC(const tc_expr *) ends;
+    /* The sizes that a condition left of those that import assumes; condition NULL: none did. If import fails with them, it begins
+     * again with the others, once. */
+    struct {
+        const tc_expr *condition;
+        size_t symbol; /* its index */
+        tc_ival before;
+    } choice;
+    bool reconsidered;
+    bool is_chosen; /* while a second branch is imported: the first one says what is assumed */
     /* Ranges of variables; likely: and that what is not known is not negative, as sizes are, and what models compute of them. */
     tc_env *sure, *likely;
     tc_map numbers; /* value and element -> its expression */
@@ -124,6 +136,20 @@ bool tc_graph_sizes_equate(tc_graph_sizes *s, const char *what, const tc_expr *a
 void tc_graph_sizes_print(tc_strbuf *b, const tc_expr *x);
 /* "batch=1..16, sequence=1..512": what import assumes. Nothing: no symbol is assumed. */
 void tc_graph_sizes_print_assumed(tc_strbuf *b, const tc_graph_sizes *s);
+
+/* x is made of symbols whose sizes import assumes, and of nothing else. */
+bool tc_graph_sizes_is_assumed(const tc_graph_sizes *s, const tc_expr *x);
+/* It holds for more than half of the sizes that the one symbol in it may have. */
+bool tc_graph_sizes_mostly_hold(const tc_graph_sizes *s, const tc_expr *condition);
+/* The bool `condition` depends on one symbol, whose sizes import assumes: from now on these are sizes for which it holds, the largest
+ * that were assumed or, if it holds for none of them, larger ones. is_end: the condition also says up to which size the symbol goes.
+ * True: the sizes are others now, so begin again. */
+bool tc_graph_sizes_choose(tc_graph_sizes *s, const tc_expr *condition, bool is_end);
+
+/* Import failed: where a condition chose its sizes, those for which it does not hold are next: begin again. */
+void tc_graph_sizes_reconsider(tc_graph_sizes *s);
+/* After the last node: sizes that import assumes go as far as the computed sizes that are one number stay so. */
+void tc_graph_sizes_find_ends(tc_graph_sizes *s);
 
 /* ---- of a run ---- */
 /* What is computed of sizes, each divided by its multiple. */

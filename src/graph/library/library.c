@@ -117,6 +117,12 @@ static int grow_params(const tc_graph_node *n, int64_t *p) {
     return 4 + 2 * ndim;
 }
 
+static int require_params(const tc_graph_node *n, int64_t *p) {
+    p[0] = tc_graph_attr_expected(n);
+    p[1] = 0; /* the program numbers refusals */
+    return 2;
+}
+
 const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op) {
 #define KERNEL(id, name)                                                                                                         \
     { TC_GRAPH_OP_##id, "tc_lib_" #name, tc_lib_##name, tc_lib_##name##_workspace, name##_params }
@@ -128,6 +134,7 @@ const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op) {
                                                       KERNEL(DET_LIST, det),
                                                       KERNEL(MAX_ROI_POOL_LIST, max_roi_pool),
                                                       KERNEL(ROI_ALIGN_LIST, roi_align),
+                                                      KERNEL(REQUIRE, require),
                                                       KERNEL(GROWN, grow)};
 #undef KERNEL
     for (size_t i = 0; i < TC_LEN(kernels); i++)

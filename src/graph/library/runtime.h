@@ -69,6 +69,14 @@ TC_LIB_API int64_t tc_lib_top_k_workspace(const int64_t *params, int32_t nthread
 TC_LIB_API tc_kernel tc_lib_unique;
 TC_LIB_API int64_t tc_lib_unique_workspace(const int64_t *params, int32_t nthreads);
 
+/* ---- require.c ---- */
+
+/* What a run returns that the model refuses: this, plus the number of the refusal. Smaller numbers have other meanings. */
+enum { TC_LIB_REFUSED = 256 };
+/* Ends the run unless the bool is `expected`. Parameters: expected, number of the refusal. args: params, bool, a copy of it. */
+TC_LIB_API tc_kernel tc_lib_require;
+TC_LIB_API int64_t tc_lib_require_workspace(const int64_t *params, int32_t nthreads);
+
 /* ---- select.c ---- */
 
 /* Coordinates of the elements that are not 0: i64 [rank, n], filled up with zeros, and their number.

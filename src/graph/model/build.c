@@ -274,7 +274,8 @@ static tc_status open_model(builder *b, tc_graph_model *m, tc_error *err) {
 tc_status tc_graph_model_build(const tc_graph_program *p, const tc_graph_build_options *o, tc_graph_model **out, tc_error *err) {
     tc_arena *a = tc_arena_new();
     tc_graph_model *m = TC_NEW(a, tc_graph_model);
-    *m = (tc_graph_model){.arena = a, .program = p};
+    *m = (tc_graph_model){
+        .arena = a, .program = p, .nrefusal = (int)p->refusals.len, .refusals = (const char *const *)p->refusals.data};
     builder b = {.p = p, .o = o, .m = m};
     tc_status s = open_model(&b, m, err);
     tc_arena *records = tc_arena_new();

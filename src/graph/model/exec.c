@@ -194,6 +194,9 @@ static int32_t run_step(tc_graph_context *c, int *at, const void *const *in, voi
 }
 
 static tc_status run_failed(const tc_graph_model *m, const tc_graph_step *s, int32_t code, tc_error *err) {
+    int refusal = (int)code - TC_LIB_REFUSED;
+    if (refusal >= 0 && refusal < m->nrefusal)
+        return tc_fail(err, TC_BAD_INPUT, "%s", m->refusals[refusal]);
     const char *what = !s ? m->path : s->library ? s->library->symbol : s->task >= 0 ? m->kernels[s->task].name : "copy";
     return tc_fail(err, TC_ENV, "%s: running it failed with status %d", what, (int)code);
 }

@@ -95,8 +95,10 @@ struct tc_graph_model {
     tc_graph_port *in, *out;
     tc_graph_kernel *kernels; /* by task */
     tc_graph_other *others;
-    tc_graph_unit *units; /* by task */
-    const bool *narrow;   /* by slot: it is kept in bf16; NULL: none is */
+    int nrefusal;
+    const char *const *refusals; /* by number: why a run is refused (tc_lib_require) */
+    tc_graph_unit *units;        /* by task */
+    const bool *narrow;          /* by slot: it is kept in bf16; NULL: none is */
     TC_VEC(tc_graph_block) blocks;
     int64_t blob_bytes;
     tc_graph_step *steps;

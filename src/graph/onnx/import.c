@@ -15,7 +15,7 @@
 #include "support/log.h"
 #include "support/system/fs.h"
 
-/* ONNX IR versions: opsets came with 3; 13 is the newest known (opset 24 came with 12). */
+/* ONNX IR versions: opsets came with 3; 13 is the newest known (opsets 25 and 26 came with it). */
 enum { IR_MIN = 1, IR_WITH_OPSETS = 3, IR_MAX = 13 };
 
 /* ---- whole-model checks ---- */
@@ -71,7 +71,7 @@ static bool find_operator(const Onnx__NodeProto *n, tc_graph_op *op) {
 }
 
 bool tc_graph_import_known_operator(const tc_graph_importer *im, const Onnx__NodeProto *n, tc_graph_op *op) {
-    return find_operator(n, op) && tc_graph_op_info_of(*op)->since <= tc_graph_import_opset(im);
+    return find_operator(n, op) && tc_graph_op_in_opset(*op, tc_graph_import_opset(im));
 }
 
 bool tc_graph_import_is_if(const Onnx__NodeProto *n) {
@@ -146,13 +146,13 @@ tc_status tc_graph_import_duplicate(const char *name, const char *what, tc_error
                    what);
 }
 
-/* Who makes which value; every value is made once. */
-static tc_status index_producers(tc_graph_importer *im, tc_error *err) {
+/* Every value is made once. */
+static tc_status name_producers(tc_graph_importer *im, tc_error *err) {
     const Onnx__GraphProto *p = im->proto;
     for (size_t i = 0; i < p->n_node; i++)
         for (size_t k = 0; k < p->node[i]->n_output; k++) {
             const char *name = p->node[i]->output[k];
-            if (*name && !tc_map_puts(&im->producers, name, i))
+            if (*name && !tc_map_puts(&im->producers, name, 1))
                 return tc_graph_import_duplicate(name, "as the output of two nodes", err);
         }
     return TC_OK;
@@ -235,14 +235,14 @@ static void look_behind(tc_graph_importer *im, size_t failed) {
         return;
     for (size_t i = failed + 1; i < im->proto->n_node && !sizes->again; i++) {
         tc_error unread = {0};
-        (void)!tc_graph_import_node(im, im->proto->node[i], i, &unread);
+        (void)!tc_graph_import_node(im, im->proto->node[i], &unread);
     }
     tc_graph_sizes_find_wanted(im->root->sizes);
 }
 
 static tc_status add_nodes(tc_graph_importer *im, tc_error *err) {
     for (size_t i = 0; i < im->proto->n_node; i++) {
-        tc_status s = tc_graph_import_node(im, im->proto->node[i], i, err);
+        tc_status s = tc_graph_import_node(im, im->proto->node[i], err);
         if (s == TC_OK)
             continue;
         look_behind(im, i);
@@ -254,12 +254,15 @@ static tc_status add_nodes(tc_graph_importer *im, tc_error *err) {
 static tc_status fill_graph(tc_graph_importer *im, tc_error *err) {
     TC_TRY(check_versions(im, err));
     TC_TRY(check_operators(im, err));
-    TC_TRY(index_producers(im, err));
+    TC_TRY(name_producers(im, err));
     im->g->reserved = &im->producers;
     TC_TRY(add_initializers(im, err));
     TC_TRY(tc_graph_import_inputs(im, err));
+    TC_TRY(tc_graph_import_sort(im->model, err));
     TC_TRY(add_nodes(im, err));
     TC_TRY(add_outputs(im, err));
+    if (im->root->sizes)
+        tc_graph_sizes_find_ends(im->root->sizes);
     tc_graph_simplify(im->g);
     return TC_OK;
 }
@@ -306,6 +309,11 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     free(im.used_fixed);
     free(dir);
     onnx__model_proto__free_unpacked(im.model, NULL);
+    for (size_t i = 0; i < im.notes.len && s == TC_OK && !(im.root->sizes && im.root->sizes->again); i++)
+        tc_log(TC_LOG_WARN, "%s: %s", path, im.notes.data[i]);
+    tc_vec_free(&im.notes);
+    if (s != TC_OK && im.root->sizes && !im.root->sizes->again)
+        tc_graph_sizes_reconsider(im.root->sizes);
     bool again = im.root->sizes && im.root->sizes->again; /* also where there was another way than what failed then */
     if (s == TC_OK && !again) {
         *out = im.root;

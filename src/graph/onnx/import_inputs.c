@@ -344,8 +344,8 @@ static tc_status read_fixed(tc_graph_importer *im, const char *name, const Onnx_
     if (read == n)
         return TC_OK;
     tc_graph_tensor_free(t);
-    return tc_fail(err, TC_BAD_INPUT, "--input %s=%s: value %" PRId64 " is no %s; expected numbers with commas between them", name,
-                   values, read, tc_dtype_name(dtype));
+    return tc_fail(err, TC_BAD_INPUT, "--input %s=%s: value %" PRId64 " is no %s; expected numbers with commas between them",
+                   name, values, read, tc_dtype_name(dtype));
 }
 
 static tc_status add_fixed(tc_graph_importer *im, const char *name, const Onnx__TypeProto *type, const char *values,

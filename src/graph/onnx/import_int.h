@@ -41,9 +41,10 @@ typedef struct tc_graph_importer {
     tc_graph *root, *g; /* the model's; the one to which nodes are being added: root, or that of the frame */
     tc_graph_import_frame *frame;
     const char *dir;  /* of external data; NULL: there is none */
-    tc_map producers; /* value name -> index of the node that makes it */
+    tc_map producers; /* names of the values that nodes of the graph make */
     bool *used_shapes, *used_fixed;
     tc_graph_import_scope *scope; /* NULL: in the graph itself */
+    TC_VEC(const char *) notes;   /* what the user should know of this import, in the root's arena */
     uint32_t bodies;              /* that have taken a node's place */
     tc_map body_constants;        /* address of a body's initializer -> value of root: bodies may be added many times */
 } tc_graph_importer;
@@ -60,24 +61,27 @@ const Onnx__FunctionProto *tc_graph_import_called_function(const tc_graph_import
 tc_status tc_graph_import_duplicate(const char *name, const char *what, tc_error *err); /* always fails */
 TC_NODISCARD tc_status tc_graph_import_initializer(tc_graph_importer *im, Onnx__TensorProto *p, const char *name, tc_error *err);
 
+/* ---- import_order.c ---- */
+/* Puts the nodes of all graphs and functions of the model in an order in which they can be computed. */
+TC_NODISCARD tc_status tc_graph_import_sort(Onnx__ModelProto *m, tc_error *err);
+
 /* ---- import_inputs.c ---- */
 /* Adds the inputs, with sizes for those whose dimensions vary behind them. */
 TC_NODISCARD tc_status tc_graph_import_inputs(tc_graph_importer *im, tc_error *err);
 
 /* ---- import_nodes.c ---- */
-/* Adds what node p (number `index` of the graph, or the one around it) stands for. */
-TC_NODISCARD tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err);
+/* Adds what node p stands for. */
+TC_NODISCARD tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err);
 
 /* Adds the branch of that name of If p. */
-TC_NODISCARD tc_status tc_graph_import_branch(tc_graph_importer *im, const Onnx__NodeProto *p, const char *which, size_t index,
+TC_NODISCARD tc_status tc_graph_import_branch(tc_graph_importer *im, const Onnx__NodeProto *p, const char *which,
                                               tc_graph_value ***out, tc_error *err);
-/* Of node `index`, by the name that it has here; NULL for one left out (""). */
-TC_NODISCARD tc_status tc_graph_import_input(tc_graph_importer *im, size_t index, const char *name, tc_graph_value **out,
-                                             tc_error *err);
+/* An input of a node, by the name that it has here; NULL for one left out (""). */
+TC_NODISCARD tc_status tc_graph_import_input(tc_graph_importer *im, const char *name, tc_graph_value **out, tc_error *err);
 const Onnx__AttributeProto *tc_graph_import_attribute(const Onnx__NodeProto *p, const char *name);
 /* Adds the nodes of a body. s->values holds its inputs, and is released. *out: its outputs. */
 TC_NODISCARD tc_status tc_graph_import_graph(tc_graph_importer *im, const Onnx__NodeProto *p, const Onnx__GraphProto *body,
-                                             tc_graph_import_scope *s, size_t index, tc_graph_value ***out, tc_error *err);
+                                             tc_graph_import_scope *s, tc_graph_value ***out, tc_error *err);
 /* The node's outputs are these values. */
 TC_NODISCARD tc_status tc_graph_import_give_outputs(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_value **v,
                                                     tc_error *err);
@@ -100,7 +104,6 @@ typedef struct tc_graph_import_trips {
     tc_graph_importer *im;
     const Onnx__NodeProto *p;
     const Onnx__GraphProto *body;
-    size_t index;
     tc_graph_infer_ctx c; /* in the graph around it */
     tc_graph_emitter e;
     size_t nstate, nscan;       /* values carried from trip to trip; results that every trip adds to */
@@ -118,7 +121,7 @@ typedef struct tc_graph_import_trips {
 /* The body for Scan p of opset 8, whose inputs have a batch dimension (import_scan_batch.c). */
 const Onnx__GraphProto *tc_graph_import_sequence_of_batch(tc_graph_importer *im, const Onnx__NodeProto *p);
 
-TC_NODISCARD tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err);
+TC_NODISCARD tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err);
 /* Result k's rows, [n, ..], with the axis and in the direction that the node asks for. */
 TC_NODISCARD tc_status tc_graph_import_turn_rows(tc_graph_import_trips *l, size_t k, tc_graph_value **v, tc_error *err);
 
@@ -127,9 +130,8 @@ TC_NODISCARD tc_status tc_graph_import_turn_rows(tc_graph_import_trips *l, size_
 tc_graph_value *tc_graph_import_list(tc_graph *g, tc_graph_sequence s);
 bool tc_graph_import_is_sequence_operator(const tc_graph_importer *im, const Onnx__NodeProto *p);
 /* The same, or Identity of a list. */
-bool tc_graph_import_takes_sequence(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index);
-TC_NODISCARD tc_status tc_graph_import_sequence_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index,
-                                                     tc_error *err);
+bool tc_graph_import_takes_sequence(tc_graph_importer *im, const Onnx__NodeProto *p);
+TC_NODISCARD tc_status tc_graph_import_sequence_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err);
 void tc_graph_list_sequence_ops(tc_strbuf *out); /* ", ConcatFromSequence, ..." */
 
 /* ---- import_lists.c: failures are messages, to which the caller adds the node ---- */
@@ -189,7 +191,7 @@ tc_graph_type tc_graph_import_scalar_type(tc_dtype t);
 /* ---- import_branches.c ---- */
 /* Adds a node that runs one of the branches at run time, and gives p's outputs. cond: one bool. */
 TC_NODISCARD tc_status tc_graph_import_if_at_run_time(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_value *cond,
-                                                      size_t index, tc_error *err);
+                                                      tc_error *err);
 
 /* ---- import_run_time.c ---- */
 /* Adds a node that runs the body at run time, and gives p's outputs. On failure, nothing but dead nodes has been added. */

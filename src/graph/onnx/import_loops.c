@@ -33,7 +33,7 @@ static tc_status trip(loop *l, tc_graph_value *const *in, tc_graph_value ***out,
     tc_graph_import_scope s = {.call = l->p, .opset = tc_graph_import_opset(l->im), .of_batch = l->scan && l->scan->batch};
     for (size_t k = 0; k < l->body->n_input; k++)
         tc_map_puts(&s.values, l->body->input[k]->name ? l->body->input[k]->name : "", (uintptr_t)in[k]);
-    return tc_graph_import_graph(l->im, l->p, l->body, &s, l->index, out, err);
+    return tc_graph_import_graph(l->im, l->p, l->body, &s, out, err);
 }
 
 /* After a trip that gave `next`: what is carried on. */
@@ -138,7 +138,7 @@ static tc_status open_loop(loop *l, tc_error *err) {
 
 static tc_status read_inputs(loop *l, tc_graph_value **in, size_t from, tc_error *err) {
     for (size_t k = 0; k < l->p->n_input; k++) {
-        TC_TRY(tc_graph_import_input(l->im, l->index, l->p->input[k], &in[k], err));
+        TC_TRY(tc_graph_import_input(l->im, l->p->input[k], &in[k], err));
         if (k >= from && !in[k])
             return tc_fail(err, TC_BAD_INPUT, "input %zu is left out, but it is not optional", k);
     }
@@ -436,10 +436,10 @@ static tc_status attempt(const loop *l, bool data, bool *open, tc_error *err) {
     return write_out(&copy, open, err);
 }
 
-tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
+tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
     scan s = {0};
     bool is_scan = strcmp(p->op_type, "Scan") == 0, open = true;
-    loop l = {.im = im, .p = p, .index = index, .scan = is_scan ? &s : NULL};
+    loop l = {.im = im, .p = p, .scan = is_scan ? &s : NULL};
     TC_TRY(is_scan ? read_scan(&l, err) : read_loop(&l, err));
     bool none = is_false(l.cond) || (l.limit.constant && l.limit.most <= 0);
     if (none || (l.limit.constant && !(l.cond && !l.cond->constant) && is_small(&l)))

@@ -137,8 +137,7 @@ static bool find_in_scopes(const tc_graph_importer *im, const char *name, tc_gra
     return false;
 }
 
-/* index: of the node in the graph; that of the outermost one around it when it is in a body */
-tc_status tc_graph_import_input(tc_graph_importer *im, size_t index, const char *name, tc_graph_value **out, tc_error *err) {
+tc_status tc_graph_import_input(tc_graph_importer *im, const char *name, tc_graph_value **out, tc_error *err) {
     bool closed;
     *out = NULL;
     if (!*name)
@@ -150,15 +149,8 @@ tc_status tc_graph_import_input(tc_graph_importer *im, size_t index, const char 
         *out = *out ? tc_graph_import_here(im, *out) : NULL;
         return TC_OK;
     }
-    uintptr_t *maker = closed ? NULL : tc_map_gets(&im->producers, name);
-    if (!maker)
-        return tc_fail(err, TC_BAD_INPUT, "its input '%s' is neither %s, nor an initializer, nor the output of a node before it",
-                       name, im->scope ? "visible in this body" : "a graph input");
-    const Onnx__NodeProto *p = im->proto->node[*maker];
-    return tc_fail(err, TC_BAD_INPUT,
-                   "its input '%s' is made %s (node %zu, '%s'): the nodes form a cycle or are not in topological order, which "
-                   "ONNX requires",
-                   name, *maker == index ? "by the node itself" : "only later", (size_t)*maker, p->name ? p->name : "");
+    return tc_fail(err, TC_BAD_INPUT, "its input '%s' is neither %s, nor an initializer, nor the output of a node", name,
+                   im->scope ? "visible in this body" : "a graph input");
 }
 
 static Onnx__AttributeProto *find_proto_attr(Onnx__AttributeProto *const *list, size_t n, const char *name) {
@@ -183,14 +175,14 @@ static tc_status add_attr_here(tc_graph_importer *im, tc_graph_node *n, Onnx__At
     return add_attr(im, n, &copy, err);
 }
 
-static tc_status build_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_graph_node **out, tc_error *err) {
+static tc_status build_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_node **out, tc_error *err) {
     tc_graph_op op = TC_GRAPH_OP_COUNT;
     if (!tc_graph_import_known_operator(im, p, &op)) /* check_operators has refused it already, but for bodies */
         return tc_refuse(err, TC_ERROR_UNSUPPORTED, "the operator (domain %s) is not supported at opset %d",
                          tc_graph_import_default_domain(p->domain) ? "ai.onnx" : p->domain, tc_graph_import_opset(im));
     tc_graph_value **in = TC_NEW_N(im->g->arena, tc_graph_value *, p->n_input);
     for (size_t k = 0; k < p->n_input; k++) {
-        TC_TRY(tc_graph_import_input(im, index, p->input[k], &in[k], err));
+        TC_TRY(tc_graph_import_input(im, p->input[k], &in[k], err));
         if (in[k] && in[k]->sequence)
             return tc_fail(err, TC_BAD_INPUT, "its input '%s' is a sequence or optional, not a tensor", p->input[k]);
     }
@@ -223,9 +215,9 @@ static void bind_here(tc_graph_importer *im, const char *name, const char *in_gr
         tc_map_puts(&im->scope->values, name, (uintptr_t)tc_graph_find_value(im->g, in_graph));
 }
 
-static tc_status add_plain_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
+static tc_status add_plain_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
     tc_graph_node *n = NULL;
-    if (build_node(im, p, index, &n, err) != TC_OK) {
+    if (build_node(im, p, &n, err) != TC_OK) {
         prefix_node(p, err);
         return TC_BAD_INPUT;
     }
@@ -262,7 +254,7 @@ static tc_status add_body_constant(tc_graph_importer *im, Onnx__TensorProto *p, 
 }
 
 /* Within im->scope. *out: the results. */
-static tc_status fill_body(tc_graph_importer *im, const body *b, size_t index, tc_graph_value **out, tc_error *err) {
+static tc_status fill_body(tc_graph_importer *im, const body *b, tc_graph_value **out, tc_error *err) {
     for (size_t i = 0; i < b->n_initializers; i++) {
         const char *name = b->initializers[i]->name;
         uint64_t key = (uint64_t)(uintptr_t)b->initializers[i];
@@ -275,17 +267,17 @@ static tc_status fill_body(tc_graph_importer *im, const body *b, size_t index, t
         tc_map_puts(&im->scope->values, name, *tc_map_get(&im->body_constants, key));
     }
     for (size_t i = 0; i < b->n_nodes; i++)
-        TC_TRY(tc_graph_import_node(im, b->nodes[i], index, err));
+        TC_TRY(tc_graph_import_node(im, b->nodes[i], err));
     for (size_t k = 0; k < b->n_outputs; k++) {
         const char *name = b->outputs[k] ? b->outputs[k] : "";
-        if (tc_graph_import_input(im, index, name, &out[k], err) != TC_OK || !out[k])
+        if (tc_graph_import_input(im, name, &out[k], err) != TC_OK || !out[k])
             return tc_fail(err, TC_BAD_INPUT, "no node makes its body's output '%s'", name);
     }
     return TC_OK;
 }
 
 /* s->values holds the inputs already; it is released here. *out: the results. */
-static tc_status add_body(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_import_scope *s, const body *b, size_t index,
+static tc_status add_body(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_import_scope *s, const body *b,
                           tc_graph_value ***out, tc_error *err) {
     tc_status status;
     *out = TC_NEW_N(im->g->arena, tc_graph_value *, b->n_outputs);
@@ -300,7 +292,7 @@ static tc_status add_body(tc_graph_importer *im, const Onnx__NodeProto *p, tc_gr
     else if (p->n_output > b->n_outputs)
         status = tc_fail(err, TC_BAD_INPUT, "it has %zu outputs, but its body has %zu", p->n_output, b->n_outputs);
     else
-        status = fill_body(im, b, index, *out, err);
+        status = fill_body(im, b, *out, err);
     im->scope = s->up;
     tc_map_free(&s->values);
     return status;
@@ -339,7 +331,7 @@ const Onnx__AttributeProto *tc_graph_import_attribute(const Onnx__NodeProto *p, 
 }
 
 tc_status tc_graph_import_graph(tc_graph_importer *im, const Onnx__NodeProto *p, const Onnx__GraphProto *g,
-                                tc_graph_import_scope *s, size_t index, tc_graph_value ***out, tc_error *err) {
+                                tc_graph_import_scope *s, tc_graph_value ***out, tc_error *err) {
     body b = {.nodes = g->node,
               .n_nodes = g->n_node,
               .initializers = g->initializer,
@@ -348,16 +340,16 @@ tc_status tc_graph_import_graph(tc_graph_importer *im, const Onnx__NodeProto *p,
     b.outputs = TC_NEW_N(im->g->arena, const char *, g->n_output);
     for (size_t k = 0; k < g->n_output; k++)
         b.outputs[k] = g->output[k]->name;
-    return add_body(im, p, s, &b, index, out, err);
+    return add_body(im, p, s, &b, out, err);
 }
 
-tc_status tc_graph_import_branch(tc_graph_importer *im, const Onnx__NodeProto *p, const char *which, size_t index,
-                                 tc_graph_value ***out, tc_error *err) {
+tc_status tc_graph_import_branch(tc_graph_importer *im, const Onnx__NodeProto *p, const char *which, tc_graph_value ***out,
+                                 tc_error *err) {
     const Onnx__AttributeProto *a = tc_graph_import_attribute(p, which);
     if (!a || !a->g)
         return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be a graph", which);
     tc_graph_import_scope s = {.call = p, .opset = tc_graph_import_opset(im)};
-    return tc_graph_import_graph(im, p, a->g, &s, index, out, err);
+    return tc_graph_import_graph(im, p, a->g, &s, out, err);
 }
 
 /* 1: the condition holds in all runs, 0: in none, -1: in some. Sizes and their ranges may decide it. */
@@ -366,37 +358,48 @@ static int decide(tc_graph_importer *im, const tc_graph_value *cond) {
     if (cond->constant)
         return *(const uint8_t *)cond->constant->data != 0;
     const tc_expr *holds = tc_graph_condition_of(&of, cond);
-    return holds ? tc_graph_decide(of, holds) : -1;
+    int known = holds ? tc_graph_decide(of, holds) : -1;
+    if (known >= 0)
+        (void)tc_graph_choose(of, holds); /* the assumed sizes go as far as the condition stays what it is */
+    return known;
 }
 
 /* A condition that is known chooses its branch. */
-static tc_status add_if(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
+static tc_status add_if(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
     tc_graph_value *cond = NULL, **out;
     if (p->n_input != 1)
         return tc_fail(err, TC_BAD_INPUT, "it has %zu inputs, but 1 is expected", p->n_input);
-    TC_TRY(tc_graph_import_input(im, index, p->input[0], &cond, err));
+    TC_TRY(tc_graph_import_input(im, p->input[0], &cond, err));
     if (!cond || cond->sequence || cond->dtype != TC_BOOL || tc_graph_shape_count(&cond->shape) != 1)
         return tc_fail(err, TC_BAD_INPUT, "its condition must be one bool");
     int holds = decide(im, cond);
     if (holds < 0)
-        return tc_graph_import_if_at_run_time(im, p, cond, index, err);
-    TC_TRY(tc_graph_import_branch(im, p, holds ? "then_branch" : "else_branch", index, &out, err));
+        return tc_graph_import_if_at_run_time(im, p, cond, err);
+    TC_TRY(tc_graph_import_branch(im, p, holds ? "then_branch" : "else_branch", &out, err));
     return tc_graph_import_give_outputs(im, p, out, err);
 }
 
-static tc_status add_call(tc_graph_importer *im, const Onnx__NodeProto *p, const Onnx__FunctionProto *f, size_t index,
-                          tc_error *err) {
+static tc_status check_function_opset(const Onnx__FunctionProto *f, int64_t opset, int *out, tc_error *err) {
+    if (opset < TC_GRAPH_OPSET_MIN || opset > TC_GRAPH_OPSET_MAX)
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                         "function '%s' asks for opset %" PRId64 " of the default domain (%d to %d are supported)",
+                         f->name ? f->name : "", opset, TC_GRAPH_OPSET_MIN, TC_GRAPH_OPSET_MAX);
+    *out = (int)opset;
+    return TC_OK;
+}
+
+static tc_status add_call(tc_graph_importer *im, const Onnx__NodeProto *p, const Onnx__FunctionProto *f, tc_error *err) {
     tc_graph_import_scope s = {.call = p, .function = f, .opset = tc_graph_import_opset(im)};
     for (size_t i = 0; i < f->n_opset_import; i++)
         if (tc_graph_import_default_domain(f->opset_import[i]->domain))
-            s.opset = (int)TC_MIN(f->opset_import[i]->version, (int64_t)TC_GRAPH_OPSET_MAX);
+            TC_TRY(check_function_opset(f, f->opset_import[i]->version, &s.opset, err));
     if (p->n_input > f->n_input)
         return tc_fail(err, TC_BAD_INPUT, "it has %zu inputs, but the function takes %zu", p->n_input, f->n_input);
     tc_status status = TC_OK;
     for (size_t k = 0; k < f->n_input && status == TC_OK; k++) {
         tc_graph_value *v = NULL;
         if (k < p->n_input)
-            status = tc_graph_import_input(im, index, p->input[k], &v, err);
+            status = tc_graph_import_input(im, p->input[k], &v, err);
         tc_map_puts(&s.values, f->input[k], (uintptr_t)v);
     }
     if (status != TC_OK) {
@@ -408,7 +411,7 @@ static tc_status add_call(tc_graph_importer *im, const Onnx__NodeProto *p, const
     for (size_t k = 0; k < f->n_output; k++)
         b.outputs[k] = f->output[k];
     tc_graph_value **out;
-    TC_TRY(add_body(im, p, &s, &b, index, &out, err));
+    TC_TRY(add_body(im, p, &s, &b, &out, err));
     return tc_graph_import_give_outputs(im, p, out, err);
 }
 
@@ -429,26 +432,26 @@ static const tc_graph_origin *origin_of(const tc_graph_importer *im, const Onnx_
     return p->name && *p->name ? tc_graph_origin_of(im->g, p->name) : NULL;
 }
 
-static tc_status import_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
+static tc_status import_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
     tc_graph_op op;
     const Onnx__FunctionProto *f = tc_graph_import_known_operator(im, p, &op) ? NULL : tc_graph_import_called_function(im, p);
-    bool loop = tc_graph_import_is_loop(p), list = tc_graph_import_takes_sequence(im, p, index);
+    bool loop = tc_graph_import_is_loop(p), list = tc_graph_import_takes_sequence(im, p);
     if (!tc_graph_import_is_if(p) && !loop && !f && !list)
-        return add_plain_node(im, p, index, err);
-    tc_status s = list   ? tc_graph_import_sequence_node(im, p, index, err)
-                  : f    ? add_call(im, p, f, index, err)
-                  : loop ? tc_graph_import_loop(im, p, index, err)
-                         : add_if(im, p, index, err);
+        return add_plain_node(im, p, err);
+    tc_status s = list   ? tc_graph_import_sequence_node(im, p, err)
+                  : f    ? add_call(im, p, f, err)
+                  : loop ? tc_graph_import_loop(im, p, err)
+                         : add_if(im, p, err);
     if (s != TC_OK)
         prefix_node(p, err);
     return s;
 }
 
-tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
+tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
     tc_graph *g = im->g;
     const tc_graph_origin *around = g->origin;
     g->origin = origin_of(im, p);
-    tc_status s = import_node(im, p, index, err);
+    tc_status s = import_node(im, p, err);
     g->origin = around;
     return s;
 }

@@ -135,7 +135,7 @@ static tc_status fill(run *r, tc_error *err) {
     TC_TRY(r->x.e.status);
     for (size_t k = 0; k < l->body->n_input; k++)
         tc_map_puts(&s.values, body_input(r, k)->name ? body_input(r, k)->name : "", (uintptr_t)in[k]);
-    TC_TRY(tc_graph_import_graph(l->im, l->p, l->body, &s, l->index, &r->out, err));
+    TC_TRY(tc_graph_import_graph(l->im, l->p, l->body, &s, &r->out, err));
     r->cond = l->scan ? number(&r->x.e, TC_BOOL, 1) : r->out[0];
     for (size_t k = 0; k < l->nstate; k++)
         r->state[k].next = r->out[k + (l->scan ? 0 : 1)];

@@ -13,7 +13,7 @@ enum { MAX_LENGTH = 1 << 12 }; /* each element is a few nodes */
 typedef struct sequencer {
     tc_graph_importer *im;
     const Onnx__NodeProto *p;
-    size_t index, nin;
+    size_t nin;
     tc_graph_value **in, **out; /* of the node; NULL for those left out */
     tc_graph_infer_ctx c;
     tc_graph_emitter e;
@@ -278,7 +278,7 @@ static tc_status map_element(sequencer *s, const Onnx__GraphProto *body, size_t 
         v = v && v->sequence && !v->sequence->optional ? v->sequence->v[i] : v;
         tc_map_puts(&scope.values, body->input[k]->name ? body->input[k]->name : "", (uintptr_t)v);
     }
-    return tc_graph_import_graph(s->im, s->p, body, &scope, s->index, out, s->err);
+    return tc_graph_import_graph(s->im, s->p, body, &scope, out, s->err);
 }
 
 static tc_status sequence_map(sequencer *s) {
@@ -377,19 +377,19 @@ bool tc_graph_import_is_sequence_operator(const tc_graph_importer *im, const Onn
     return r && r->add != identity;
 }
 
-bool tc_graph_import_takes_sequence(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index) {
+bool tc_graph_import_takes_sequence(tc_graph_importer *im, const Onnx__NodeProto *p) {
     const rule *r = rule_of(im, p);
     tc_graph_value *v = NULL;
     if (!r || r->add != identity)
         return r != NULL;
     tc_error ignored = {0};
-    return p->n_input == 1 && tc_graph_import_input(im, index, p->input[0], &v, &ignored) == TC_OK && v && v->sequence;
+    return p->n_input == 1 && tc_graph_import_input(im, p->input[0], &v, &ignored) == TC_OK && v && v->sequence;
 }
 
-tc_status tc_graph_import_sequence_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
+tc_status tc_graph_import_sequence_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
     const rule *r = rule_of(im, p);
     tc_arena *a = im->g->arena;
-    sequencer s = {.im = im, .p = p, .index = index, .nin = p->n_input, .err = err};
+    sequencer s = {.im = im, .p = p, .nin = p->n_input, .err = err};
     s.in = TC_NEW_N(a, tc_graph_value *, p->n_input + 1);
     s.out = TC_NEW_N(a, tc_graph_value *, p->n_output + 1);
     s.c = (tc_graph_infer_ctx){.g = im->g, .opset = TC_GRAPH_OPSET_MAX, .err = err};
@@ -398,7 +398,7 @@ tc_status tc_graph_import_sequence_node(tc_graph_importer *im, const Onnx__NodeP
     if (s.nin < r->min_in || s.nin > r->max_in || (r->add != sequence_map && p->n_output != 1))
         return tc_fail(err, TC_BAD_INPUT, "the operator does not take %zu inputs and %zu outputs", s.nin, p->n_output);
     for (size_t k = 0; k < s.nin; k++)
-        TC_TRY(tc_graph_import_input(im, index, p->input[k], &s.in[k], err));
+        TC_TRY(tc_graph_import_input(im, p->input[k], &s.in[k], err));
     TC_TRY(r->add(&s));
     return tc_graph_import_give_outputs(im, p, s.out, err);
 }

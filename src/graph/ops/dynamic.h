@@ -90,6 +90,12 @@ bool tc_graph_find_outside(tc_graph *g, const tc_expr *x, const tc_expr *y, tc_g
 /* Whether the condition, of sizes of g, holds in all runs (1), in none (0), or in some (-1): by the ranges of the sizes, and by what
  * is known where g is the body of a branch. */
 int tc_graph_decide(tc_graph *g, const tc_expr *condition);
+/* The condition, of sizes of g, holds in all runs: the model relies on it. */
+void tc_graph_note_end(tc_graph *g, const tc_expr *condition);
+/* As tc_graph_sizes_choose: sizes that import assumes become those for which the condition is as it is for most of them. True: begin again. */
+bool tc_graph_choose(tc_graph *g, const tc_expr *condition);
+/* The same where all sizes are the largest. */
+int tc_graph_decide_at_largest(tc_graph *g, const tc_expr *condition);
 /* In a branch, which runs may do without, runs check no sizes: they must be known to be equal. Fails where they are not. *learns:
  * they are to be equal from now on, as a node around the branches needs it, or already are. */
 TC_NODISCARD tc_status tc_graph_meet_certainly(tc_graph_emitter *e, const char *a, const char *b,

@@ -57,6 +57,27 @@ static const tc_expr *operand(tc_graph *g, const tc_graph_node *n, int k, int64_
     return tc_graph_number_of(g, n->in[k], tc_graph_shape_count(&n->in[k]->shape) == 1 ? 0 : i);
 }
 
+/* The range of element i of v, which is an input of a body: what the graph around knows of it. */
+static tc_ival range_around(const tc_graph_sizes *s, const tc_graph_value *v, int64_t i) {
+    tc_ival range = {v->most > 0 ? 0 : TC_NINF, v->most > 0 ? v->most : TC_INF};
+    tc_graph_value *outer = s->around ? tc_graph_sizes_outer(s, v) : NULL;
+    if (!outer || !is_index_type(outer->dtype))
+        return range;
+    return tc_ival_meet(range, tc_te_bounds(tc_graph_number_of(s->around, outer, i), tc_graph_sizes_of(s->around)->sure));
+}
+
+/* A quotient of sizes that is one number for all sizes which import assumes, as of windows: it may be so for larger ones. */
+static const tc_expr *simple_number(tc_graph *g, const tc_expr *x) {
+    tc_graph_sizes *s = g->sizes;
+    const tc_expr *simple = tc_graph_sizes_simplify(s, x);
+    tc_ival range = tc_te_bounds(simple, s->sure);
+    if (simple->op != TC_OP_INT && range.lo == range.hi)
+        simple = tc_i64(s->ctx, range.lo);
+    if (x->op == TC_OP_DIV && simple->op == TC_OP_INT)
+        tc_graph_note_end(g, tc_bin(s->ctx, TC_OP_EQ, x, simple));
+    return simple;
+}
+
 static const tc_expr *made_of(tc_graph *g, tc_graph_value *v, int64_t i) {
     tc_graph_sizes *s = tc_graph_sizes_of(g);
     const tc_graph_node *n = v->producer;
@@ -69,9 +90,9 @@ static const tc_expr *made_of(tc_graph *g, tc_graph_value *v, int64_t i) {
             op = TC_OP_DIV; /* the same, and more is known of it */
         const tc_expr *x = tc_bin(s->ctx, op, a, b);
         if (x->depth < DEPTH)
-            return tc_graph_sizes_simplify(s, x);
+            return simple_number(g, x);
     }
-    return tc_graph_sizes_unknown(s, v->name, (tc_ival){v->most > 0 ? 0 : TC_NINF, v->most > 0 ? v->most : TC_INF});
+    return tc_graph_sizes_unknown(s, v->name, range_around(s, v, i));
 }
 
 const tc_expr *tc_graph_number_of(tc_graph *g, tc_graph_value *v, int64_t i) {

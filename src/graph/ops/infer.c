@@ -183,14 +183,21 @@ static tc_status check_arity(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
+/* The size is not known to be always what the shape says. */
+static bool is_varying(const tc_graph_value *size, int64_t most) {
+    return size && !(size->constant && tc_load_i(size->dtype, size->constant->data, 0) == most);
+}
+
 static tc_graph_value *new_output(tc_graph_infer_ctx *c, int k) {
     const tc_graph_type *t = &c->out[k];
     if (!c->names[k])
         return NULL;
     tc_graph_value *v = tc_graph_add_value(c->g, c->names[k], t->dtype, &t->shape);
     for (int d = 0; d < t->shape.ndim; d++)
-        if (c->extent[k][d])
+        if (is_varying(c->extent[k][d], v->shape.d[d]))
             v->extent = c->extent[k];
+        else
+            c->extent[k][d] = NULL;
     return v;
 }
 

@@ -10,7 +10,7 @@ static const tc_expr *around(tc_graph *g, const tc_expr *x) {
     tc_graph_sizes *from = g->sizes, *to = tc_graph_sizes_of(from->around);
     const tc_expr *arg[3];
     if (x->op == TC_OP_INT)
-        return tc_i64(to->ctx, x->u.i);
+        return tc_int(to->ctx, x->dtype, x->u.i);
     if (x->op == TC_OP_VAR) {
         int64_t i;
         tc_graph_value *outer = tc_graph_sizes_captured(from, x, &i);
@@ -83,6 +83,40 @@ int tc_graph_decide(tc_graph *g, const tc_expr *condition) {
     return known;
 }
 
+void tc_graph_note_end(tc_graph *g, const tc_expr *condition) {
+    for (; condition && g->sizes->around; g = g->sizes->around)
+        condition = around(g, condition);
+    tc_graph_sizes *s = g->sizes;
+    if (!condition || !tc_graph_sizes_is_assumed(s, condition))
+        return;
+    for (size_t i = 0; i < s->ends.len; i++)
+        if (s->ends.data[i] == condition)
+            return;
+    tc_push(&s->ends, condition);
+}
+
+bool tc_graph_choose(tc_graph *g, const tc_expr *condition) {
+    tc_graph_sizes_outside o;
+    if (!tc_graph_find_outside(g, condition, condition, &o) || o.x->dtype != TC_BOOL)
+        return false;
+    bool holds = tc_graph_sizes_mostly_hold(o.s, o.x);
+    return tc_graph_sizes_choose(o.s, holds ? o.x : tc_un(o.s->ctx, TC_OP_NOT, o.x), true);
+}
+
+int tc_graph_decide_at_largest(tc_graph *g, const tc_expr *condition) {
+    tc_graph_sizes_outside o;
+    if (!tc_graph_find_outside(g, condition, condition, &o))
+        return -1;
+    tc_env *largest = tc_env_new();
+    for (size_t i = 0; i < o.s->symbols.len; i++) {
+        int64_t most = o.s->symbols.data[i].now.hi / o.s->symbols.data[i].multiple;
+        tc_env_set(largest, o.s->symbols.data[i].var, (tc_ival){most, most});
+    }
+    int known = tc_te_decide(o.x, largest);
+    tc_env_free(largest);
+    return known;
+}
+
 /* ---- meeting ---- */
 
 static void print_size(tc_strbuf *b, const tc_graph_sizes *s, const char *what, const tc_expr *x) {
@@ -113,7 +147,8 @@ static bool are_equal_there(const tc_graph_sizes_outside *both) {
 
 tc_status tc_graph_meet_certainly(tc_graph_emitter *e, const char *a, const char *b, const tc_graph_sizes_outside *both,
                                   bool *learns) {
-    *learns = both->certain || !tc_graph_sizes_may_differ(both->s, both->x, both->y);
+    bool chosen = tc_graph_sizes_is_assumed(both->s, tc_bin(both->s->ctx, TC_OP_SUB, both->x, both->y));
+    *learns = both->certain || chosen || !tc_graph_sizes_may_differ(both->s, both->x, both->y);
     if (*learns || are_equal_there(both))
         return TC_OK;
     both->s->wanted = (tc_graph_size_limit){.x = both->x, .same = both->y};
@@ -189,6 +224,17 @@ static tc_status uncertain(tc_graph_emitter *e, const tc_graph_sizes_outside *o,
     return s;
 }
 
+/* Sizes that import assumes become those which the node needs: in a branch all of them, elsewhere if it can use none of the others,
+ * as runs check the rest. */
+static bool choose_sizes(const tc_graph_sizes_outside *o, int64_t least, int64_t most, int64_t multiple) {
+    tc_ctx *c = o->s->ctx;
+    tc_ival range = tc_te_bounds(o->x, o->s->sure);
+    if (multiple > 1 || (o->certain && range.hi >= least && range.lo <= most))
+        return false;
+    const tc_expr *above = tc_bin(c, TC_OP_GE, o->x, tc_i64(c, least)), *below = tc_bin(c, TC_OP_LE, o->x, tc_i64(c, most));
+    return tc_graph_sizes_choose(o->s, tc_bin(c, TC_OP_AND, above, below), false);
+}
+
 tc_status tc_graph_require_outside(tc_graph_emitter *e, const tc_graph_sizes_outside *o, const char *what, int64_t least,
                                    int64_t most, int64_t multiple) {
     TC_TRY(e->status);
@@ -197,6 +243,8 @@ tc_status tc_graph_require_outside(tc_graph_emitter *e, const tc_graph_sizes_out
     tc_env_undo(o->s->sure, mark);
     if (keeps)
         return TC_OK;
+    if (choose_sizes(o, least, most, multiple))
+        return tc_graph_node_fail(e->c, "the sizes of %s are chosen", what);
     tc_strbuf need = {0};
     tc_status s = TC_OK;
     print_need(&need, least, most, multiple);

@@ -1,7 +1,7 @@
 /* Draws values for the inputs of a model when nobody gives values. Each input has a range, which is found when the program is made.
  * Libraries keep the ranges, so a library draws the same values as its model.
  *
- * Integers that index a dimension stay within its bounds. Only the name of an input tells that it is a mask. A mask of noise hides
+ * Integers that index a dimension stay within its bounds. An input without whose value runs are refused gets that value. Only the name of an input tells that it is a mask. A mask of noise hides
  * the computation that the network was built for, and softmax of a noise mask gives other values than softmax of real data. A mask
  * of ones lets everything through: as a factor, as a condition, and added before a softmax. */
 #include <stdlib.h>
@@ -42,6 +42,8 @@ void tc_graph_find_ranges(tc_graph_program *p) {
         bool ones = is_mask(port->name) && limit == 0;
         port->drawn = ones ? (tc_te_range){1, 2} : tc_te_random_range(port->dtype, limit);
     }
+    for (size_t k = 0; k < p->needed.len; k++)
+        p->in[p->needed.data[k].input].drawn = (tc_te_range){p->needed.data[k].value, p->needed.data[k].value + 1};
 }
 
 static tc_graph_shape shape_at(const tc_graph_port *p, const tc_graph_sized_input *in, const int64_t *sizes) {

@@ -49,6 +49,12 @@ typedef struct tc_graph_relation {
     const tc_expr *const *size; /* of each symbol, as the graph has it (graph/ir/sizes.h) */
 } tc_graph_relation;
 
+/* The value that an input must have for a run to go on. */
+typedef struct tc_graph_needed {
+    int input;
+    int64_t value;
+} tc_graph_needed;
+
 struct tc_graph_program {
     tc_arena *arena;
     tc_ctx *ctx; /* owns all workloads; does not grow once the program is made */
@@ -67,9 +73,11 @@ struct tc_graph_program {
     const tc_graph_relation *relations; /* of those whose symbols' sizes are known of the inputs' */
     const tc_var *const *size_var;      /* by rule: what relations have for that size divided by its multiple */
     tc_graph_slot *slots;
-    tc_graph_launch *launches;     /* in order of execution */
-    TC_VEC(tc_graph_tensor) owned; /* constants that belong to the program */
-    TC_VEC(const char *) drawn;    /* names of those that are random, as nobody gave values */
+    tc_graph_launch *launches;      /* in order of execution */
+    TC_VEC(tc_graph_tensor) owned;  /* constants that belong to the program */
+    TC_VEC(tc_graph_needed) needed; /* inputs without which runs are refused */
+    TC_VEC(const char *) refusals;  /* by number: why a run is refused (tc_lib_require) */
+    TC_VEC(const char *) drawn;     /* names of those that are random, as nobody gave values */
 };
 
 /* The slot that this one is a piece of, or a piece of a piece; itself where it is whole. *at: where in it, in bytes. */

@@ -175,6 +175,35 @@ static bool is_empty(const tc_graph_fused *f) {
     return false;
 }
 
+/* The value of an input that makes the bool `expected`; NULL: it is nothing so simple. */
+static const tc_graph_value *needed_input(const tc_graph_value *cond, bool expected, int64_t *value) {
+    *value = expected;
+    for (const tc_graph_node *n; (n = cond->producer);) {
+        int at = n->nin == 2 && n->in[0]->constant ? 0 : 1;
+        bool equal = n->op == TC_GRAPH_OP_EQUAL && n->in[at]->constant && *value && tc_dtype_is_int(n->in[at]->dtype);
+        if (!equal && !tc_graph_keeps_memory(n))
+            return NULL;
+        if (equal)
+            *value = tc_load_i(n->in[at]->dtype, n->in[at]->constant->data, 0);
+        cond = n->in[equal ? 1 - at : 0];
+        if (equal && cond->producer && !tc_graph_keeps_memory(cond->producer))
+            return NULL;
+    }
+    return cond;
+}
+
+/* Numbers the refusal, and notes which value of an input avoids it. */
+static int64_t add_refusal(maker *m, const tc_graph_node *n) {
+    int64_t value;
+    bool expected = tc_graph_attr_expected(n) != 0;
+    const tc_graph_value *in = needed_input(n->in[0], expected, &value);
+    const tc_graph_slot *s = in && !in->constant ? &m->slots.data[tc_graph_maker_slot(m, in)] : NULL;
+    if (s && s->kind == TC_GRAPH_SLOT_INPUT)
+        tc_push(&m->p->needed, ((tc_graph_needed){s->input, value}));
+    tc_push(&m->p->refusals, tc_arena_strdup(m->p->arena, tc_graph_attr_refusal(n)));
+    return (int64_t)m->p->refusals.len - 1;
+}
+
 tc_status tc_graph_maker_library(maker *m, const tc_graph_node *n, const int *in, tc_error *err) {
     const tc_graph_library_kernel *k = tc_graph_library_of(n->op);
     if (!k)
@@ -185,7 +214,10 @@ tc_status tc_graph_maker_library(maker *m, const tc_graph_node *n, const int *in
         x.origin = *n->origin;
     int *args = TC_NEW_N(m->p->arena, int, 1 + n->nin + n->nout);
     int64_t *params = TC_NEW_N(m->p->arena, int64_t, TC_GRAPH_MAX_PARAMS);
-    args[x.nargs++] = tc_graph_maker_constant(m, "parameters", params, k->params(n, params));
+    int nparams = k->params(n, params);
+    if (n->op == TC_GRAPH_OP_REQUIRE)
+        params[1] = add_refusal(m, n);
+    args[x.nargs++] = tc_graph_maker_constant(m, "parameters", params, nparams);
     for (int i = 0; i < n->nin; i++)
         args[x.nargs++] = in ? in[i] : tc_graph_maker_slot(m, n->in[i]);
     for (int i = 0; i < n->nout; i++)
@@ -498,6 +530,8 @@ void tc_graph_program_free(tc_graph_program *p) {
         tc_graph_tensor_free(&p->owned.data[i]);
     tc_vec_free(&p->owned);
     tc_vec_free(&p->drawn);
+    tc_vec_free(&p->refusals);
+    tc_vec_free(&p->needed);
     tc_ctx_free(p->ctx);
     tc_arena_free(p->arena);
 }

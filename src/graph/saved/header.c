@@ -125,6 +125,11 @@ void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t sta
     list_ports(b, "outputs", m->out, m->nout, m->in, NULL);
     if (shares(m))
         tc_sb_add(b, SHARING);
+    for (int i = 0; i < m->nrefusal; i++) {
+        tc_sb_printf(b, " * A run that returns %d was refused: ", TC_LIB_REFUSED + i);
+        plain(b, m->refusals[i], "");
+        tc_sb_addc(b, '\n');
+    }
     tc_sb_printf(b, " */\n#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#include <stdint.h>\n\n", name, name);
     tc_sb_add(b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d };\n\n", name, m->nin, name, m->nout);
@@ -141,7 +146,7 @@ void tc_graph_close_header(const char *name, tc_strbuf *b) {
     tc_sb_printf(b, "typedef struct %s_context %s_context;\n", name, name);
     tc_sb_printf(b, "%s_context *%s_context_new(void);\n", name, name);
     tc_sb_printf(b, "void %s_context_free(%s_context *context); /* not while it runs; NULL is fine */\n", name, name);
-    tc_sb_add(b, "/* One call at a time for each context, from any thread. Returns 0. */\n");
+    tc_sb_add(b, "/* One call at a time for each context, from any thread. Returns 0, or a number that is told above. */\n");
     tc_sb_printf(b, "int32_t %s_context_run(%s_context *context, const void *const *inputs, void *const *outputs);\n\n", name,
                  name);
     tc_sb_add(b, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");

@@ -153,10 +153,25 @@ static bool read_steps(tc_graph_model *m, const json_t *j) {
     return true;
 }
 
+/* Absent where no run is refused. */
+static bool read_refusals(tc_graph_model *m, const json_t *j) {
+    m->nrefusal = (int)json_array_size(j);
+    const char **texts = TC_NEW_N(m->arena, const char *, m->nrefusal + 1);
+    for (int i = 0; i < m->nrefusal; i++) {
+        const char *text = json_string_value(json_array_get(j, (size_t)i));
+        if (!text)
+            return false;
+        texts[i] = tc_arena_strdup(m->arena, text);
+    }
+    m->refusals = texts;
+    return true;
+}
+
 /* *name and *target are in m's arena. */
 static bool read_metadata(tc_graph_model *m, const json_t *j, const char **name, const char **target) {
     bool ok = read_ports(m->arena, json_object_get(j, "inputs"), &m->in, &m->nin) &&
               read_ports(m->arena, json_object_get(j, "outputs"), &m->out, &m->nout) && fits_shared(m) && read_steps(m, j) &&
+              read_refusals(m, json_object_get(j, "refusals")) &&
               tc_graph_rules_from_json(json_object_get(j, "varying"), m->arena, m->in, m->nin, &m->rules);
     m->nshown = m->nout - (int)json_integer_value(json_object_get(j, "sizes"));
     ok = ok && m->nshown >= 0 && m->nshown <= m->nout;

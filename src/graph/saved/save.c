@@ -145,6 +145,12 @@ static const char *metadata(const saver *s) {
         json_object_set_new(j, "sizes", json_integer(m->nout - m->nshown));
     if (m->rules.nsize)
         json_object_set_new(j, "varying", tc_graph_rules_to_json(&m->rules));
+    if (m->nrefusal) {
+        json_t *refusals = json_array();
+        for (int i = 0; i < m->nrefusal; i++)
+            json_array_append_new(refusals, json_string(m->refusals[i]));
+        json_object_set_new(j, "refusals", refusals);
+    }
     json_object_set_new(j, "watched", json_true());
     add_steps(j, m);
     char *dump = json_dumps(j, JSON_COMPACT);

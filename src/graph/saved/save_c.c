@@ -80,8 +80,10 @@ static void library_step(source *s, const tc_graph_step *x) {
         operand(s, &x->args[i]);
         tc_sb_addc(&s->b, ')');
     }
-    tc_sb_printf(&s->b, "};\n        %s(args, arena + %lld, &%s_rt);\n    }\n", x->library->symbol, (long long)s->m->workspace_at,
-                 s->name);
+    tc_sb_printf(&s->b,
+                 "};\n        const int32_t status = %s(args, arena + %lld, &%s_rt);\n"
+                 "        if (status)\n            return status;\n    }\n",
+                 x->library->symbol, (long long)s->m->workspace_at, s->name);
 }
 
 static void step(source *s, const tc_graph_step *x) {

@@ -69,7 +69,7 @@ static void test_versions(void **state) {
     w = skeleton(17);
     tc_graph_writer_node(w, "Relu", "", "x", "y");
     tc_graph_writer_versions(w, 8, 77);
-    assert_refused(w, "opset 77", "1 to 24", "opset_version=17");
+    assert_refused(w, "opset 77", "1 to 26", "opset_version=17");
 }
 
 static void test_unknown_operators(void **state) {
@@ -164,16 +164,12 @@ static void test_names(void **state) {
 static void test_order(void **state) {
     (void)state;
     tc_graph_writer *w = skeleton(17);
-    tc_graph_writer_node(w, "Add", "a", "x,h", "y");
-    tc_graph_writer_node(w, "Relu", "b", "x", "h");
-    assert_refused(w, "node 'a' (Add)", "its input 'h' is made only later (node 1, 'b')", "topological order");
-    w = skeleton(17);
     tc_graph_writer_node(w, "Add", "a", "x,y", "h");
     tc_graph_writer_node(w, "Relu", "b", "h", "y");
-    assert_refused(w, "cycle");
+    assert_refused(w, "the nodes 'a' (Add), 'b' (Relu) form a cycle");
     w = skeleton(17);
     tc_graph_writer_node(w, "Add", "a", "x,y", "y");
-    assert_refused(w, "by the node itself");
+    assert_refused(w, "node 'a' (Add) reads its own result");
     w = skeleton(17);
     tc_graph_writer_node(w, "Add", "a", "x,nowhere", "y");
     assert_refused(w, "node 'a' (Add)", "'nowhere' is neither a graph input");

@@ -188,9 +188,7 @@ static void test_refusals(void **state) {
     assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("loop_grows.onnx"), NULL, &g, err), "node 'loop1' (Loop)",
                  "dimension 0 of value 0 that it carries grows by 1", "a constant trip count M");
     assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("loop_forever.onnx"), NULL, &g, err), "node 'loop1' (Loop)", "it never ends");
-    assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("if_shapes.onnx"), NULL, &g, err), "node 'if1' (If)", "f32[2,3] or f32[]");
-    assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("if_cycle.onnx"), NULL, &g, err), "node 'if1' (If)",
-                 "'later' is made only later");
+    assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("if_cycle.onnx"), NULL, &g, err), "'if1' (If)", "form a cycle");
     assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("function_recursive.onnx"), NULL, &g, err), "does the function call itself");
 }
 

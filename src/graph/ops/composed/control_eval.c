@@ -58,6 +58,13 @@ static tc_status trip(tc_graph_eval_ctx *c, const tc_graph_tensor **in, int stat
     return s;
 }
 
+tc_status tc_graph_eval_require(tc_graph_eval_ctx *c) {
+    bool yes = holds(c->in[0]);
+    if (c->out[0].data)
+        *(uint8_t *)c->out[0].data = yes;
+    return yes == (tc_graph_attr_expected(c->n) != 0) ? TC_OK : tc_fail(c->err, TC_BAD_INPUT, "%s", tc_graph_attr_refusal(c->n));
+}
+
 tc_status tc_graph_eval_loop(tc_graph_eval_ctx *c) {
     const tc_graph_node *n = c->n;
     int states = (int)tc_graph_attr_states(n);
