@@ -18,7 +18,6 @@ typedef struct tc_graph_sequence {
 /* The body of a function or a branch while its nodes are added: names that mean something in there only. */
 typedef struct tc_graph_import_scope {
     struct tc_graph_import_scope *up;
-    const Onnx__NodeProto *call;         /* the If, or the call */
     const Onnx__FunctionProto *function; /* NULL: a branch, which also sees what is around it */
     int opset, depth;
     bool of_batch; /* one sequence of the batch that a Scan of opset 8 walks */

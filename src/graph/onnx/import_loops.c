@@ -30,7 +30,7 @@ static int64_t constant_of(const tc_graph_value *v) {
 
 /* The body's results. `in`: what its inputs are in this trip. */
 static tc_status trip(loop *l, tc_graph_value *const *in, tc_graph_value ***out, tc_error *err) {
-    tc_graph_import_scope s = {.call = l->p, .opset = tc_graph_import_opset(l->im), .of_batch = l->scan && l->scan->batch};
+    tc_graph_import_scope s = {.opset = tc_graph_import_opset(l->im), .of_batch = l->scan && l->scan->batch};
     for (size_t k = 0; k < l->body->n_input; k++)
         tc_map_puts(&s.values, l->body->input[k]->name ? l->body->input[k]->name : "", (uintptr_t)in[k]);
     return tc_graph_import_graph(l->im, l->p, l->body, &s, out, err);

@@ -91,7 +91,10 @@ static tc_status add_attr(tc_graph_importer *im, tc_graph_node *n, Onnx__Attribu
         return unknown_attr(n->op, a->name ? a->name : "", err);
     if (old_cast_target(im, n, a) || function_names(im, n, a))
         return TC_OK;
-    if (!attr_kind(attr_type(a), &kind) || kind != tc_graph_attr_kind_of(id) || (a->ref_attr_name && *a->ref_attr_name))
+    if (a->ref_attr_name && *a->ref_attr_name)
+        return tc_fail(err, TC_BAD_INPUT, "attribute '%s' refers to attribute '%s' of a function, but the node is in no function",
+                       a->name, a->ref_attr_name);
+    if (!attr_kind(attr_type(a), &kind) || kind != tc_graph_attr_kind_of(id))
         return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be %s", a->name,
                        tc_graph_attr_kind_name(tc_graph_attr_kind_of(id)));
     switch (kind) {
@@ -160,21 +163,6 @@ static Onnx__AttributeProto *find_proto_attr(Onnx__AttributeProto *const *list, 
     return NULL;
 }
 
-/* An attribute in a function may stand for one of the call's, which may leave it out. */
-static tc_status add_attr_here(tc_graph_importer *im, tc_graph_node *n, Onnx__AttributeProto *a, tc_error *err) {
-    const tc_graph_import_scope *s = im->scope;
-    while (s && !s->function)
-        s = s->up;
-    if (!s || !a->ref_attr_name || !*a->ref_attr_name)
-        return add_attr(im, n, a, err);
-    Onnx__AttributeProto *given = find_proto_attr(s->call->attribute, s->call->n_attribute, a->ref_attr_name);
-    if (!given)
-        return TC_OK;
-    Onnx__AttributeProto copy = *given;
-    copy.name = a->name;
-    return add_attr(im, n, &copy, err);
-}
-
 static tc_status build_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_node **out, tc_error *err) {
     tc_graph_op op = TC_GRAPH_OP_COUNT;
     if (!tc_graph_import_known_operator(im, p, &op)) /* check_operators has refused it already, but for bodies */
@@ -188,7 +176,7 @@ static tc_status build_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_
     }
     *out = tc_graph_new_node(im->g, op, p->name, in, (int)p->n_input);
     for (size_t k = 0; k < p->n_attribute; k++)
-        TC_TRY(add_attr_here(im, *out, p->attribute[k], err));
+        TC_TRY(add_attr(im, *out, p->attribute[k], err));
     return TC_OK;
 }
 
@@ -348,7 +336,7 @@ tc_status tc_graph_import_branch(tc_graph_importer *im, const Onnx__NodeProto *p
     const Onnx__AttributeProto *a = tc_graph_import_attribute(p, which);
     if (!a || !a->g)
         return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be a graph", which);
-    tc_graph_import_scope s = {.call = p, .opset = tc_graph_import_opset(im)};
+    tc_graph_import_scope s = {.opset = tc_graph_import_opset(im)};
     return tc_graph_import_graph(im, p, a->g, &s, out, err);
 }
 
@@ -379,6 +367,75 @@ static tc_status add_if(tc_graph_importer *im, const Onnx__NodeProto *p, tc_erro
     return tc_graph_import_give_outputs(im, p, out, err);
 }
 
+/* ---- calls of functions ---- */
+
+/* A call of a function: the call's attributes stand for the references in the function's body. */
+typedef struct call {
+    tc_arena *arena;
+    const Onnx__NodeProto *node;
+    const Onnx__FunctionProto *function;
+} call;
+
+static Onnx__GraphProto *resolve_graph(const call *c, Onnx__GraphProto *g, int depth);
+
+/* The attribute with the call's value, or with the function's default. NULL: neither has a value. */
+static Onnx__AttributeProto *resolve_attribute(const call *c, Onnx__AttributeProto *a, int depth) {
+    bool refers = a->ref_attr_name && *a->ref_attr_name;
+    Onnx__AttributeProto *value = a;
+    if (refers) {
+        value = find_proto_attr(c->node->attribute, c->node->n_attribute, a->ref_attr_name);
+        if (!value)
+            value = find_proto_attr(c->function->attribute_proto, c->function->n_attribute_proto, a->ref_attr_name);
+        if (!value)
+            return NULL;
+    }
+    Onnx__GraphProto *graph = refers || !a->g ? value->g : resolve_graph(c, a->g, depth);
+    if (!refers && graph == a->g)
+        return a;
+    Onnx__AttributeProto *copy = tc_arena_dup(c->arena, value, sizeof *value);
+    copy->name = a->name;
+    copy->g = graph;
+    return copy;
+}
+
+/* The node itself where no attribute changes, else a copy. */
+static Onnx__NodeProto *resolve_node(const call *c, Onnx__NodeProto *p, int depth) {
+    Onnx__AttributeProto **attribute = TC_NEW_N(c->arena, Onnx__AttributeProto *, p->n_attribute + 1);
+    size_t n = 0;
+    bool same = true;
+    for (size_t k = 0; k < p->n_attribute; k++) {
+        attribute[n] = resolve_attribute(c, p->attribute[k], depth);
+        same = same && attribute[n] == p->attribute[k];
+        n += attribute[n] != NULL;
+    }
+    if (same)
+        return p;
+    Onnx__NodeProto *copy = tc_arena_dup(c->arena, p, sizeof *p);
+    copy->attribute = attribute;
+    copy->n_attribute = n;
+    return copy;
+}
+
+static Onnx__NodeProto **resolve_nodes(const call *c, Onnx__NodeProto **nodes, size_t n, int depth) {
+    Onnx__NodeProto **out = TC_NEW_N(c->arena, Onnx__NodeProto *, n + 1);
+    bool same = true;
+    for (size_t i = 0; i < n; i++) {
+        out[i] = resolve_node(c, nodes[i], depth);
+        same = same && out[i] == nodes[i];
+    }
+    return same ? nodes : out;
+}
+
+/* References also stand in branches and in bodies of loops. add_body refuses graphs that are nested deeper than MAX_CALLS. */
+static Onnx__GraphProto *resolve_graph(const call *c, Onnx__GraphProto *g, int depth) {
+    Onnx__NodeProto **nodes = depth < MAX_CALLS ? resolve_nodes(c, g->node, g->n_node, depth + 1) : g->node;
+    if (nodes == g->node)
+        return g;
+    Onnx__GraphProto *copy = tc_arena_dup(c->arena, g, sizeof *g);
+    copy->node = nodes;
+    return copy;
+}
+
 static tc_status check_function_opset(const Onnx__FunctionProto *f, int64_t opset, int *out, tc_error *err) {
     if (opset < TC_GRAPH_OPSET_MIN || opset > TC_GRAPH_OPSET_MAX)
         return tc_refuse(err, TC_ERROR_UNSUPPORTED,
@@ -389,7 +446,7 @@ static tc_status check_function_opset(const Onnx__FunctionProto *f, int64_t opse
 }
 
 static tc_status add_call(tc_graph_importer *im, const Onnx__NodeProto *p, const Onnx__FunctionProto *f, tc_error *err) {
-    tc_graph_import_scope s = {.call = p, .function = f, .opset = tc_graph_import_opset(im)};
+    tc_graph_import_scope s = {.function = f, .opset = tc_graph_import_opset(im)};
     for (size_t i = 0; i < f->n_opset_import; i++)
         if (tc_graph_import_default_domain(f->opset_import[i]->domain))
             TC_TRY(check_function_opset(f, f->opset_import[i]->version, &s.opset, err));
@@ -406,7 +463,8 @@ static tc_status add_call(tc_graph_importer *im, const Onnx__NodeProto *p, const
         tc_map_free(&s.values);
         return status;
     }
-    body b = {.nodes = f->node, .n_nodes = f->n_node, .n_outputs = f->n_output};
+    call c = {im->g->arena, p, f};
+    body b = {.nodes = resolve_nodes(&c, f->node, f->n_node, 0), .n_nodes = f->n_node, .n_outputs = f->n_output};
     b.outputs = TC_NEW_N(im->g->arena, const char *, f->n_output);
     for (size_t k = 0; k < f->n_output; k++)
         b.outputs[k] = f->output[k];

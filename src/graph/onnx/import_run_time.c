@@ -121,7 +121,7 @@ static tc_graph_value *element(run *r, size_t k, tc_graph_value *i) {
 
 static tc_status fill(run *r, tc_error *err) {
     tc_graph_import_trips *l = r->l;
-    tc_graph_import_scope s = {.call = l->p, .opset = tc_graph_import_opset(l->im), .of_batch = l->scan && l->scan->batch};
+    tc_graph_import_scope s = {.opset = tc_graph_import_opset(l->im), .of_batch = l->scan && l->scan->batch};
     size_t first = l->scan ? 0 : 2;
     tc_graph_value *i = add_inputs(r, first), **in = TC_NEW_N(r->x.f.g->arena, tc_graph_value *, l->body->n_input + 1);
     if (!l->scan) {

@@ -272,7 +272,7 @@ static tc_status concat_from_sequence(sequencer *s) {
 /* ---- SequenceMap: the body once for each element ---- */
 
 static tc_status map_element(sequencer *s, const Onnx__GraphProto *body, size_t i, tc_graph_value ***out) {
-    tc_graph_import_scope scope = {.call = s->p, .opset = tc_graph_import_opset(s->im)};
+    tc_graph_import_scope scope = {.opset = tc_graph_import_opset(s->im)};
     for (size_t k = 0; k < body->n_input; k++) {
         tc_graph_value *v = s->in[k];
         v = v && v->sequence && !v->sequence->optional ? v->sequence->v[i] : v;

@@ -70,6 +70,32 @@ static void test_functions(void **state) {
     check(DATA("functions.onnx"), false, 0, want);
 }
 
+static float leaky(float x, float slope) {
+    return x < 0 ? slope * x : x;
+}
+
+/* Slope {slope = 0.75}(a) = LeakyRelu(a), Outer {s}(a) = -Slope(a), Middle {s = 0.5}(a) = Outer(a). Branch {s} has references in both
+ * branches, Repeat {s, trips = 3}, Times {s} and Rows {s, axes = 1} in bodies of Loop and Scan. The model calls each, Outer also
+ * without its attribute. */
+static void test_attributes_of_functions(void **state) {
+    (void)state;
+    for (int condition = 0; condition < 2; condition++) {
+        float want[6];
+        for (int i = 0; i < 6; i++) {
+            float v = leaky(x_values[i], 0.75F);
+            v = -leaky(v, 0.5F);
+            v = -leaky(v, 0.75F);
+            v = -leaky(v, 0.5F);
+            v = condition ? leaky(v, 0.25F) : -leaky(v, 0.25F);
+            for (int trip = 0; trip < 3; trip++)
+                v = -leaky(v, 0.5F);
+            v = condition ? -leaky(v, 0.25F) : v;
+            want[i] = leaky(v, 0.125F);
+        }
+        check(DATA("function_attributes.onnx"), true, (uint8_t)condition, want);
+    }
+}
+
 /* ---- loops ---- */
 
 /* Both outputs, by the evaluator and compiled. rows[]: of `shape`. */
@@ -190,13 +216,21 @@ static void test_refusals(void **state) {
     assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("loop_forever.onnx"), NULL, &g, err), "node 'loop1' (Loop)", "it never ends");
     assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("if_cycle.onnx"), NULL, &g, err), "'if1' (If)", "form a cycle");
     assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("function_recursive.onnx"), NULL, &g, err), "does the function call itself");
+    assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("attribute_of_no_function.onnx"), NULL, &g, err), "node 'relu1' (LeakyRelu)",
+                 "attribute 'alpha' refers to attribute 'slope' of a function, but the node is in no function");
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_constant_condition), cmocka_unit_test(test_dynamic_condition),
-                                       cmocka_unit_test(test_functions),          cmocka_unit_test(test_constant_loop),
-                                       cmocka_unit_test(test_dynamic_loop),       cmocka_unit_test(test_scan),
-                                       cmocka_unit_test(test_optionals),          cmocka_unit_test(test_sequences),
-                                       cmocka_unit_test(test_refused_sequences),  cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_constant_condition),
+                                       cmocka_unit_test(test_dynamic_condition),
+                                       cmocka_unit_test(test_functions),
+                                       cmocka_unit_test(test_constant_loop),
+                                       cmocka_unit_test(test_dynamic_loop),
+                                       cmocka_unit_test(test_scan),
+                                       cmocka_unit_test(test_optionals),
+                                       cmocka_unit_test(test_sequences),
+                                       cmocka_unit_test(test_refused_sequences),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_attributes_of_functions)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
