@@ -2,7 +2,8 @@
  * inputs whose places and weights are known here. So an axis becomes an index (nearest), a sum of weighted Gathers (linear and
  * cubic), or one Gather, a product and a ReduceSum (antialias, whose filters are as long as the image shrinks).
  *
- * Coordinates are computed in float, as ONNX Runtime does: in double, other neighbours are nearest at the ties. */
+ * Places are exact fractions, so that ties are ties: a scale is the ratio of two sizes, or the simple fraction that an exporter
+ * rounded to f32. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -56,6 +57,49 @@ tc_status tc_graph_resize_axes(tc_graph_infer_ctx *c, int *axes, size_t *n) {
     return TC_OK;
 }
 
+static void set_scale(resize *r, int d, int64_t up, int64_t down) {
+    int64_t a = up, b = down;
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    r->up[d] = up / a;
+    r->down[d] = down / a;
+}
+
+static double scale_of(const resize *r, int d) {
+    return (double)r->up[d] / (double)r->down[d];
+}
+
+/* The fraction with the smallest denominator that f32 rounds to s: the first such convergent of its continued fraction. */
+static void set_simple_scale(resize *r, int d, float s) {
+    enum { MOST_TERMS = 40 };
+    int64_t up = 1, down = 0, up_before = 0, down_before = 1;
+    double x = (double)s;
+    for (int k = 0; k < MOST_TERMS && (down == 0 || (float)((double)up / (double)down) != s); k++) {
+        double whole = fmin(floor(x), 1e15), most = fmax((double)up, (double)down);
+        if (whole * most > 1e15) /* the scale is as good as 0: no output has a place */
+            break;
+        int64_t next_up = (int64_t)whole * up + up_before, next_down = (int64_t)whole * down + down_before;
+        up_before = up;
+        down_before = down;
+        up = next_up;
+        down = next_down;
+        x = x > whole ? 1 / (x - whole) : 1e15;
+    }
+    set_scale(r, d, TC_MAX(up, 1), TC_MAX(down, 1));
+}
+
+/* Exporters divide two sizes, in f32 or in f64, and round to f32: then these sizes are meant. */
+static void set_float_scale(resize *r, int d, float s) {
+    int64_t in = r->in->d[d], out = (int64_t)fmin(round((double)in * (double)s), 1e15);
+    if (in > 0 && out > 0 && ((float)((double)out / (double)in) == s || (float)out / (float)in == s))
+        set_scale(r, d, out, in);
+    else
+        set_simple_scale(r, d, s);
+}
+
 static tc_status read_scales(tc_graph_infer_ctx *c, int k, const int *axes, size_t n, resize *r) {
     const double *v;
     size_t len;
@@ -66,12 +110,15 @@ static tc_status read_scales(tc_graph_infer_ctx *c, int k, const int *axes, size
         return tc_graph_node_fail(c, "scales has %zu entries; %zu are expected", a ? a->len : len, n);
     for (size_t i = 0; i < n; i++) {
         float s = a ? a->floats[i] : (float)v[i];
-        double to = floor((double)r->in->d[axes[i]] * (double)s);
-        if (!(s > 0) || !(to < 1e15))
+        int d = axes[i];
+        if (!(s > 0) || !((double)r->in->d[d] * (double)s < 1e15))
             return tc_graph_node_fail(c, "scales[%zu] is %g", i, (double)s);
-        r->scale[axes[i]] = s;
-        r->out.d[axes[i]] = (int64_t)to;
-        r->changes[axes[i]] = s != 1;
+        if (tc_graph_extent(c->n->in[0], d)) /* one scale for all sizes */
+            set_simple_scale(r, d, s);
+        else
+            set_float_scale(r, d, s);
+        r->out.d[d] = (int64_t)floor((double)r->in->d[d] * (double)r->up[d] / (double)r->down[d]);
+        r->changes[d] = s != 1;
     }
     return TC_OK;
 }
@@ -82,12 +129,14 @@ static tc_status keep_aspect(tc_graph_infer_ctx *c, const char *policy, const in
     if (larger && strcmp(policy, "not_smaller") != 0)
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute keep_aspect_ratio_policy is '%s', which is not supported",
                                     policy);
-    float scale = larger ? 0 : INFINITY;
-    for (size_t i = 0; i < n; i++)
-        scale = larger ? fmaxf(scale, r->scale[axes[i]]) : fminf(scale, r->scale[axes[i]]);
+    int best = n ? axes[0] : 0;
+    for (size_t i = 1; i < n; i++)
+        if (larger ? scale_of(r, axes[i]) > scale_of(r, best) : scale_of(r, axes[i]) < scale_of(r, best))
+            best = axes[i];
+    int64_t up = r->up[best], down = r->down[best];
     for (size_t i = 0; i < n; i++) {
-        r->scale[axes[i]] = scale;
-        r->out.d[axes[i]] = (int64_t)floorf(scale * (float)r->in->d[axes[i]] + 0.5F);
+        set_scale(r, axes[i], up, down);
+        r->out.d[axes[i]] = (int64_t)floor((double)r->in->d[axes[i]] * (double)up / (double)down + 0.5);
     }
     return TC_OK;
 }
@@ -100,17 +149,17 @@ static tc_status read_sizes(tc_graph_infer_ctx *c, const int *axes, size_t n, re
         return tc_graph_node_fail(c, "sizes has %zu entries; %zu are expected", len, n);
     for (size_t i = 0; i < n; i++) {
         int64_t from = r->in->d[axes[i]];
-        if (v[i] < 0 || (from == 0 && v[i] > 0))
+        if (v[i] < 0 || v[i] > INT32_MAX || (from == 0 && v[i] > 0))
             return tc_graph_node_fail(c, "sizes[%zu] is %" PRId64 " for a dimension of %" PRId64, i, v[i], from);
         r->out.d[axes[i]] = v[i];
-        r->scale[axes[i]] = from ? (float)v[i] / (float)from : 1;
+        set_scale(r, axes[i], TC_MAX(v[i], 1), TC_MAX(from, 1));
     }
     const char *policy = tc_graph_attr_keep_aspect_ratio_policy(c->n);
     if (strcmp(policy, "stretch") != 0)
         TC_TRY(keep_aspect(c, policy, axes, n, r));
     for (size_t i = 0; i < n; i++)
         r->changes[axes[i]] =
-            r->out.d[axes[i]] != r->in->d[axes[i]] || r->scale[axes[i]] != 1 || tc_graph_extent(c->n->in[0], axes[i]);
+            r->out.d[axes[i]] != r->in->d[axes[i]] || scale_of(r, axes[i]) != 1 || tc_graph_extent(c->n->in[0], axes[i]);
     return TC_OK;
 }
 
@@ -141,7 +190,9 @@ static tc_status read_resize(tc_graph_infer_ctx *c, resize *r) {
     bool old = c->opset < 11 || c->n->op == TC_GRAPH_OP_UPSAMPLE;
     *r = (resize){.in = &c->n->in[0]->shape, .out = c->n->in[0]->shape};
     for (int d = 0; d < TC_GRAPH_MAX_DIMS; d++)
-        r->scale[d] = r->roi[1][d] = 1;
+        r->up[d] = r->down[d] = 1;
+    for (int d = 0; d < TC_GRAPH_MAX_DIMS; d++)
+        r->roi[1][d] = 1;
     TC_TRY(tc_graph_resize_modes(c, r));
     TC_TRY(tc_graph_resize_axes(c, axes, &n));
     if (old)
@@ -157,43 +208,58 @@ static tc_status read_resize(tc_graph_infer_ctx *c, resize *r) {
 
 /* ---- one axis ---- */
 
+/* num / den; den is above 0. */
+typedef struct place {
+    int64_t num, den;
+} place;
+
+/* The region's coordinates are f32, and no ratios of sizes: places are rounded to 2^-32. */
+static place place_in_region(const resize *r, int d, int64_t i) {
+    double a = (double)r->roi[0][d], b = (double)r->roi[1][d], last = (double)(r->in->d[d] - 1);
+    int64_t out = r->out.d[d];
+    double x = out > 1 ? a * last + (double)i * (b - a) * last / (double)(out - 1) : 0.5 * (a + b) * last;
+    return (place){(int64_t)nearbyint(fmax(-0x1p60, fmin(x * 0x1p32, 0x1p60))), INT64_C(1) << 32};
+}
+
 /* Where output i of axis d lies in the input. */
-static float source(const resize *r, int d, int64_t i) {
-    float x = (float)i, in = (float)r->in->d[d], out = (float)r->out.d[d], s = r->scale[d];
+static place source(const resize *r, int d, int64_t i) {
+    int64_t in = r->in->d[d], out = r->out.d[d], up = r->up[d], down = r->down[d];
+    place middle = {(2 * i + 1) * down, 2 * up}, half = {middle.num - up, middle.den}, first = {0, 1};
     switch (r->coords) {
     case HALF_PIXEL:
-        return (x + 0.5F) / s - 0.5F;
+        return half;
     case HALF_PIXEL_SYMMETRIC:
-        return in / 2 * (1 - out / (s * in)) + (x + 0.5F) / s - 0.5F;
+        return (place){half.num + in * up - out * down, half.den};
     case PYTORCH_HALF_PIXEL:
-        return out > 1 ? (x + 0.5F) / s - 0.5F : 0;
+        return out > 1 ? half : first;
     case ALIGN_CORNERS:
-        return out > 1 ? x * (in - 1) / (out - 1) : 0;
+        return out > 1 ? (place){i * (in - 1), out - 1} : first;
     case ASYMMETRIC:
-        return x / s;
+        return (place){i * down, up};
     case TF_HALF_PIXEL_FOR_NN:
-        return (x + 0.5F) / s;
+        return middle;
     case TF_CROP_AND_RESIZE:
         break;
     }
-    float a = r->roi[0][d], b = r->roi[1][d];
-    return out > 1 ? a * (in - 1) + x * (b - a) * (in - 1) / (out - 1) : 0.5F * (a + b) * (in - 1);
+    return place_in_region(r, d, i);
 }
 
-static int64_t nearest(const resize *r, int d, float x) {
-    switch (r->round) {
-    case PREFER_FLOOR:
-        return x == floorf(x) + 0.5F ? (int64_t)floorf(x) : (int64_t)roundf(x);
-    case PREFER_CEIL:
-        return x == floorf(x) + 0.5F ? (int64_t)ceilf(x) : (int64_t)roundf(x);
-    case FLOOR:
-        return (int64_t)floorf(x);
-    case CEIL:
-        return (int64_t)ceilf(x);
-    case SIMPLE:
-        break;
-    }
-    return r->scale[d] < 1 ? (int64_t)ceilf(x) : (int64_t)x;
+static int64_t floor_div(int64_t a, int64_t b) {
+    return a / b - (a % b < 0);
+}
+
+tc_graph_rounding tc_graph_resize_rounding(const resize *r, int d) {
+    static const tc_graph_rounding how[] = {
+        [PREFER_FLOOR] = {2, 1, -1}, [PREFER_CEIL] = {2, 1, 0}, [FLOOR] = {1, 0, 0}, [CEIL] = {1, 1, -1}};
+    return how[r->round != SIMPLE ? r->round : r->up[d] < r->down[d] ? CEIL : FLOOR];
+}
+
+/* The element that is nearest; at the edge for places outside. */
+static int64_t nearest(const resize *r, int d, int64_t i) {
+    tc_graph_rounding how = tc_graph_resize_rounding(r, d);
+    place p = source(r, d, i);
+    int64_t at = floor_div(how.times * p.num + how.ahead * p.den + how.extra, how.times * p.den);
+    return TC_MAX(0, TC_MIN(at, r->in->d[d] - 1));
 }
 
 /* Every output's `n` inputs and their weights, tap by tap. */
@@ -212,20 +278,21 @@ static double cubic(double a, double x) {
 
 /* An antialiasing filter is stretched by as much as the axis shrinks. */
 static double stretch(const resize *r, int d) {
-    return r->antialias && r->scale[d] < 1 ? (double)r->scale[d] : 1;
+    return r->antialias ? fmin(scale_of(r, d), 1) : 1;
 }
 
 /* Inputs outside are those at the edge, or left out. */
 static void fill_output(const resize *r, int d, taps *t, int64_t i, int64_t first) {
-    float x = source(r, d, i);
-    double shrink = stretch(r, d), sum = 0, base = floor((double)x), ratio = (double)x - base;
+    place x = source(r, d, i);
+    int64_t below = floor_div(x.num, x.den);
+    double shrink = stretch(r, d), sum = 0, base = (double)below, ratio = (double)(x.num - below * x.den) / (double)x.den;
     int64_t last = r->in->d[d] - 1;
     for (int64_t k = 0; k < t->n; k++) {
-        double at = ((double)(first + k) - ratio) * shrink, place = base + (double)(first + k);
+        double at = ((double)(first + k) - ratio) * shrink, tap = base + (double)(first + k);
         double w = r->mode == LINEAR ? fmax(0, 1 - fabs(at)) : cubic(r->cubic_a, at);
-        if (r->exclude_outside && (place < 0 || place > (double)last))
+        if (r->exclude_outside && (tap < 0 || tap > (double)last))
             w = 0;
-        t->index[k * t->out + i] = (int64_t)fmin(fmax(place, 0), (double)last);
+        t->index[k * t->out + i] = (int64_t)fmin(fmax(tap, 0), (double)last);
         t->weight[k * t->out + i] = w;
         sum += w;
     }
@@ -286,14 +353,14 @@ static tc_graph_value *reduced_taps(tc_graph_emitter *e, tc_graph_value *x, int 
 enum { MAX_TERMS = 4 }; /* more are a reduction */
 
 static tc_graph_value *resize_axis(tc_graph_emitter *e, const resize *r, tc_graph_value *x, int d) {
-    int64_t n = r->out.d[d], last = r->in->d[d] - 1;
+    int64_t n = r->out.d[d];
     if (r->mode != NEAREST) {
         taps t = taps_of(e->c, r, d);
         return t.n <= MAX_TERMS ? sum_of_taps(e, x, d, &t) : reduced_taps(e, x, d, &t);
     }
     int64_t *index = TC_NEW_N(e->c->g->arena, int64_t, n + 1);
     for (int64_t i = 0; i < n; i++)
-        index[i] = TC_MAX(0, TC_MIN(nearest(r, d, source(r, d, i)), last));
+        index[i] = nearest(r, d, i);
     return tc_graph_em_index(e, x, d, index, n);
 }
 
@@ -303,8 +370,8 @@ static tc_graph_value *extrapolate(tc_graph_emitter *e, const resize *r, tc_grap
     int64_t *outside = TC_NEW_N(e->c->g->arena, int64_t, n + 1);
     bool any = false;
     for (int64_t i = 0; i < n; i++) {
-        float x = source(r, d, i);
-        outside[i] = x < 0 || x > (float)(r->in->d[d] - 1);
+        place x = source(r, d, i);
+        outside[i] = x.num < 0 || floor_div(x.num - 1, x.den) >= r->in->d[d] - 1;
         any |= outside[i];
     }
     if (!any)
@@ -321,23 +388,12 @@ tc_dtype tc_graph_resize_sum_type(tc_dtype t) {
 
 /* ---- an axis whose size varies ---- */
 
-/* The scale as a fraction; false: it is none of whole numbers that a float holds. */
-static bool as_fraction(float scale, int64_t *up, int64_t *down) {
-    for (*down = 1; *down <= 64; *down *= 2) {
-        float times = scale * (float)*down;
-        *up = (int64_t)times;
-        if (times <= 1 << 20 && times == floorf(times))
-            return true;
-    }
-    return false;
-}
-
 /* Do the places and weights of all outputs follow from the scale, whatever the size is? */
 static bool follows_scale(const resize *r, int d) {
     bool follows =
         r->coords == HALF_PIXEL || r->coords == ASYMMETRIC || r->coords == TF_HALF_PIXEL_FOR_NN ||
-        (r->coords == PYTORCH_HALF_PIXEL && r->scale[d] >= 2); /* below, there may be one output, which is no half pixel */
-    return follows && !r->exclude_outside && (!r->antialias || r->scale[d] >= 1);
+        (r->coords == PYTORCH_HALF_PIXEL && scale_of(r, d) >= 2); /* below, there may be one output, which is no half pixel */
+    return follows && !r->exclude_outside && (!r->antialias || scale_of(r, d) >= 1);
 }
 
 /* x[.., index, ..], where those past the end are the last. */
@@ -360,21 +416,22 @@ static tc_graph_value *sum_at_places(tc_graph_emitter *e, const resize *r, tc_gr
 
 /* As tables of the largest size have it; nearest ones that only repeat elements are a view. */
 static tc_graph_value *resize_varying(tc_graph_emitter *e, const resize *r, tc_graph_value *x, int d) {
-    int64_t up, down, n = r->out.d[d];
+    int64_t up = r->up[d], down = r->down[d], n = r->out.d[d];
     bool follows = follows_scale(r, d);
-    if (!r->by_scales || !as_fraction(r->scale[d], &up, &down) || (!follows && !tc_graph_resize_takes_run(r))) {
+    if (!r->by_scales || (!follows && !tc_graph_resize_takes_run(r))) {
         e->status = e->status == TC_OK ? tc_graph_dynamic_refuse(e->c, 0, d) : e->status;
         return x;
     }
     tc_graph_value *y, *size = em_mul(e, tc_graph_extent(x, d), tc_graph_em_number(e, up));
     size = down == 1 ? size : em_div(e, size, tc_graph_em_number(e, down));
     if (!follows)
-        return tc_graph_resize_in_run(e, r, x, d, &(tc_graph_run_axis){size, tc_graph_em_scalar(e, TC_F32, r->scale[d]), n});
+        return tc_graph_resize_in_run(e, r, x, d,
+                                      &(tc_graph_run_axis){size, tc_graph_em_number(e, up), tc_graph_em_number(e, down), n});
     if (r->mode == NEAREST) {
         int64_t *index = TC_NEW_N(e->c->g->arena, int64_t, n + 1);
         bool repeats = down == 1;
         for (int64_t i = 0; i < n; i++) {
-            index[i] = TC_MAX(0, TC_MIN(nearest(r, d, source(r, d, i)), r->in->d[d] - 1));
+            index[i] = nearest(r, d, i);
             repeats = repeats && index[i] == i / up;
         }
         y = repeats ? tc_graph_em_index(e, tc_graph_em_blind(e, x), d, index, n) : at_places(e, x, d, index, n);

@@ -25,13 +25,21 @@ typedef struct resize {
     rounding round;
     bool antialias, exclude_outside;
     double cubic_a, extrapolation;
-    float scale[TC_GRAPH_MAX_DIMS], roi[2][TC_GRAPH_MAX_DIMS];
+    int64_t up[TC_GRAPH_MAX_DIMS], down[TC_GRAPH_MAX_DIMS]; /* the scale is up / down */
+    float roi[2][TC_GRAPH_MAX_DIMS];
     bool changes[TC_GRAPH_MAX_DIMS], by_scales;
     const tc_graph_shape *in;
     tc_graph_shape out;
 } resize;
 
+/* How a place becomes the number of an element: floor((times * num + ahead * den + extra) / (times * den)) of the place num / den. */
+typedef struct tc_graph_rounding {
+    int times, ahead, extra;
+} tc_graph_rounding;
+
 /* ---- resize.c ---- */
+/* Along dimension d. */
+tc_graph_rounding tc_graph_resize_rounding(const resize *r, int d);
 TC_NODISCARD tc_status tc_graph_resize_modes(tc_graph_infer_ctx *c, resize *r);
 /* The axes that scales, sizes and roi speak of, all by default. */
 TC_NODISCARD tc_status tc_graph_resize_axes(tc_graph_infer_ctx *c, int *axes, size_t *n);
@@ -39,9 +47,9 @@ TC_NODISCARD tc_status tc_graph_resize_axes(tc_graph_infer_ctx *c, int *axes, si
 tc_dtype tc_graph_resize_sum_type(tc_dtype t);
 
 /* ---- resize_run.c ---- */
-/* One axis: its size in the result, an i64 scalar of at most `most`, and how many times the operand's it is, an f32 scalar. */
+/* One axis: its size in the result, at most `most`, and its scale up / down. All are i64 scalars. */
 typedef struct tc_graph_run_axis {
-    tc_graph_value *to, *scale;
+    tc_graph_value *to, *up, *down;
     int64_t most;
 } tc_graph_run_axis;
 /* May a run compute places and weights? */

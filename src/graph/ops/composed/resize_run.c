@@ -14,39 +14,49 @@ static tc_graph_value *plus(tc_graph_emitter *e, tc_graph_value *v, double by) {
     return em_by(e, TC_GRAPH_OP_ADD, v, by);
 }
 
-/* Rounded once: a kernel that multiplies by an inverse would have other neighbours nearest at the ties. */
-static tc_graph_value *divided(tc_graph_emitter *e, tc_graph_value *a, tc_graph_value *b) {
-    return tc_graph_em_cast(e, em_div(e, tc_graph_em_cast(e, a, TC_F64), tc_graph_em_cast(e, b, TC_F64)), TC_F32);
+static tc_graph_value *times(tc_graph_emitter *e, tc_graph_value *v, double by) {
+    return em_by(e, TC_GRAPH_OP_MUL, v, by);
 }
 
-/* v where there is more than one output, else the first element. */
-static tc_graph_value *unless_one(tc_graph_emitter *e, tc_graph_value *out, tc_graph_value *v) {
-    return tc_graph_em_where(e, em_less(e, tc_graph_em_scalar(e, TC_F32, 1), out), v, tc_graph_em_scalar(e, TC_F32, 0));
+/* num / den. Both are whole numbers in f64, which holds them exactly. */
+typedef struct places {
+    tc_graph_value *num, *den;
+} places;
+
+/* Below num / den, where kernels may multiply by the inverse of den: the quotient is never as near to a whole number as that. */
+static tc_graph_value *floor_of(tc_graph_emitter *e, tc_graph_value *num, tc_graph_value *den) {
+    return em_unary(e, TC_GRAPH_OP_FLOOR, em_div(e, plus(e, num, 0.25), den));
+}
+
+/* v where there is more than one output, else 0: the first element. */
+static places unless_one(tc_graph_emitter *e, tc_graph_value *out, places v) {
+    tc_graph_value *more = em_less(e, tc_graph_em_scalar(e, TC_F64, 1), out);
+    return (places){tc_graph_em_where(e, more, v.num, tc_graph_em_scalar(e, TC_F64, 0)), v.den};
 }
 
 /* Where the outputs lie in the input. */
-static tc_graph_value *sources(tc_graph_emitter *e, const resize *r, tc_graph_value *size, const tc_graph_run_axis *a) {
-    tc_graph_value *i = tc_graph_em_cast(e, tc_graph_em_iota(e, a->most, 0, 1), TC_F32);
-    tc_graph_value *in = tc_graph_em_cast(e, size, TC_F32), *out = tc_graph_em_cast(e, a->to, TC_F32), *s = a->scale;
-    tc_graph_value *middle = divided(e, plus(e, i, 0.5), s), *half = plus(e, middle, -0.5), *rest;
+static places sources(tc_graph_emitter *e, const resize *r, tc_graph_value *size, const tc_graph_run_axis *a) {
+    tc_graph_value *i = tc_graph_em_cast(e, tc_graph_em_iota(e, a->most, 0, 1), TC_F64), *one = tc_graph_em_scalar(e, TC_F64, 1);
+    tc_graph_value *in = tc_graph_em_cast(e, size, TC_F64), *out = tc_graph_em_cast(e, a->to, TC_F64);
+    tc_graph_value *up = em_max(e, tc_graph_em_cast(e, a->up, TC_F64), one), *down = tc_graph_em_cast(e, a->down, TC_F64);
+    places middle = {em_mul(e, plus(e, times(e, i, 2), 1), down), times(e, up, 2)}, half = middle;
+    half.num = em_sub(e, middle.num, up);
     switch (r->coords) {
     case HALF_PIXEL:
         return half;
     case HALF_PIXEL_SYMMETRIC:
-        rest = em_sub(e, tc_graph_em_scalar(e, TC_F32, 1), divided(e, out, em_mul(e, s, in)));
-        return em_add(e, em_mul(e, em_by(e, TC_GRAPH_OP_DIV, in, 2), rest), half);
+        return (places){em_add(e, half.num, em_sub(e, em_mul(e, in, up), em_mul(e, out, down))), half.den};
     case PYTORCH_HALF_PIXEL:
         return unless_one(e, out, half);
     case ALIGN_CORNERS:
-        rest = em_max(e, plus(e, out, -1), tc_graph_em_scalar(e, TC_F32, 1));
-        return unless_one(e, out, divided(e, em_mul(e, i, plus(e, in, -1)), rest));
+        return unless_one(e, out, (places){em_mul(e, i, plus(e, in, -1)), em_max(e, plus(e, out, -1), one)});
     case ASYMMETRIC:
-        return divided(e, i, s);
-    case TF_HALF_PIXEL_FOR_NN:
-    case TF_CROP_AND_RESIZE: /* which is refused */
+        return (places){em_mul(e, i, down), up};
+    case TF_HALF_PIXEL_FOR_NN: /* a dimension whose size stays is left as it is */
+    case TF_CROP_AND_RESIZE:   /* which is refused */
         break;
     }
-    return middle;
+    return (places){tc_graph_em_where(e, em_equal(e, up, down), half.num, middle.num), middle.den};
 }
 
 /* ---- one axis ---- */
@@ -58,26 +68,15 @@ static tc_graph_value *at_tap(tc_graph_emitter *e, tc_graph_value *x, int d, tc_
     return tc_graph_em_pick(e, x, d, em_max(e, at, tc_graph_em_number(e, 0)));
 }
 
-static tc_graph_value *nearest_places(tc_graph_emitter *e, const resize *r, tc_graph_value *x) {
-    tc_graph_value *below = em_unary(e, TC_GRAPH_OP_FLOOR, x), *half = tc_graph_em_scalar(e, TC_F32, 0.5);
-    tc_graph_value *above = plus(e, below, 1), *part = em_sub(e, x, below);
-    switch (r->round) {
-    case PREFER_FLOOR:
-        return tc_graph_em_where(e, em_less(e, half, part), above, below);
-    case PREFER_CEIL:
-        return tc_graph_em_where(e, em_less(e, part, half), below, above);
-    case CEIL:
-        return em_unary(e, TC_GRAPH_OP_CEIL, x);
-    case FLOOR:
-    case SIMPLE: /* of models that have no sizes */
-        break;
-    }
-    return below;
+static tc_graph_value *nearest_places(tc_graph_emitter *e, const resize *r, int d, places p) {
+    tc_graph_rounding how = tc_graph_resize_rounding(r, d);
+    tc_graph_value *num = times(e, p.num, how.times), *ahead = times(e, p.den, how.ahead);
+    return floor_of(e, plus(e, em_add(e, num, ahead), how.extra), times(e, p.den, how.times));
 }
 
 /* ((a * t + b) * t + c) * t + d */
 static tc_graph_value *polynomial(tc_graph_emitter *e, tc_graph_value *t, double a, double b, double c, double d) {
-    tc_graph_value *v = plus(e, em_by(e, TC_GRAPH_OP_MUL, t, a), b);
+    tc_graph_value *v = plus(e, times(e, t, a), b);
     return plus(e, em_mul(e, plus(e, em_mul(e, v, t), c), t), d);
 }
 
@@ -90,9 +89,9 @@ static tc_graph_value *weight(tc_graph_emitter *e, const resize *r, tc_graph_val
     return tap == 0 || tap == 1 ? polynomial(e, t, a + 2, -(a + 3), 0, 1) : polynomial(e, t, a, -5 * a, 8 * a, -4 * a);
 }
 
-static tc_graph_value *weighted(tc_graph_emitter *e, const resize *r, tc_graph_value *x, int d, tc_graph_value *place) {
-    tc_graph_value *below = em_unary(e, TC_GRAPH_OP_FLOOR, place), *base = tc_graph_em_cast(e, below, TC_I64), *sum = NULL;
-    tc_graph_value *part = em_sub(e, tc_graph_em_cast(e, place, TC_F64), tc_graph_em_cast(e, below, TC_F64));
+static tc_graph_value *weighted(tc_graph_emitter *e, const resize *r, tc_graph_value *x, int d, places p) {
+    tc_graph_value *below = floor_of(e, p.num, p.den), *base = tc_graph_em_cast(e, below, TC_I64), *sum = NULL;
+    tc_graph_value *part = em_div(e, em_sub(e, p.num, em_mul(e, below, p.den)), p.den);
     int reach = r->mode == LINEAR ? 1 : 2;
     for (int tap = 1 - reach; tap <= reach; tap++) {
         tc_graph_value *w = tc_graph_em_cast(e, weight(e, r, part, tap), x->dtype);
@@ -104,11 +103,12 @@ static tc_graph_value *weighted(tc_graph_emitter *e, const resize *r, tc_graph_v
 
 tc_graph_value *tc_graph_resize_in_run(tc_graph_emitter *e, const resize *r, tc_graph_value *x, int d,
                                        const tc_graph_run_axis *a) {
-    tc_graph_value *place = sources(e, r, tc_graph_em_size(e, x, d), a), *y;
+    places p = sources(e, r, tc_graph_em_size(e, x, d), a);
+    tc_graph_value *y;
     if (r->mode == NEAREST)
-        y = at_tap(e, x, d, tc_graph_em_cast(e, nearest_places(e, r, place), TC_I64), 0);
+        y = at_tap(e, x, d, tc_graph_em_cast(e, nearest_places(e, r, d, p), TC_I64), 0);
     else
-        y = weighted(e, r, x, d, place);
+        y = weighted(e, r, x, d, p);
     return tc_graph_em_with_sizes(e, y, x, d, a->to);
 }
 
@@ -159,9 +159,7 @@ static bool names_known_axes(tc_graph_emitter *e, const int *axes, const tc_grap
 static tc_graph_value *resize_to(tc_graph_emitter *e, const resize *r, tc_graph_value *x, int d, const tc_graph_number *to) {
     if (is_kept(e, d, to))
         return x;
-    tc_graph_value *size = tc_graph_em_size(e, x, d);
-    tc_graph_value *scale = divided(e, tc_graph_em_cast(e, to->value, TC_F32), tc_graph_em_cast(e, size, TC_F32));
-    return tc_graph_resize_in_run(e, r, x, d, &(tc_graph_run_axis){to->value, scale, to->most});
+    return tc_graph_resize_in_run(e, r, x, d, &(tc_graph_run_axis){to->value, to->value, tc_graph_em_size(e, x, d), to->most});
 }
 
 tc_status tc_graph_rewrite_resize(tc_graph_emitter *e) {
