@@ -30,6 +30,13 @@ static int top_k_params(const tc_graph_node *n, int64_t *p) {
     return at;
 }
 
+static int cum_sum_params(const tc_graph_node *n, int64_t *p) {
+    int at = along_axis(n, p);
+    p[at++] = tc_graph_attr_exclusive(n);
+    p[at++] = tc_graph_attr_reverse(n);
+    return at;
+}
+
 static int unique_params(const tc_graph_node *n, int64_t *p) {
     int at = along_axis(n, p);
     p[at++] = tc_graph_attr_sorted(n);
@@ -128,6 +135,7 @@ const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op) {
     { TC_GRAPH_OP_##id, "tc_lib_" #name, tc_lib_##name, tc_lib_##name##_workspace, name##_params }
     static const tc_graph_library_kernel kernels[] = {KERNEL(TOP_K_LIST, top_k),
                                                       KERNEL(UNIQUE_LIST, unique),
+                                                      KERNEL(CUM_SUM_LIST, cum_sum),
                                                       KERNEL(NON_ZERO_LIST, non_zero),
                                                       KERNEL(NMS_LIST, nms),
                                                       KERNEL(SCATTER_LIST, scatter),

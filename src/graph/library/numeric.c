@@ -1,4 +1,5 @@
-/* Library kernels of numeric operators that would cost too much as tensor expressions. A scatter would cost elements times updates.
+/* Library kernels of numeric operators that would cost too much as tensor expressions. A scatter would cost elements times updates,
+ * and running sums the square of their length.
  * A determinant has no closed form of bounded size. Regions of interest have windows of any size. */
 #include <stdbool.h>
 #include <string.h>
@@ -310,4 +311,67 @@ TC_LIB_KERNEL int32_t tc_lib_roi_align(void *const *args, uint8_t *workspace, co
     roi_align r = {.p = p, .x = args[1], .rois = args[2], .batch = args[3], .y = args[4]};
     memcpy(&r.scale, &p[10], sizeof r.scale);
     return tc_lib_parallel(rt, p[5] * p[2] * p[6] * p[7], align_regions, &r);
+}
+
+/* ---- CumSum ---- */
+
+enum { SUM_COLUMNS = 32 }; /* of rows that lie side by side: their sums run together */
+
+typedef struct cum_sum {
+    const int64_t *p;
+    const void *x;
+    void *y;
+} cum_sum;
+
+/* Sums of f32 are computed in f64. `width` rows begin at element `from`; their elements are `step` apart. */
+static inline void sum_floats(const cum_sum *s, int64_t bytes, int64_t from, int64_t step, int64_t width) {
+    double sum[SUM_COLUMNS] = {0};
+    for (int64_t i = 0; i < s->p[3]; i++, from += step)
+        for (int64_t j = 0; j < width; j++) {
+            double before = sum[j];
+            sum[j] += load(s->x, bytes, from + j);
+            store(s->y, bytes, from + j, s->p[5] ? before : sum[j]);
+        }
+}
+
+/* Sums wrap as their type does. */
+static inline void sum_integers(const cum_sum *s, int64_t bytes, int64_t from, int64_t step, int64_t width) {
+    uint64_t sum[SUM_COLUMNS] = {0};
+    for (int64_t i = 0; i < s->p[3]; i++, from += step)
+        for (int64_t j = 0; j < width; j++) {
+            uint64_t before = sum[j];
+            sum[j] += (uint64_t)load_integer(s->x, TC_LIB_UNSIGNED, bytes, from + j);
+            store_integer(s->y, bytes, from + j, (int64_t)(s->p[5] ? before : sum[j]));
+        }
+}
+
+static void sum_rows(int64_t begin, int64_t end, int32_t thread, void *closure) {
+    const cum_sum *s = closure;
+    const int64_t *p = s->p, n = p[3], inner = p[4], blocks = (inner + SUM_COLUMNS - 1) / SUM_COLUMNS;
+    (void)thread;
+    for (int64_t k = begin; k < end; k++) {
+        int64_t column = k % blocks * SUM_COLUMNS, width = tc_lib_min(SUM_COLUMNS, inner - column);
+        int64_t from = (k / blocks * n + (p[6] ? n - 1 : 0)) * inner + column, step = p[6] ? -inner : inner;
+        if (p[0] == TC_LIB_FLOAT && p[1] == 4)
+            sum_floats(s, 4, from, step, width);
+        else if (p[0] == TC_LIB_FLOAT)
+            sum_floats(s, 8, from, step, width);
+        else if (p[1] == 8)
+            sum_integers(s, 8, from, step, width);
+        else
+            sum_integers(s, p[1], from, step, width);
+    }
+}
+
+TC_LIB_KERNEL int64_t tc_lib_cum_sum_workspace(const int64_t *p, int32_t nthreads) {
+    (void)p;
+    (void)nthreads;
+    return 0;
+}
+
+TC_LIB_KERNEL int32_t tc_lib_cum_sum(void *const *args, uint8_t *workspace, const tc_rt *rt) {
+    const int64_t *p = args[0];
+    cum_sum s = {p, args[1], args[2]};
+    (void)workspace;
+    return tc_lib_parallel(rt, p[2] * ((p[4] + SUM_COLUMNS - 1) / SUM_COLUMNS), sum_rows, &s);
 }

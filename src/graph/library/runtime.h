@@ -119,6 +119,11 @@ enum { TC_LIB_REPLACE, TC_LIB_ADD, TC_LIB_MUL, TC_LIB_MAX, TC_LIB_MIN };
 TC_LIB_API tc_kernel tc_lib_scatter;
 TC_LIB_API int64_t tc_lib_scatter_workspace(const int64_t *params, int32_t nthreads);
 
+/* Running sums of x [outer, n, inner] along the middle. Parameters: kind (no half type), bytes, outer, n, inner, 1 for sums without
+ * the element itself, 1 for sums from the end. args: params, x, y. */
+TC_LIB_API tc_kernel tc_lib_cum_sum;
+TC_LIB_API int64_t tc_lib_cum_sum_workspace(const int64_t *params, int32_t nthreads);
+
 /* Determinants of x [count, n, n]. Parameters: bytes (of f32 or f64), count, n. args: params, x, y. */
 TC_LIB_API tc_kernel tc_lib_det;
 TC_LIB_API int64_t tc_lib_det_workspace(const int64_t *params, int32_t nthreads);

@@ -36,8 +36,30 @@ tc_status tc_graph_infer_softmax(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
+/* Longer axes go to a library kernel, whose time is linear. Up to here a kernel that sums anew for every element is as fast, and
+ * fusion can join it to others. */
+enum { SUMMED_ANEW = 64 };
+
+static tc_status cum_sum_by_library(tc_graph_infer_ctx *c, tc_graph_value *x, int axis) {
+    tc_graph_emitter e = {c, TC_OK};
+    bool reverse = tc_graph_attr_reverse(c->n), half = x->dtype == TC_F16 || x->dtype == TC_BF16;
+    tc_graph_value *v = reverse ? tc_graph_em_masked(&e, x, axis, tc_graph_em_scalar(&e, x->dtype, 0)) : x;
+    v = tc_graph_em_cast(&e, tc_graph_em_blind(&e, v), half ? TC_F32 : x->dtype);
+    tc_graph_node *n = tc_graph_em_node(&e, TC_GRAPH_OP_CUM_SUM_LIST, &v, 1);
+    tc_graph_set_axis(c->g, n, axis);
+    tc_graph_set_exclusive(c->g, n, tc_graph_attr_exclusive(c->n));
+    tc_graph_set_reverse(c->g, n, reverse);
+    v = tc_graph_em_cast(&e, tc_graph_em_place(&e, n), x->dtype);
+    return tc_graph_em_finish(&e, tc_graph_em_with_sizes(&e, v, x, -1, NULL));
+}
+
+tc_status tc_graph_infer_cum_sum_list(tc_graph_infer_ctx *c) {
+    c->out[0] = (tc_graph_type){c->n->in[0]->dtype, c->n->in[0]->shape};
+    return TC_OK;
+}
+
 tc_status tc_graph_infer_cum_sum(tc_graph_infer_ctx *c) {
-    const tc_graph_value *x = c->n->in[0];
+    tc_graph_value *x = c->n->in[0];
     int64_t exclusive = tc_graph_attr_exclusive(c->n), reverse = tc_graph_attr_reverse(c->n);
     int axis;
     TC_TRY(tc_graph_want_number(c, 0));
@@ -51,6 +73,8 @@ tc_status tc_graph_infer_cum_sum(tc_graph_infer_ctx *c) {
             return tc_graph_node_fail(c, "input 1 (axis) must have one element");
         TC_TRY(tc_graph_want_axis(c, v[0], x->shape.ndim, &axis));
     }
+    if (x->shape.d[axis] > SUMMED_ANEW && tc_graph_shape_count(&x->shape) > 0)
+        return cum_sum_by_library(c, x, axis);
     tc_graph_become(c, TC_GRAPH_OP_CUM_SUM, 1);
     tc_graph_set_axis(c->g, c->n, axis);
     tc_graph_set_exclusive(c->g, c->n, exclusive);

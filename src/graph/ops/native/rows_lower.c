@@ -161,7 +161,7 @@ const tc_expr *tc_graph_at_layer_norm(tc_graph_lower *l, const tc_graph_node *n,
 
 /* ---- running sums ---- */
 
-/* y[i] = sum of x[k] over k <= i. Quadratic in the axis; the axes that models accumulate over are short. */
+/* y[i] = sum of x[k] over k <= i. That is quadratic in the axis: long axes have a library kernel. */
 const tc_expr *tc_graph_at_cum_sum(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     tc_ctx *c = tc_graph_lower_ctx(l);
     int64_t axis = tc_graph_attr_axis(n);
