@@ -95,9 +95,14 @@ void tc_reducer_combine(tc_ctx *c, tc_reducer r, const tc_expr *const *a, const 
         dst[0] = tc_bin(c, row->op, a[0], b[0]);
         return;
     }
-    /* b wins if it is better, or as good with the smaller index. */
-    const tc_expr *better = tc_bin(c, row->op, b[0], a[0]);
-    const tc_expr *tie = tc_bin(c, TC_OP_AND, tc_bin(c, TC_OP_EQ, b[0], a[0]), tc_bin(c, TC_OP_LT, b[1], a[1]));
+    /* b wins if it is better, or as good with the smaller index. NaN is better than every number, and as good as NaN. */
+    const tc_expr *better = tc_bin(c, row->op, b[0], a[0]), *as_good = tc_bin(c, TC_OP_EQ, b[0], a[0]);
+    if (tc_dtype_is_float(b[0]->dtype)) {
+        const tc_expr *a_nan = tc_un(c, TC_OP_ISNAN, a[0]), *b_nan = tc_un(c, TC_OP_ISNAN, b[0]);
+        better = tc_bin(c, TC_OP_OR, better, tc_bin(c, TC_OP_AND, b_nan, tc_un(c, TC_OP_NOT, a_nan)));
+        as_good = tc_bin(c, TC_OP_OR, as_good, tc_bin(c, TC_OP_AND, b_nan, a_nan));
+    }
+    const tc_expr *tie = tc_bin(c, TC_OP_AND, as_good, tc_bin(c, TC_OP_LT, b[1], a[1]));
     const tc_expr *take_b = tc_bin(c, TC_OP_OR, better, tie), *v = tc_select(c, take_b, b[0], a[0]);
     dst[1] = tc_select(c, take_b, b[1], a[1]);
     dst[0] = v;

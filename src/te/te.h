@@ -44,8 +44,9 @@ typedef enum tc_reducer {
 } tc_reducer;
 
 /* out[axes] = reduce over raxes of body. For ARGMAX/ARGMIN there are two outputs, body = {value, index}: the result is the best
- * value and its index, the smallest index among equal values. All other computes have one output. Over an empty choice of raxes
- * (reducer NONE) the body is the value; over an axis of size 0 the result is the reducer's identity. */
+ * value and its index, the smallest index among equal values. NaN is better than every number, as in NumPy. All other computes have
+ * one output. Over an empty choice of raxes (reducer NONE) the body is the value; over an axis of size 0 the result is the
+ * reducer's identity. */
 struct tc_compute {
     const char *name; /* also the name of the (first) output tensor */
     uint32_t id;

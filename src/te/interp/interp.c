@@ -153,8 +153,9 @@ static void reduce_one(const tc_compute *op, cell *a0, cell *a1, cell x0, cell x
     }
     bool wins, ties;
     if (is_float) {
-        wins = tc_eval_compare_f(row->op, x0.f, a0->f);
-        ties = x0.f == a0->f;
+        bool is_nan = isnan(x0.f), was_nan = isnan(a0->f);
+        wins = tc_eval_compare_f(row->op, x0.f, a0->f) || (is_nan && !was_nan);
+        ties = x0.f == a0->f || (is_nan && was_nan);
     } else {
         wins = tc_eval_i(row->op, t, x0.i, a0->i);
         ties = x0.i == a0->i;
