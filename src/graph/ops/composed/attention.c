@@ -1,7 +1,6 @@
 /* Attention: what its operators share (attention.h), and ONNX's own. */
 #include "graph/ops/composed/attention.h"
 
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -105,14 +104,15 @@ static tc_graph_value *attend(tc_graph_emitter *e, tc_graph_attention *a, tc_gra
     a->scores[1] = ungrouped(e, s);
     if (a->bias)
         s = em_add(e, s, grouped(e, tc_graph_em_cast(e, of_scores(e, a->bias), t), heads, shared));
-    if (a->allowed) /* the lowest number and not minus infinity, of which a row of nothing else would make NaN */
-        s = tc_graph_em_where(e, grouped(e, of_scores(e, a->allowed), heads, shared), s,
-                              tc_graph_em_scalar(e, t, t == TC_F64 ? -DBL_MAX : -(double)FLT_MAX));
+    if (a->allowed)
+        s = tc_graph_em_where(e, grouped(e, of_scores(e, a->allowed), heads, shared), s, tc_graph_em_lowest(e, t));
     a->scores[2] = ungrouped(e, s);
     int last = s->shape.ndim - 1;
     s = for_keys(e, s, last, keys, -INFINITY);
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_SOFTMAX, &s, 1);
     tc_graph_set_axis(e->c->g, n, -1);
+    if (a->allowed || a->bias || keys) /* a query may see no key */
+        tc_graph_set_hidden_rows(e->c->g, n, 1);
     s = tc_graph_em_place(e, n);
     a->scores[3] = ungrouped(e, s);
     s = tc_graph_em_op(e, TC_GRAPH_OP_MATMUL, for_keys(e, s, last, keys, 0), for_keys(e, v, last - 1, keys, 0));

@@ -8,7 +8,8 @@
 
 #include "graph/ops/functions.h"
 
-/* softmax(cap(q k^T * scale) + bias, where allowed) v. Operands of 16-bit floats are widened. */
+/* softmax(cap(q k^T * scale) + bias, where allowed) v. A query that may see no key gives 0: nothing is allowed, or the bias is -inf
+ * everywhere. Operands of 16-bit floats are widened. */
 typedef struct tc_graph_attention {
     tc_graph_value *q, *k, *v; /* [batch, heads, rows, width]; k and v may have fewer heads, each for a run of those of q */
     tc_graph_value *bias;      /* broadcasts to [batch, heads, rows of q, rows of k]; NULL: none */

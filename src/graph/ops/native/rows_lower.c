@@ -2,6 +2,7 @@
  * normalisation, which is elementwise. */
 #include "graph/ops/functions.h"
 
+#include <float.h>
 #include <string.h>
 
 typedef struct rows {
@@ -68,8 +69,14 @@ static const tc_expr *mapped(const rows *r, int key, row_term *term, const tc_ex
 
 enum { PEAK, EXPONENTIAL, TOTAL, WHERE };
 
+/* v, but at least `least` where rows may be hidden. */
+static const tc_expr *at_least(const rows *r, const tc_expr *v, double least) {
+    return tc_graph_attr_hidden_rows(r->n) ? tc_bin(r->c, TC_OP_MAX, v, tc_imm(r->c, r->t, least)) : v;
+}
+
+/* Of a hidden row, which is all -inf, the peak is the lowest finite number. Then its exponentials are 0, and so is their sum. */
 static const tc_expr *peak(const rows *r, const tc_expr *const *idx) {
-    return reduced(r, PEAK, TC_RED_MAX, input, idx);
+    return at_least(r, reduced(r, PEAK, TC_RED_MAX, input, idx), r->t == TC_F64 ? -DBL_MAX : -(double)FLT_MAX);
 }
 
 static const tc_expr *exponential_term(const rows *r, const tc_expr *const *idx) {
@@ -83,7 +90,7 @@ static const tc_expr *exponential(const rows *r, const tc_expr *const *idx) {
 /* The quotient is a product with 1 / total, which is computed once a row. That is no shortcut that a result can tell: exponentials
  * are rounded already, but for those of the peak, which are 1, and 1 / total lies in (0, 1]. */
 static const tc_expr *softmax(const rows *r, const tc_expr *const *idx) {
-    const tc_expr *total = reduced(r, TOTAL, TC_RED_SUM, exponential, idx);
+    const tc_expr *total = at_least(r, reduced(r, TOTAL, TC_RED_SUM, exponential, idx), (double)FLT_MIN);
     return tc_mul(r->c, exponential(r, idx), tc_div(r->c, tc_imm(r->c, r->t, 1), total));
 }
 
