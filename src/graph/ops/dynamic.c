@@ -264,9 +264,10 @@ tc_status tc_graph_sizes_none(tc_graph_emitter *e) {
 
 /* Is the shape computed from such sizes, whatever the other operands are? */
 static bool has_computed_shape(const tc_graph_node *n) {
-    int from = tc_graph_op_is(n->op, TC_GRAPH_ALL_NUMBERS) ? 0 : tc_graph_op_is(n->op, TC_GRAPH_TAKES_NUMBERS) ? 1 : n->nin;
+    bool all = tc_graph_op_is(n->op, TC_GRAPH_ALL_NUMBERS);
+    int from = all ? 0 : tc_graph_op_is(n->op, TC_GRAPH_TAKES_NUMBERS) ? 1 : n->nin;
     for (int k = from; k < n->nin; k++)
-        if (n->in[k] && !n->in[k]->constant && tc_dtype_is_int(n->in[k]->dtype))
+        if (n->in[k] && !n->in[k]->constant && (all || tc_dtype_is_int(n->in[k]->dtype)))
             return true;
     return false;
 }

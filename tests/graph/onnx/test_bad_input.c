@@ -130,8 +130,12 @@ static void test_codes(void **state) {
     tc_graph_writer_node(w, "Relu", "supported when the model is imported", "x", "z");
     assert_int_equal(code_of(w), TC_ERROR_PLAIN);
     w = skeleton(17);
-    tc_graph_writer_node(w, "Range", "a", "x,x,x", "y");
+    tc_graph_writer_input(w, "at", TC_I64, "1");
+    tc_graph_writer_node(w, "Slice", "a", "x,at,at,at", "y");
     assert_int_equal(code_of(w), TC_ERROR_NOT_CONSTANT);
+    w = skeleton(17);
+    tc_graph_writer_node(w, "Range", "a", "x,x,x", "y");
+    assert_int_equal(code_of(w), TC_ERROR_PLAIN);
     w = skeleton(17);
     tc_graph_writer_input(w, "shape", TC_I64, "2");
     tc_graph_writer_node(w, "Expand", "a", "x,shape", "y");

@@ -336,6 +336,12 @@ static const row rows[] = {
     {"Flatten", "axis=2", {"b=1..2", "h=1..4", "w=1..4"}, {{"b,2,h,w", TC_F32, 0}}, 1},
     {"Flatten", "axis=-1", {"b=1..2", "h=1..4", "w=1..4"}, {{"b,h,2,w", TC_F32, 0}}, 1},
     {"Pad", "mode=reflect pads=0,2,1,0,1,2", {"n=3..5", "m=3..6"}, {{"2,n,m", TC_F32, 0}}, 1},
+    {"Pad", "mode=wrap pads=0,2,7,0,1,2", {"n=1..5", "m=1..6"}, {{"2,n,m", TC_F32, 0}}, 1},
+    {"Pad", "mode=wrap pads=-1,3,2,-2", {"n=2..5", "m=3..6"}, {{"n,m", TC_F32, 0}}, 1},
+    {"Slice", "", {"n=0..6", "m=1..3"},
+     {{"n,m", TC_F32, 0}, {"=-1", TC_I64, 0}, {"=-99", TC_I64, 0}, {"=0", TC_I64, 0}, {"=-1", TC_I64, 0}}, 1},
+    {"Slice", "", {"n=0..7", "m=0..3"},
+     {{"n,m,2", TC_F32, 0}, {"=4,2", TC_I64, 0}, {"=-5,0", TC_I64, 0}, {"=0,1", TC_I64, 0}, {"=-3,-1", TC_I64, 0}}, 1},
     {"LayerNormalization", "axis=1", {"n=1..4", "m=1..5"}, {{"2,n,m", TC_F32, 0}, {"n,m", TC_F32, 0}, {"n,m", TC_F32, 0}}, 3},
     {"InstanceNormalization", "", {"b=1..2", "h=1..4", "w=1..4"}, {{"b,2,h,w", TC_F32, 0}, {"2", TC_F32, 0}, {"2", TC_F32, 0}}, 1},
     {"com.microsoft.EmbedLayerNormalization", "", {"b=1..3", "n=1..4"},
@@ -431,6 +437,119 @@ static void test_rows(void **state) {
     tc_target_free(target);
 }
 
+/* ---- Range ---- */
+
+/* Range(start, limit, delta); NAN: the size of the input, n = 0..24, as a number of the type. */
+typedef struct range {
+    tc_dtype dtype;
+    double start, limit, delta;
+} range;
+
+static const range ranges[] = {
+    {TC_F32, 0, NAN, 0.5},     {TC_F32, 0, NAN, 0.1F},  {TC_F32, NAN, 0, -1},  {TC_F32, -1.25, NAN, 3},
+    {TC_F64, NAN, 30.5, 0.25}, {TC_F32, NAN, 2, -0.75}, {TC_F32, 5, NAN, -1},  {TC_I64, NAN, 0, -1},
+    {TC_I64, NAN, -3, -4},     {TC_I32, 2, NAN, 3},     {TC_I64, 30, NAN, -1}, {TC_I64, NAN, 30, 7},
+};
+
+static void add_number(tc_graph_writer *w, const char *name, tc_dtype t, double v) {
+    tc_graph_tensor one;
+    tc_error e = {0};
+    if (isnan(v)) {
+        tc_graph_writer_node(w, "Cast", "", "size", name);
+        tc_graph_writer_int(w, "to", tc_graph_dtype_to_onnx(t));
+        return;
+    }
+    assert_int_equal(tc_graph_tensor_alloc(&one, t, &(tc_graph_shape){0}, &e), TC_OK);
+    tc_graph_tensor_from_f64(&one, &v);
+    tc_graph_writer_weight(w, name, one);
+}
+
+static tc_graph *graph_of_range(const range *r) {
+    tc_graph_writer *w = tc_graph_writer_new("range", 17);
+    tc_graph_binding n;
+    tc_graph *g;
+    tc_graph_writer_input(w, "x", TC_F32, "n");
+    tc_graph_writer_node(w, "Shape", "", "x", "shape");
+    tc_graph_writer_node(w, "Squeeze", "", "shape", "size");
+    add_number(w, "start", r->dtype, r->start);
+    add_number(w, "limit", r->dtype, r->limit);
+    add_number(w, "delta", r->dtype, r->delta);
+    tc_graph_writer_node(w, "Range", "range", "start,limit,delta", "y");
+    tc_graph_writer_output(w, "y", r->dtype, NULL);
+    assert_ok(tc_graph_binding_parse("n=0..24", &n, err));
+    assert_ok(import_model(w, SCRATCH("range.onnx"), &(tc_graph_import_options){.shapes = &n, .nshapes = 1}, &g, err));
+    free((char *)(uintptr_t)n.name);
+    return g;
+}
+
+/* Of the size n. */
+static void expect_range(const range *r, const tc_graph_tensor *y, double n, const char *how) {
+    double start = isnan(r->start) ? n : r->start, limit = isnan(r->limit) ? n : r->limit;
+    int64_t count = (int64_t)fmax(ceil((limit - start) / r->delta), 0);
+    if (y->shape.ndim != 1 || y->shape.d[0] != count)
+        fail_msg("Range(%g, %g, %g), %s: %lld elements", start, limit, r->delta, how, (long long)y->shape.d[0]);
+    for (int64_t i = 0; i < count; i++) {
+        double v = start + (double)i * r->delta;
+        double got = tc_dtype_is_float(y->dtype) ? tc_load_f(y->dtype, y->data, i) : (double)tc_load_i(y->dtype, y->data, i);
+        if (got != (y->dtype == TC_F32 ? (double)(float)v : v))
+            fail_msg("Range(%g, %g, %g), %s: element %lld is %g", start, limit, r->delta, how, (long long)i, got);
+    }
+}
+
+static void test_ranges(void **state) {
+    (void)state;
+    static const float zeros[24];
+    tc_target *t;
+    assert_ok(tc_target_parse("native", &t, err));
+    for (size_t k = 0; k < TC_LEN(ranges); k++) {
+        tc_graph_program *p;
+        tc_graph_model *m;
+        tc_graph_tensor y;
+        tc_graph *g = graph_of_range(&ranges[k]), *passed = graph_of_range(&ranges[k]);
+        assert_ok(tc_graph_passes(passed, NULL, err));
+        assert_ok(tc_graph_program_new(passed, &p, err));
+        assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 1}, &m, err));
+        for (int64_t n = 0; n <= 24; n++) {
+            tc_graph_tensor x = f32_tensor((tc_graph_shape){1, {n}}, zeros);
+            assert_ok(tc_graph_eval(g, &x, &y, err));
+            expect_range(&ranges[k], &y, (double)n, "evaluated");
+            tc_graph_tensor_free(&y);
+            assert_ok(tc_graph_model_run(m, &x, &y, err));
+            expect_range(&ranges[k], &y, (double)n, "compiled");
+            tc_graph_tensor_free(&y);
+        }
+        tc_graph_model_free(m);
+        tc_graph_program_free(p);
+        tc_graph_free(passed);
+        tc_graph_free(g);
+    }
+    tc_target_free(t);
+}
+
+/* A length that no constants and sizes say. */
+static void test_refused_ranges(void **state) {
+    (void)state;
+    static const char *const inputs[] = {"zero,sum,one", "zero,size,x0", "zero,size,zero"};
+    for (size_t k = 0; k < TC_LEN(inputs); k++) {
+        tc_graph_writer *w = tc_graph_writer_new("range", 17);
+        tc_graph *g;
+        tc_graph_writer_input(w, "x", TC_F32, "n");
+        tc_graph_writer_input(w, "x0", TC_F32, "");
+        tc_graph_writer_node(w, "Shape", "", "x", "shape");
+        tc_graph_writer_node(w, "Squeeze", "", "shape", "number");
+        tc_graph_writer_node(w, "Cast", "", "number", "size");
+        tc_graph_writer_int(w, "to", tc_graph_dtype_to_onnx(TC_F32));
+        tc_graph_writer_node(w, "ReduceSum", "", "x", "sum");
+        tc_graph_writer_int(w, "keepdims", 0);
+        add_number(w, "zero", TC_F32, 0);
+        add_number(w, "one", TC_F32, 1);
+        tc_graph_writer_node(w, "Range", "range", inputs[k], "y");
+        tc_graph_writer_output(w, "y", TC_F32, NULL);
+        assert_fails(TC_BAD_INPUT, import_model(w, SCRATCH("range.onnx"), NULL, &g, err), "node 'range' (Range)",
+                     k == 0 ? "input 1 ('sum')" : "input 2", "delta must be a constant that is not 0");
+    }
+}
+
 /* ---- what refuses ---- */
 
 /* Operators that take no operands of sizes that vary, and why. */
@@ -492,6 +611,7 @@ static void test_refusing(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_refusing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_ranges),
+                                       cmocka_unit_test(test_refused_ranges), cmocka_unit_test(test_refusing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

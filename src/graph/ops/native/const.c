@@ -193,27 +193,101 @@ tc_status tc_graph_rewrite_constant_of_shape(tc_graph_emitter *e) {
     return tc_graph_em_finish(e, y);
 }
 
-/* Integers in constant steps, as many as depend on data. */
+/* ---- Range whose length varies ----
+ *
+ * Its numbers are constants, integers that the graph computes, or such integers cast to floats. Times a power of two, all are whole
+ * numbers, so the length is exact: (max(limit - start + delta - 1, 0)) / delta for a delta above 0, and the mirror image below. */
+
+typedef struct bound {
+    tc_graph_number number; /* value NULL: a float constant */
+    double constant;        /* or the largest value of `number` */
+    bool is_constant;
+} bound;
+
+/* The integer that v is a cast of, or v. */
+static tc_graph_value *before_cast(tc_graph_value *v) {
+    while (v->producer && (tc_graph_keeps_memory(v->producer) || v->producer->op == TC_GRAPH_OP_CAST) &&
+           tc_dtype_is_float(v->dtype))
+        v = v->producer->in[0];
+    return v;
+}
+
+static tc_status refuse_bound(tc_graph_emitter *e, int k) {
+    return tc_graph_node_refuse(e->c, TC_ERROR_DATA_DEPENDENT,
+                                "input %d ('%s') is neither a constant nor a size whose largest value is known; where the length "
+                                "of a range varies, start and limit must be that, and delta must be a constant that is not 0",
+                                k, e->c->n->in[k]->name);
+}
+
+static tc_status read_bound(tc_graph_emitter *e, int k, bound *b) {
+    tc_graph_value *v = e->c->n->in[k];
+    if (tc_graph_shape_count(&v->shape) != 1)
+        return tc_graph_node_fail(e->c, "input %d ('%s') must be a scalar", k, v->name);
+    TC_TRY(tc_graph_want_same_type(e->c, 0, k));
+    *b = (bound){.is_constant = true};
+    if (v->constant && tc_dtype_is_float(v->dtype)) {
+        tc_graph_tensor_to_f64(v->constant, &b->constant);
+        return TC_OK;
+    }
+    v = before_cast(v);
+    if (tc_dtype_is_float(v->dtype))
+        return refuse_bound(e, k);
+    TC_TRY(tc_graph_trace(e, v, &b->number));
+    b->is_constant = b->number.constant;
+    b->constant = (double)b->number.most;
+    return b->number.most < 0 && !b->is_constant ? refuse_bound(e, k) : TC_OK;
+}
+
+/* How often the constants must be doubled to be whole numbers; -1: they get too large. */
+static int doublings_of(const bound b[3]) {
+    enum { MOST_DOUBLINGS = 60 };
+    for (int n = 0; n < MOST_DOUBLINGS; n++) {
+        bool whole = true, fits = true;
+        for (int k = 0; k < 3; k++) {
+            double v = ldexp(b[k].constant, n);
+            fits = fits && fabs(v) < 0x1p60;
+            whole = whole && v == floor(v);
+        }
+        if (whole || !fits)
+            return fits ? n : -1;
+    }
+    return -1;
+}
+
+static int64_t whole_of(const bound *b, int doublings) {
+    return b->number.value ? b->number.most * (INT64_C(1) << doublings) : (int64_t)ldexp(b->constant, doublings);
+}
+
+static tc_graph_value *doubled(tc_graph_emitter *e, const bound *b, int doublings) {
+    if (b->is_constant)
+        return tc_graph_em_number(e, whole_of(b, doublings));
+    return doublings ? em_mul(e, b->number.value, tc_graph_em_number(e, INT64_C(1) << doublings)) : b->number.value;
+}
+
+/* start + i * delta, computed in i64 or f64 */
+static tc_graph_value *elements_of_range(tc_graph_emitter *e, const bound b[3], int64_t most) {
+    tc_dtype to = e->c->n->in[0]->dtype, t = tc_dtype_is_float(to) ? TC_F64 : TC_I64;
+    tc_graph_value *start = b[0].number.value ? b[0].number.value : tc_graph_em_scalar(e, t, b[0].constant);
+    tc_graph_value *delta = b[2].number.value ? b[2].number.value : tc_graph_em_scalar(e, t, b[2].constant);
+    tc_graph_value *i = tc_graph_em_cast(e, tc_graph_em_iota(e, most, 0, 1), t);
+    tc_graph_value *y = em_add(e, em_mul(e, i, tc_graph_em_cast(e, delta, t)), tc_graph_em_cast(e, start, t));
+    return tc_graph_em_cast(e, em_unary(e, TC_GRAPH_OP_IDENTITY, y), to);
+}
+
 tc_status tc_graph_rewrite_range(tc_graph_emitter *e) {
-    tc_graph_number v[3];
-    for (int k = 0; k < 3; k++) {
-        if (tc_graph_shape_count(&e->c->n->in[k]->shape) != 1)
-            return tc_graph_node_fail(e->c, "input %d ('%s') must be a scalar", k, e->c->n->in[k]->name);
-        TC_TRY(tc_graph_trace(e, e->c->n->in[k], &v[k]));
-    }
-    tc_graph_number n = {.most = -1};
-    if (v[2].constant && v[2].most > 0) {
-        tc_graph_value *delta = v[2].value, *span = em_sub(e, v[1].value, v[0].value);
-        span = em_add(e, span, tc_graph_em_number(e, v[2].most - 1));
-        n = tc_graph_em_known(e, em_div(e, em_max(e, span, tc_graph_em_number(e, 0)), delta));
-        TC_TRY(e->status);
-    }
+    bound b[3];
+    for (int k = 0; k < 3; k++)
+        TC_TRY(read_bound(e, k, &b[k]));
+    int doublings = doublings_of(b);
+    if (!b[2].is_constant || b[2].constant == 0 || doublings < 0)
+        return refuse_bound(e, 2);
+    bool down = b[2].constant < 0;
+    int64_t delta = whole_of(&b[2], doublings) * (down ? -1 : 1);
+    tc_graph_value *from = doubled(e, &b[down ? 1 : 0], doublings), *to = doubled(e, &b[down ? 0 : 1], doublings);
+    tc_graph_value *span = em_add(e, em_sub(e, to, from), tc_graph_em_number(e, delta - 1));
+    tc_graph_number n = tc_graph_em_known(e, em_div(e, em_max(e, span, tc_graph_em_number(e, 0)), tc_graph_em_number(e, delta)));
+    TC_TRY(e->status);
     if (n.most < 0)
-        return tc_graph_node_refuse(e->c, TC_ERROR_DATA_DEPENDENT,
-                                    "delta must be above 0 and known when the model is imported, and start and limit ('%s') must "
-                                    "bound the number of elements; other data-dependent ranges are not supported",
-                                    e->c->n->in[1]->name);
-    tc_graph_value *y = em_add(e, em_mul(e, tc_graph_em_iota(e, n.most, 0, 1), v[2].value), v[0].value);
-    return tc_graph_em_finish(
-        e, tc_graph_em_sized(e, tc_graph_em_cast(e, em_unary(e, TC_GRAPH_OP_IDENTITY, y), e->c->n->in[0]->dtype), 0, n.value));
+        return refuse_bound(e, down ? 0 : 1);
+    return tc_graph_em_finish(e, tc_graph_em_sized(e, elements_of_range(e, b, n.most), 0, n.value));
 }

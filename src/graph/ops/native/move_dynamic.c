@@ -157,18 +157,30 @@ static bool is_open(const tc_graph_value *x, int d, const tc_graph_number *a, co
     return !known || (tc_graph_extent(x, d) && (a->most || b->most));
 }
 
-/* fill: NULL repeats the edge, or what comes before it. */
+/* Where padding comes from, as attribute `mode` says. */
+typedef enum padding { CONSTANT, EDGE, REFLECT, WRAP } padding;
+
+/* i, which may be negative, modulo size. */
+static tc_graph_value *wrapped(tc_graph_emitter *e, tc_graph_value *i, tc_graph_value *size) {
+    size = em_max(e, size, tc_graph_em_number(e, 1));
+    tc_graph_value *rest = em_sub(e, i, em_mul(e, em_div(e, i, size), size));
+    return tc_graph_em_where(e, em_less(e, rest, tc_graph_em_number(e, 0)), em_add(e, rest, size), rest);
+}
+
+/* fill: of mode CONSTANT. */
 static tc_graph_value *pad_axis(tc_graph_emitter *e, tc_graph_value *x, int d, const tc_graph_number *before,
-                                const tc_graph_number *after, tc_graph_value *fill, bool reflects) {
+                                const tc_graph_number *after, tc_graph_value *fill, padding mode) {
     int64_t most = x->shape.d[d] + TC_MAX(before->most, 0) + TC_MAX(after->most, 0);
     tc_graph_value *size = tc_graph_em_size(e, x, d), *from = em_sub(e, tc_graph_em_iota(e, most, 0, 1), before->value);
     tc_graph_value *last = em_sub(e, size, tc_graph_em_number(e, 1)),
                    *n = em_add(e, size, em_add(e, before->value, after->value));
     tc_graph_value *beyond = em_sub(e, last, em_unary(e, TC_GRAPH_OP_ABS, from)), *at = em_min(e, from, last);
-    if (reflects)
+    if (mode == REFLECT)
         at = em_sub(e, last, em_unary(e, TC_GRAPH_OP_ABS, beyond));
+    else if (mode == WRAP)
+        at = wrapped(e, from, size);
     tc_graph_value *y = tc_graph_em_pick(e, x, d, em_max(e, at, tc_graph_em_number(e, 0)));
-    if (fill) {
+    if (mode == CONSTANT) {
         tc_graph_value *in =
             tc_graph_em_op(e, TC_GRAPH_OP_AND, em_less(e, tc_graph_em_number(e, -1), from), em_less(e, from, size));
         y = tc_graph_em_where(e, tc_graph_em_along(e, in, d, x->shape.ndim), y, fill);
@@ -178,10 +190,10 @@ static tc_graph_value *pad_axis(tc_graph_emitter *e, tc_graph_value *x, int d, c
 
 /* The largest pad that is known reaches no further than the mode does, and what is cut off is there. */
 static tc_status require_pads(tc_graph_emitter *e, const tc_graph_value *x, int d, const tc_graph_number *before,
-                              const tc_graph_number *after, bool edge, bool reflects) {
+                              const tc_graph_number *after, padding mode) {
     int64_t lo = before->constant ? before->most : 0, hi = after->constant ? after->most : 0, most = TC_MAX(lo, hi);
     TC_TRY(tc_graph_require_size(e, x, d, TC_MAX(-(lo + hi), 0)));
-    return (edge || reflects) && most > 0 ? tc_graph_require_size(e, x, d, reflects ? most + 1 : 1) : e->status;
+    return mode != CONSTANT && most > 0 ? tc_graph_require_size(e, x, d, mode == REFLECT ? most + 1 : 1) : e->status;
 }
 
 static tc_status pad_fill(tc_graph_emitter *e, tc_graph_value **fill) {
@@ -231,22 +243,23 @@ static tc_status read_pads(tc_graph_emitter *e, tc_graph_number *before, tc_grap
 
 tc_status tc_graph_rewrite_pad(tc_graph_emitter *e) {
     tc_graph_number before[TC_GRAPH_MAX_DIMS], after[TC_GRAPH_MAX_DIMS];
-    const char *mode = tc_graph_attr_mode(e->c->n);
+    static const char *const modes[] = {[CONSTANT] = "constant", [EDGE] = "edge", [REFLECT] = "reflect", [WRAP] = "wrap"};
     tc_graph_value *x = e->c->n->in[0], *fill;
-    int ndim = x->shape.ndim;
-    bool any = false, edge = strcmp(mode, "edge") == 0, reflects = strcmp(mode, "reflect") == 0;
+    int ndim = x->shape.ndim, mode = 0;
+    bool any = false;
     TC_TRY(read_pads(e, before, after, &any));
     if (!any)
         return TC_OK;
-    if (!edge && !reflects && strcmp(mode, "constant") != 0)
-        return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED,
-                                    "attribute mode is '%s'; constant, edge and reflect are supported where sizes vary", mode);
+    while (mode < (int)TC_LEN(modes) && strcmp(modes[mode], tc_graph_attr_mode(e->c->n)) != 0)
+        mode++;
+    if (mode == (int)TC_LEN(modes))
+        return TC_OK; /* which is refused */
     TC_TRY(pad_fill(e, &fill));
     for (int d = 0; d < ndim; d++)
-        TC_TRY(require_pads(e, x, d, &before[d], &after[d], edge, reflects));
+        TC_TRY(require_pads(e, x, d, &before[d], &after[d], (padding)mode));
     for (int d = 0; d < ndim; d++)
         if (!before[d].constant || !after[d].constant || before[d].most || after[d].most)
-            x = pad_axis(e, x, d, &before[d], &after[d], edge || reflects ? NULL : fill, reflects);
+            x = pad_axis(e, x, d, &before[d], &after[d], fill, (padding)mode);
     return tc_graph_em_finish(e, x);
 }
 
