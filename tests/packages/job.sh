@@ -31,7 +31,7 @@ done
 for file in tctune/examples/deploy/nats.conf tctune/examples/deploy/tctune-worker.service tctune/examples/ci/workflow.yml; do
     [ -s "$doc/$file" ] || fail "there is no $file"
 done
-for page in index tutorial/1-first-model reference/c-api reference/commands/tune; do
+for page in index tutorial/1-first-model reference/c-api reference/options; do
     grep -q '</html>' "$doc/tctune/html/$page.html" || fail "there is no page $page"
 done
 for script in "$doc"/tctune/html/_static/*.js; do
