@@ -30,7 +30,7 @@ for bad in newer.db:newer corrupt.db:damaged text.db:"not a tctune database" non
     refused 1 "${bad%%:*}|${bad#*:}" "$TCTUNE" db prune --keep 1 --db "${bad%%:*}"
     refused 1 "${bad%%:*}" "$TCTUNE" db merge "${bad%%:*}" --db good.db
 done
-refused 1 "good.db|merged into" "$TCTUNE" db merge good.db --db good.db
+refused 1 "good.db|is the target of the merge" "$TCTUNE" db merge good.db --db good.db
 
 # ---- folders ----
 refused 1 "nowhere" tune nowhere/t.db

@@ -64,7 +64,7 @@ ok "$TCTUNE" db import --db copy.db t.jsonl
 sed 's/"sizes":"6"/"sizes":"7"/' t.jsonl >bad.jsonl
 refused 1 'bad.jsonl:|s0 = 7, but s0 runs from 1 to 6' "$TCTUNE" db import --db other.db bad.jsonl
 sed 's/"sizes":"6",//' t.jsonl >bad.jsonl
-refused 1 'bad.jsonl:|size s0 of its workload varies' "$TCTUNE" db import --db other.db bad.jsonl
+refused 1 'bad.jsonl:|symbol s0 of its workload varies' "$TCTUNE" db import --db other.db bad.jsonl
 
 ok "$TCTUNE" --te layer.te --trials 6 --threads 1 --db det.db --start-from none --deterministic-measure
 says "one schedule for N = 1..6 (times: they were computed" "no variants are chosen: times are computed"

@@ -107,7 +107,7 @@ enum { TRIES = 200 };
         for (int tries = 0; outcome == TC_ENV; tries++) {                                                                        \
             tc_fleet_bus *who;                                                                                                   \
             assert_true(tries < TRIES);                                                                                          \
-            outcome = join(user, short_wait, &who);                                                                              \
+            outcome = join(user, short_wait * (1 + tries / 10), &who);                                                           \
             if (outcome != TC_OK) {                                                                                              \
                 assert_int_equal(outcome, TC_ENV);                                                                               \
                 continue;                                                                                                        \
