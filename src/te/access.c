@@ -154,7 +154,7 @@ static bool is_said_below(const te_scan *s, tc_ctx *c, const tc_env *env, const 
     return false;
 }
 
-bool te_scan_below(const te_scan *s, tc_ctx *c, te_ranges *r, const tc_expr *index, const tc_expr *size) {
+bool te_scan_below(te_scan *s, tc_ctx *c, te_ranges *r, const tc_expr *index, const tc_expr *size) {
     enum { MAX_AXES = 2 * TC_MAX_DIMS };
     const tc_var *axes[MAX_AXES];
     int n = s->op->naxis + s->op->nraxis;
@@ -166,7 +166,7 @@ bool te_scan_below(const te_scan *s, tc_ctx *c, te_ranges *r, const tc_expr *ind
         return false;
     for (int i = 0; i < n; i++)
         axes[i] = te_axis_of(s->op, i)->var;
-    const tc_premises p = {c, r->env, s->known.len, s->known.data, (size_t)n, axes, NULL};
+    const tc_premises p = {c, r->env, s->known.len, s->known.data, (size_t)n, axes, NULL, &s->work};
     return tc_te_below(&p, index, size);
 }
 
@@ -212,7 +212,7 @@ static void print_ival(tc_strbuf *b, tc_ival v) {
 }
 
 /* Index d of a read, whose range is v, is in [0, size of the tensor there), whatever that is. */
-static bool below_size(access_check *k, const te_scan *s, const tc_expr *read, int d, tc_ival v, te_ranges *r) {
+static bool below_size(access_check *k, te_scan *s, const tc_expr *read, int d, tc_ival v, te_ranges *r) {
     const tc_tensor *t = read->u.tensor;
     const tc_expr *size = t->symbol[d] ? tc_varx(k->c, t->symbol[d]) : tc_i64(k->c, t->shape[d]);
     if (v.lo >= 0 && v.hi < t->shape[d] && (!t->symbol[d] || te_range(r, tc_sub(k->c, read->args[d], size)).hi < 0))
@@ -259,7 +259,7 @@ static bool check_read(te_scan *s, const tc_expr *read, te_ranges *r) {
 
 tc_status te_check_accesses(const tc_workload *w, const tc_compute **culprit, tc_error *err) {
     access_check k = {.c = w->ctx, .err = err, .status = TC_OK};
-    te_scan s = {.visit = check_read, .user = &k};
+    te_scan s = {.visit = check_read, .user = &k, .work = TC_PROOF_WORK};
     tc_env *env = tc_env_new();
     value_ranges v;
     value_ranges_open(&v, w, env);
@@ -303,7 +303,7 @@ static bool check_limit(te_scan *s, const tc_expr *read, te_ranges *r) {
 /* With values of the input in [0, limit): is every index that depends on it in bounds? */
 static limit_check try_limit(const tc_workload *w, tc_env *env, const tc_tensor *input, const tc_map *depends, int64_t limit) {
     limit_check k = {.input = input, .safe = true, .depends = depends};
-    te_scan s = {.visit = check_limit, .user = &k};
+    te_scan s = {.visit = check_limit, .user = &k, .work = TC_PROOF_WORK};
     value_ranges v = {.c = w->ctx, .env = env, .given = input, .given_range = {0, limit - 1}};
     for (int i = 0; i < w->ncompute; i++)
         for (int o = 0; o < w->computes[i]->nout; o++)

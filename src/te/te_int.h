@@ -192,12 +192,13 @@ typedef struct te_scan {
     void *user;
     te_memo seen;                /* outside of conditions */
     TC_VEC(tc_known_cond) known; /* sizes of axes, and conditions of selects around */
+    int64_t work;                /* what is left of the budget of proofs (index/prove.h) */
 } te_scan;
 bool te_scan_reads(te_scan *s, const tc_expr *e, te_ranges *r);
 /* Axes end at their sizes. */
 void te_scan_know(te_scan *s, tc_ctx *c, const tc_axis *axes, int n);
 /* Whether the index is in [0, size), whatever the sizes are. */
-bool te_scan_below(const te_scan *s, tc_ctx *c, te_ranges *r, const tc_expr *index, const tc_expr *size);
+bool te_scan_below(te_scan *s, tc_ctx *c, te_ranges *r, const tc_expr *index, const tc_expr *size);
 
 /* The most that the terms of a, and its constant, can add up to whatever their signs; INT64_MAX if that is not known. Terms of open
  * variables (affine.h) count as their coefficient. */

@@ -19,10 +19,12 @@
 enum { MAX_SCALES = TC_MAX_DIMS, MOST_PARTS = 64 };
 /* Steps of a proof, and forms that may be looked at for one: short proofs are looked for first. Chosen; not measured apart. */
 static const struct { int steps, forms; } effort[] = {{3, 500}, {6, 1000}, {10, 2000}};
+enum { BRIEF = 1, ALL = TC_LEN(effort) }; /* how many efforts are made */
 
 typedef struct prover {
     const tc_premises *v;
-    int budget;           /* forms that may still be looked at */
+    int efforts;          /* that may be made */
+    int budget;           /* forms that may still be looked at in this effort */
     tc_map failed;        /* forms that were looked at in vain -> steps that there were */
     const tc_expr *pivot; /* the term that is to go; NULL: one of symbols */
     int nscale;
@@ -229,6 +231,9 @@ static bool eliminate(prover *p, const tc_affine *form, int steps) {
 
 /* Steps make a form no smaller: one that cannot be negative any more leads nowhere. */
 static bool negative(prover *p, const tc_affine *form, int steps) {
+    if (*p->v->work <= 0)
+        return false;
+    --*p->v->work;
     const tc_expr *e = tc_te_from_affine(p->v->c, form);
     tc_ival r = tc_te_bounds(e, p->v->env);
     if (r.hi < 0 || r.lo >= 0 || steps == 0)
@@ -271,7 +276,7 @@ static void add_factors(prover *p, const tc_affine *size, const tc_affine *inner
 
 static bool try_all_efforts(prover *p, const tc_affine *form) {
     bool done = false;
-    for (size_t i = 0; i < TC_LEN(effort) && !done; i++) {
+    for (int i = 0; i < p->efforts && !done; i++) {
         p->budget = effort[i].forms;
         done = negative(p, form, effort[i].steps);
     }
@@ -331,23 +336,28 @@ static bool divide_term(tc_ctx *c, const tc_term *x, const tc_affine *y, tc_term
     return true;
 }
 
-/* coordinate[d]: of sizes whose strides are products. */
-static bool split_index(const tc_premises *k, const tc_affine *index, int ndim, const tc_affine *stride, tc_affine *coordinate) {
+/* A dimension, or several that lie beside each other as one, with the coordinate that an index has in it. */
+typedef struct place {
+    tc_affine size, stride, coordinate;
+} place;
+
+/* Takes the index apart: it is the sum of all coordinates times their strides. */
+static bool split_index(tc_ctx *c, const tc_affine *index, int ndim, place *at) {
     int64_t rest = index->c;
     for (int i = 0; i < index->n; i++) {
         tc_term q = {0};
         int d = 0;
-        while (d < ndim && !divide_term(k->c, &index->term[i], &stride[d], &q))
+        while (d < ndim && !divide_term(c, &index->term[i], &at[d].stride, &q))
             d++;
-        if (d == ndim || !(q.atom ? tc_affine_linear(&coordinate[d], q.atom, q.coef)
-                                  : !__builtin_add_overflow(coordinate[d].c, q.coef, &coordinate[d].c)))
+        if (d == ndim || !(q.atom ? tc_affine_linear(&at[d].coordinate, q.atom, q.coef)
+                                  : !__builtin_add_overflow(at[d].coordinate.c, q.coef, &at[d].coordinate.c)))
             return false;
     }
     bool fits = true;
     for (int d = 0; d < ndim && fits; d++)
-        if (stride[d].n == 0) {
-            fits = !__builtin_add_overflow(coordinate[d].c, rest / stride[d].c, &coordinate[d].c);
-            rest %= stride[d].c;
+        if (at[d].stride.n == 0) {
+            fits = !__builtin_add_overflow(at[d].coordinate.c, rest / at[d].stride.c, &at[d].coordinate.c);
+            rest %= at[d].stride.c;
         }
     return fits;
 }
@@ -357,39 +367,61 @@ static bool is_product(const tc_affine *x) {
     return x->n == 0 ? x->c > 0 : x->n == 1 && x->c == 0 && x->term[0].coef > 0;
 }
 
-/* The index is a sum of coordinates times strides, each of which stays within its dimension: short proofs, where the whole index
- * is a product of all sizes. False: that was not found. */
-static bool each_in_size(const tc_premises *k, const tc_expr *index, const tc_tensor *t) {
-    tc_affine form = {0}, size[TC_MAX_DIMS] = {{0}}, stride[TC_MAX_DIMS] = {{0}}, coordinate[TC_MAX_DIMS] = {{0}}, one = {.c = 1};
+static bool size_of(const tc_premises *k, const tc_tensor *t, int d, tc_affine *size) {
+    *size = (tc_affine){0};
+    return te_expand(k, t->symbol[d] ? tc_varx(k->c, t->symbol[d]) : tc_i64(k->c, t->shape[d]), 1, size);
+}
+
+/* The dimensions of t; false: a size or a stride is no product, or does not fit. */
+static bool places_of(const tc_premises *k, const tc_tensor *t, place *at) {
+    tc_affine stride = {.c = 1};
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        at[d] = (place){.stride = stride};
+        stride = (tc_affine){0};
+        if (!size_of(k, t, d, &at[d].size) || !is_product(&at[d].size) || !is_product(&at[d].stride) ||
+            !te_add_product(k->c, &stride, &at[d].stride, &at[d].size, 1))
+            return false;
+    }
+    return true;
+}
+
+static bool stays(const tc_premises *k, const place *at, int efforts) {
+    prover p = {.v = k, .efforts = efforts, .nscale = 1, .scale = {{.c = 1}}};
+    const tc_expr *x = tc_te_from_affine(k->c, &at->coordinate);
+    return less(&p, tc_i64(k->c, -1), x) && less(&p, x, tc_te_from_affine(k->c, &at->size));
+}
+
+/* Makes one dimension of two: i / 40 < N * 8, of a fused loop i, is a coordinate in [N, 8]. */
+static bool join(tc_ctx *c, place *outer, const place *inner) {
+    const tc_affine coordinate = outer->coordinate, size = outer->size;
+    outer->stride = inner->stride;
+    outer->coordinate = inner->coordinate;
+    outer->size = (tc_affine){0};
+    return te_add_product(c, &outer->coordinate, &coordinate, &inner->size, 1) &&
+           te_add_product(c, &outer->size, &size, &inner->size, 1);
+}
+
+/* The index is a sum of coordinates times strides, and each coordinate stays within its dimension. These proofs are short, where
+ * the whole index is a product of all sizes. `joins`: a dimension for which that is not shown is joined with the next outer one.
+ * False: nothing was shown. */
+static bool each_in_size(const tc_premises *k, const tc_affine *index, const tc_tensor *t, bool joins, int efforts) {
+    place at[TC_MAX_DIMS];
     int varying = 0;
     for (int d = 0; d < t->ndim; d++)
         varying += t->symbol[d] != NULL;
-    bool ok = varying > 1 && te_expand(k, index, 1, &form);
-    for (int d = t->ndim - 1; ok && d >= 0; d--) {
-        ok =
-            te_expand(k, t->symbol[d] ? tc_varx(k->c, t->symbol[d]) : tc_i64(k->c, t->shape[d]), 1, &size[d]) &&
-            te_add_product(k->c, &stride[d], d + 1 < t->ndim ? &stride[d + 1] : &one, d + 1 < t->ndim ? &size[d + 1] : &one, 1) &&
-            is_product(&size[d]) && is_product(&stride[d]);
-    }
-    ok = ok && split_index(k, &form, t->ndim, stride, coordinate);
-    for (int d = 0; ok && d < t->ndim; d++) {
-        prover p = {.v = k, .nscale = 1, .scale = {one}};
-        const tc_expr *at = tc_te_from_affine(k->c, &coordinate[d]);
-        ok = less(&p, tc_i64(k->c, -1), at) && less(&p, at, tc_te_from_affine(k->c, &size[d]));
-    }
+    bool ok = varying > 1 && places_of(k, t, at) && split_index(k->c, index, t->ndim, at);
+    for (int d = t->ndim - 1; ok && d >= 0; d--)
+        ok = stays(k, &at[d], efforts) || (joins && d > 0 && join(k->c, &at[d - 1], &at[d]));
     return ok;
 }
 
-bool tc_te_in_size(const tc_premises *k, const tc_expr *index, const tc_tensor *t) {
-    prover p = {.v = k};
-    if (each_in_size(k, index, t))
-        return true;
+static bool whole_in_size(const tc_premises *k, const tc_affine *index, const tc_tensor *t) {
+    prover p = {.v = k, .efforts = ALL};
     tc_affine inner = {.c = 1}, total = {.c = 1};
     add_scale(&p, &inner);
     for (int d = t->ndim - 1; d >= 0; d--) {
-        tc_affine size = {0}, more = {0}, all = {0};
-        if (!te_expand(k, t->symbol[d] ? tc_varx(k->c, t->symbol[d]) : tc_i64(k->c, t->shape[d]), 1, &size) ||
-            !te_add_product(k->c, &all, &total, &size, 1))
+        tc_affine size, more = {0}, all = {0};
+        if (!size_of(k, t, d, &size) || !te_add_product(k->c, &all, &total, &size, 1))
             return false;
         total = all;
         if (size.n == 0)
@@ -401,20 +433,61 @@ bool tc_te_in_size(const tc_premises *k, const tc_expr *index, const tc_tensor *
         if (d > 0)
             add_scale(&p, &inner);
     }
-    return less(&p, tc_i64(k->c, -1), index) && less(&p, index, tc_te_from_affine(k->c, &total));
+    const tc_expr *x = tc_te_from_affine(k->c, index);
+    return less(&p, tc_i64(k->c, -1), x) && less(&p, x, tc_te_from_affine(k->c, &total));
 }
 
-bool tc_te_below(const tc_premises *k, const tc_expr *index, const tc_expr *size) {
-    prover p = {.v = k};
+static bool in_size(const tc_premises *k, const tc_affine *index, const tc_tensor *t) {
+    return each_in_size(k, index, t, true, BRIEF) || each_in_size(k, index, t, false, ALL) || whole_in_size(k, index, t);
+}
+
+/* Lets one question have its free steps before those of the budget: premises with a budget of their own. */
+static tc_premises with_free_steps(const tc_premises *k, int64_t *left) {
+    tc_premises own = *k;
+    *left = TC_MAX(*k->work, 0) + TC_PROOF_FREE;
+    own.work = left;
+    return own;
+}
+
+/* Takes what a question needed beyond its free steps from the budget. */
+static void pay(const tc_premises *k, int64_t left) {
+    *k->work = TC_MIN(*k->work, left);
+}
+
+bool tc_te_in_size(const tc_premises *k, const tc_expr *index, const tc_tensor *t) {
+    int64_t left;
+    const tc_premises own = with_free_steps(k, &left);
+    tc_affine form = {0}, sum;
+    bool shown = te_expand(&own, index, 1, &form) &&
+                 (in_size(&own, &form, t) || (te_split_quotients(&own, &form, &sum) && in_size(&own, &sum, t)));
+    pay(k, left);
+    return shown;
+}
+
+static bool below_as_written(const tc_premises *k, const tc_expr *index, const tc_expr *size, int efforts) {
+    prover p = {.v = k, .efforts = efforts};
     tc_affine one = {.c = 1}, a = {0};
     add_scale(&p, &one);
     if (te_expand(k, size, 1, &a))
         add_factors(&p, &a, &one);
-    if (less(&p, tc_i64(k->c, -1), index) && less(&p, index, size))
-        return true;
-    tc_affine form = {0}, sum;
-    if (!te_expand(k, index, 1, &form) || !te_split_quotients(k, &form, &sum))
-        return false;
-    index = tc_te_from_affine(k->c, &sum);
     return less(&p, tc_i64(k->c, -1), index) && less(&p, index, size);
+}
+
+static bool below(const tc_premises *k, const tc_expr *index, const tc_expr *size, int efforts) {
+    int64_t left;
+    const tc_premises own = with_free_steps(k, &left);
+    tc_affine form = {0}, sum;
+    bool shown = below_as_written(&own, index, size, efforts) ||
+                 (te_expand(&own, index, 1, &form) && te_split_quotients(&own, &form, &sum) &&
+                  below_as_written(&own, tc_te_from_affine(k->c, &sum), size, efforts));
+    pay(k, left);
+    return shown;
+}
+
+bool tc_te_below(const tc_premises *k, const tc_expr *index, const tc_expr *size) {
+    return below(k, index, size, ALL);
+}
+
+bool tc_te_plainly_below(const tc_premises *k, const tc_expr *index, const tc_expr *size) {
+    return below(k, index, size, BRIEF);
 }

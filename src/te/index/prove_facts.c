@@ -105,22 +105,48 @@ static bool known_divisor(const tc_premises *v, const tc_expr *e, int64_t *c) {
     return e->op == TC_OP_INT || te_only_value(v, e, c);
 }
 
-/* y <= r where y / c is in the form says y / c <= floor(r / c): a sum where c divides r's terms, and a quotient of those that are
- * sizes. */
+/* x has a term of y with the same sign, or with the other where `sign` is -1. */
+static bool has_terms(const tc_affine *x, const tc_affine *y, int sign) {
+    for (int i = 0; i < y->n; i++) {
+        int64_t coef = tc_affine_coef(x, y->term[i].atom);
+        if (coef != 0 && ((coef > 0) == (y->term[i].coef > 0)) == (sign > 0))
+            return true;
+    }
+    return false;
+}
+
+/* Leaves in x the terms that c divides, and sizes. Each other term becomes the most that it can be, or the least. */
+static bool bound_rest(const tc_premises *v, tc_affine *x, int64_t c, bool most) {
+    for (int i = x->n; i-- > 0;) {
+        const tc_term t = x->term[i];
+        int64_t end;
+        if (t.coef % c == 0 || tc_expr_is_of_symbols(t.atom))
+            continue;
+        tc_ival r = tc_te_bounds(t.atom, v->env);
+        if (!tc_ival_bounded(r) || __builtin_mul_overflow(t.coef, (t.coef > 0) == most ? r.hi : r.lo, &end) ||
+            __builtin_add_overflow(x->c, end, &x->c))
+            return false;
+        tc_affine_drop(x, i);
+    }
+    return true;
+}
+
+/* y <= r where y / c is in the form says y / c <= floor(r / c), and r <= y says floor(r / c) <= y / c. */
 static bool quotient(const tc_premises *v, const tc_expr *e, const tc_affine *x, tc_affine *out) {
     int64_t c;
-    *out = *x;
+    tc_affine y = {0};
     if (!known_divisor(v, e->args[1], &c))
         return quotient_by_size(v, e, x, out);
-    tc_affine most = {0}, whole = {0};
-    if (c <= 0 || !te_expand(v, e->args[0], -1, out) || !tc_affine_add(&most, out, -1) ||
-        !te_add_quotient(v->c, &most, c, -1, &whole))
+    if (c <= 0 || !te_expand(v, e->args[0], 1, &y))
         return false;
-    for (int i = 0; i < out->n; i++)
-        if (out->term[i].coef % c && !tc_expr_is_of_symbols(out->term[i].atom))
-            return false;
-    *out = whole;
-    return tc_affine_term(out, e, 1);
+    for (int sign = 1; sign >= -1; sign -= 2) { /* x is y - r, or r - y */
+        tc_affine r = {0};
+        *out = (tc_affine){0};
+        if (has_terms(x, &y, sign) && tc_affine_add(&r, &y, 1) && tc_affine_add(&r, x, -sign) && bound_rest(v, &r, c, sign > 0) &&
+            te_add_quotient(v->c, &r, c, -sign, out))
+            return tc_affine_term(out, e, sign);
+    }
+    return false;
 }
 
 /* What x says of the quotient e / n says something of e / n / m. */

@@ -1,6 +1,6 @@
 /* Writes quotients as sums of the quotients in conditions. Simplification of an index merges strides that are multiples of each
  * other: x / 3328 * 2496 + x / 128 % 26 * 96 + x / 64 % 2 * 48 becomes x / 64 * 48. Conditions still bound x / 3328 and x / 128
- * % 26, so proofs need the sum again. */
+ * % 26, so proofs need the sum again. A variable is its quotient by 1. */
 #include <stdlib.h>
 
 #include "te/index/prove_int.h"
@@ -46,15 +46,17 @@ bool te_split_quotients(const tc_premises *v, const tc_affine *x, tc_affine *out
     *out = (tc_affine){.c = x->c};
     for (int i = 0; i < x->n && fits; i++) {
         const tc_expr *e = x->term[i].atom;
+        bool divides = e->op == TC_OP_DIV && e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 0;
         divisors d = {0};
-        if (e->op == TC_OP_DIV && e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 0) {
-            d.dividend = e->args[0];
+        if (divides || e->op == TC_OP_VAR) {
+            d.dividend = divides ? e->args[0] : e;
             for (size_t k = 0; k < v->nknown; k++)
                 tc_expr_walk(v->known[k].cond, find_divisor, &d);
             qsort(d.by, (size_t)d.n, sizeof d.by[0], by_size);
         }
         int terms = out->n;
-        fits = d.n ? add_digits(v->c, &d, e->args[1]->u.i, x->term[i].coef, out) : tc_affine_linear(out, e, x->term[i].coef);
+        fits = d.n ? add_digits(v->c, &d, divides ? e->args[1]->u.i : 1, x->term[i].coef, out)
+                   : tc_affine_linear(out, e, x->term[i].coef);
         split |= out->n > terms + 1;
     }
     return fits && split;

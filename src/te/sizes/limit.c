@@ -84,7 +84,7 @@ static bool fits(const tc_var *size, int64_t extent) {
 }
 
 /* The first size that the index is always below. */
-static const tc_var *end_of(const limiter *k, const te_scan *s, const tc_expr *index, int64_t extent, te_ranges *r) {
+static const tc_var *end_of(const limiter *k, te_scan *s, const tc_expr *index, int64_t extent, te_ranges *r) {
     if (index->op == TC_OP_INT && index->u.i == 0)
         return &tc_te_first;
     for (size_t i = 0; i < k->sizes.len; i++)
@@ -243,7 +243,7 @@ static void limit_compute(limiter *k, int number) {
     te_know_axes(env, k->c, l->raxes, op->nraxis);
     te_ranges r;
     te_ranges_init(&r, env);
-    te_scan s = {.visit = visit_read, .op = op, .user = k};
+    te_scan s = {.visit = visit_read, .op = op, .user = k, .work = TC_PROOF_WORK};
     te_memo_init(&s.seen);
     te_scan_know(&s, k->c, l->axes, op->naxis);
     te_scan_know(&s, k->c, l->raxes, op->nraxis);

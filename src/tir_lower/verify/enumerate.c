@@ -9,6 +9,7 @@
 #include "tir_lower/verify/verify_int.h"
 
 enum { MAX_RUNS = 1 << 20, MAX_VARS = 12, MAX_CONDS = 16, MAX_TERMS = 32, NO_GROUP = -1 };
+enum { RUNS_PER_STEP = 16 }; /* combinations that are tried in about the time of one step of a proof */
 
 typedef struct loop {
     const tc_var *var;
@@ -26,6 +27,8 @@ typedef struct term {
 typedef struct runner {
     const verifier *v;
     const tc_expr *index;
+    double most; /* combinations that may be tried */
+    double all;  /* combinations to try */
     int nvar, nterm, ncond;
     loop loop[MAX_VARS];
     term term[MAX_TERMS];
@@ -161,7 +164,8 @@ static bool few(runner *r) {
                 n *= (double)((r->loop[i].hi - r->loop[i].lo) / r->loop[i].step + 1);
         all += n;
     }
-    return !r->overflow && all <= MAX_RUNS;
+    r->all = all;
+    return !r->overflow && all <= r->most;
 }
 
 /* ---- conditions ---- */
@@ -317,15 +321,23 @@ static bool run_all(runner *r, int64_t size) {
     return lo >= 0 && hi < size;
 }
 
+/* Whether the index stays within [0, size) under the conditions about its loops, or else under all conditions. */
+static bool runs_within(runner *r, int64_t size) {
+    add_conds(r);
+    if (run_all(r, size))
+        return true;
+    add_other_conds(r);
+    return run_all(r, size);
+}
+
 bool verify_by_running(verifier *v, const tc_expr *index, int64_t size) {
-    runner r = {.v = v, .index = index};
+    bool pays = v->f->nsymbol > 0;
+    double steps = (double)TC_MAX(*v->work, 0) + TC_PROOF_FREE;
+    runner r = {.v = v, .index = index, .most = pays ? TC_MIN(MAX_RUNS, steps * RUNS_PER_STEP) : MAX_RUNS};
     tc_expr_walk(index, add_var, &r);
     add_terms(&r, index, 1);
-    if (!few(&r))
-        return false;
-    add_conds(&r);
-    if (run_all(&r, size))
-        return true;
-    add_other_conds(&r);
-    return run_all(&r, size);
+    bool runs = few(&r), within = runs && runs_within(&r, size);
+    if (pays && runs)
+        *v->work = TC_MIN(*v->work, (int64_t)(steps - r.all / RUNS_PER_STEP));
+    return within;
 }

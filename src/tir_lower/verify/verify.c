@@ -157,23 +157,25 @@ static bool shown_from_conditions(verifier *v, const tc_expr *i, const tc_expr *
         tc_env_set(plain, v->loops.data[k], tc_env_given(v->env, v->loops.data[k]));
     if (v->lane)
         tc_env_set(plain, v->lane, tc_env_given(v->env, v->lane));
-    tc_premises k = {v->c, plain, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane};
+    tc_premises k = {v->c, plain, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane, v->work};
     bool shown = tc_te_below(&k, i, size);
     tc_env_free(plain);
     return shown;
 }
 
 /* A workspace has room for the largest sizes, and `20 * t + i < N` bounds t by what N is at most. Running over all sizes as well
- * as loops takes long, or is too much: a proof is tried before. Without sizes it is what is left for loops too long to be run. */
+ * as loops takes long, or is too much: a short proof is tried before, and a long one after. Without sizes a proof is what is left
+ * for loops too long to be run. */
 static bool in_bounds(verifier *v, const tc_buffer *b, const tc_expr *i, tc_ival range) {
-    tc_premises k = {v->c, v->env, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane};
+    tc_premises k = {v->c, v->env, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane, v->work};
     if (tc_tir_varies(b))
         return tc_te_in_size(&k, i, b->tensor);
     if (range.lo >= 0 && range.hi < b->size)
         return true;
     const tc_expr *size = tc_i64(v->c, b->size);
-    return v->f->nsymbol ? tc_te_below(&k, i, size) || verify_by_running(v, i, b->size)
-                         : verify_by_running(v, i, b->size) || shown_from_conditions(v, i, size);
+    if (!v->f->nsymbol)
+        return verify_by_running(v, i, b->size) || shown_from_conditions(v, i, size);
+    return tc_te_plainly_below(&k, i, size) || verify_by_running(v, i, b->size) || tc_te_below(&k, i, size);
 }
 
 static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *index, const tc_expr *mask, const char *what) {
@@ -196,6 +198,8 @@ static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *in
     tc_env_undo(v->env, mark);
     if (ok)
         return TC_OK;
+    if (*v->work <= 0)
+        return fail(v, "%s %s may reach beyond its elements: no proof was found within %d steps", what, b->name, TC_PROOF_WORK);
     if (tc_tir_varies(b))
         return fail(v, "%s %s may reach beyond its elements at some sizes", what, b->name);
     if (!tc_ival_bounded(r))
@@ -435,7 +439,12 @@ static tc_status check_params(verifier *v) {
 }
 
 tc_status tc_tir_verify(tc_ctx *c, const tc_func *f, tc_error *err) {
-    verifier v = {.c = c, .f = f, .err = err, .env = tc_env_new(), .lane = tc_var_new(c, "lane")};
+    int64_t work = TC_PROOF_WORK;
+    return tc_tir_verify_within(c, f, &work, err);
+}
+
+tc_status tc_tir_verify_within(tc_ctx *c, const tc_func *f, int64_t *work, tc_error *err) {
+    verifier v = {.c = c, .f = f, .err = err, .env = tc_env_new(), .work = work, .lane = tc_var_new(c, "lane")};
     tc_status s = check_params(&v);
     if (s == TC_OK)
         s = check_stmt(&v, f->body);

@@ -18,6 +18,7 @@ typedef struct verifier {
     tc_error *err;
     const tc_stmt *at; /* statement at hand, for messages */
     tc_env *env;
+    int64_t *work; /* what is left of the budget of proofs (te/index/prove.h) */
     const tc_var *lane;
     bool never; /* in an arm whose condition cannot hold */
     bool parallel;
@@ -29,7 +30,8 @@ typedef struct verifier {
     TC_VEC(tc_known_cond) known;  /* conditions where the verifier stands; lane-wise */
 } verifier;
 
-/* Tries all values of the loops that `index` and the known conditions about them use; true if it stays within [0, size). */
+/* Tries all values of the loops that `index` and the known conditions about them use; true if it stays within [0, size). Where
+ * sizes vary, the budget of proofs pays for it. */
 bool verify_by_running(verifier *v, const tc_expr *index, int64_t size);
 
 #endif

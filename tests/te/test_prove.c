@@ -1,0 +1,301 @@
+/* Proofs that an index stays within a size: what must be shown, how many steps that takes, and that what is shown is true. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/rng.h"
+#include "support/vec.h"
+#include "te/eval.h"
+#include "te/index/prove.h"
+#include "te/te.h"
+#include "te/text.h"
+
+enum { LETTERS = 26, MOST_KNOWN = 24 };
+
+/* Variables a..z, and symbols A..Z from 1 to 64. */
+typedef struct fixture {
+    tc_ctx *c;
+    tc_env *env;
+    const tc_var *var[LETTERS], *symbol[LETTERS];
+    tc_known_cond known[MOST_KNOWN];
+    size_t nknown;
+    int64_t work;
+} fixture;
+
+static fixture open_fixture(void) {
+    fixture f = {.c = tc_ctx_new(), .env = tc_env_new(), .work = TC_PROOF_WORK};
+    for (int i = 0; i < LETTERS; i++) {
+        f.var[i] = tc_var_new(f.c, (char[]){(char)('a' + i), 0});
+        f.symbol[i] = tc_symbol_new(f.c, (char[]){(char)('A' + i), 0}, 1, 64);
+    }
+    return f;
+}
+
+static void close_fixture(fixture *f) {
+    tc_env_free(f->env);
+    tc_ctx_free(f->c);
+}
+
+static const tc_expr *resolve(void *user, const char *name, int nidx, const tc_expr *const *idx) {
+    fixture *f = user;
+    (void)nidx;
+    if (idx || name[1])
+        return NULL;
+    return tc_varx(f->c, name[0] >= 'a' ? f->var[name[0] - 'a'] : f->symbol[name[0] - 'A']);
+}
+
+static const tc_expr *parse(fixture *f, const char *text) {
+    tc_lex lex;
+    tc_error err;
+    const tc_expr *e = NULL;
+    if (tc_lex_open(&lex, tc_ctx_arena(f->c), "test", text, false, &err) != TC_OK ||
+        tc_te_parse_expr(f->c, &lex, &(tc_te_scope){TC_DIALECT_TIR, resolve, f, NULL, NULL}, &e, &err) != TC_OK)
+        fail_msg("%s in %s", err.msg, text);
+    return tc_te_simplify(f->c, e, NULL);
+}
+
+/* v < extent */
+static void loop(fixture *f, char v, int64_t extent) {
+    tc_env_set(f->env, f->var[v - 'a'], (tc_ival){0, extent - 1});
+}
+
+/* As the verifier does: ranges learn of the condition too. */
+static void know(fixture *f, const char *cond) {
+    const tc_expr *e = parse(f, cond);
+    assert_true(f->nknown < MOST_KNOWN);
+    tc_env_assume(f->env, e);
+    f->known[f->nknown++] = (tc_known_cond){e, true};
+}
+
+static tc_premises premises(fixture *f) {
+    return (tc_premises){f->c, f->env, f->nknown, f->known, LETTERS, f->var, NULL, &f->work};
+}
+
+static bool below(fixture *f, const char *index, const char *size) {
+    const tc_premises k = premises(f);
+    return tc_te_below(&k, parse(f, index), parse(f, size));
+}
+
+static bool in_size(fixture *f, const char *index, const tc_tensor *t) {
+    const tc_premises k = premises(f);
+    return tc_te_in_size(&k, parse(f, index), t);
+}
+
+/* ---- what must be shown ---- */
+
+/* Rows in pieces of 80, one of padding: t is the piece, and k + l is a column in it. */
+static void test_quotient_has_a_lower_bound(void **state) {
+    (void)state;
+    fixture f = open_fixture();
+    loop(&f, 't', 3);
+    loop(&f, 'k', 3);
+    loop(&f, 'l', 16);
+    assert_false(below(&f, "t + (k + l + 79) / 80 - 1", "3"));
+    know(&f, "t * 80 + k + l >= 1");
+    assert_true(below(&f, "t + (k + l + 79) / 80 - 1", "3"));
+    close_fixture(&f);
+}
+
+/* The condition bounds t * 80 + k. What l adds to the dividend is at least 0, and at most 15. */
+static void test_quotient_of_more_than_the_condition_bounds(void **state) {
+    (void)state;
+    fixture f = open_fixture();
+    loop(&f, 't', 4);
+    loop(&f, 'k', 3);
+    loop(&f, 'l', 16);
+    know(&f, "t * 80 + k >= 1");
+    know(&f, "t * 80 + k < 225");
+    assert_true(below(&f, "t + (k + l + 79) / 80 - 1", "3"));
+    assert_false(below(&f, "t + (k + l + 79) / 80 - 1", "2"));
+    close_fixture(&f);
+}
+
+/* [N, 9, 224] whose loops over N and 9 are one loop t. The kernel for large N computes only the last tasks. */
+static void test_fused_loop_is_split_as_conditions_split_it(void **state) {
+    (void)state;
+    fixture f = open_fixture();
+    const tc_tensor t = {.ndim = 3, .shape = {64, 9, 224}, .symbol = {f.symbol['N' - 'A']}};
+    loop(&f, 't', 64 * 9);
+    loop(&f, 'l', 224);
+    know(&f, "t >= 288");
+    know(&f, "t / 9 - 31 <= N");
+    assert_true(in_size(&f, "(t - 288) * 224 + l", &t));
+    assert_false(in_size(&f, "(t - 279) * 224 + l", &t));
+    close_fixture(&f);
+}
+
+/* Pooling of [N, 8, D, H, W] in steps of 2, with every window's place masked. */
+static void pooled_volume(fixture *f, tc_tensor *t) {
+    *t = (tc_tensor){.ndim = 5, .shape = {64, 8, 64, 64, 64}};
+    for (int d = 0; d < 5; d++)
+        t->symbol[d] = d == 1 ? NULL : f->symbol["N.DHW"[d] - 'A'];
+    loop(f, 'r', 64 * 8 * 32 * 32 * 32);
+    for (int i = 0; i < 3; i++)
+        loop(f, "abc"[i], 3);
+    know(f, "r < N * 262144");
+    know(f, "r / 1024 % 32 * 2 + a >= 1");
+    know(f, "r / 1024 % 32 * 2 + a - D < 1");
+    know(f, "r / 32 % 32 * 2 + b >= 1");
+    know(f, "r / 32 % 32 * 2 + b - H < 1");
+    know(f, "r % 32 * 2 + c >= 1");
+    know(f, "r % 32 * 2 + c - W < 1");
+}
+static const char in_volume[] =
+    "r / 32768 * (D * H * W) + r / 1024 % 32 * (H * W * 2) + a * (H * W) - H * W + r / 32 % 32 * (W * 2)"
+    " + b * W - W + r % 32 * 2 + c - 1";
+
+/* Batch and channels are one coordinate of the index. The free steps do, so the budget stays whole. */
+static void test_dimensions_are_joined(void **state) {
+    (void)state;
+    fixture f = open_fixture();
+    tc_tensor t;
+    pooled_volume(&f, &t);
+    assert_true(in_size(&f, in_volume, &t));
+    assert_int_equal(f.work, TC_PROOF_WORK);
+    close_fixture(&f);
+}
+
+/* ---- how many steps that takes ---- */
+
+static int64_t steps_of_failure(fixture *f, const tc_tensor *t) {
+    char past[512];
+    int64_t before = f->work;
+    snprintf(past, sizeof past, "%s + W", in_volume); /* the last row's successor */
+    assert_false(in_size(f, past, t));
+    return before - f->work;
+}
+
+/* A proof that fails takes steps from the budget, and no more than there are. The next one finds what is left. */
+static void test_failures_share_a_budget(void **state) {
+    (void)state;
+    fixture f = open_fixture();
+    tc_tensor t;
+    pooled_volume(&f, &t);
+    int64_t steps = steps_of_failure(&f, &t);
+    assert_in_range(steps, 1, TC_PROOF_WORK);
+    assert_int_equal(steps_of_failure(&f, &t), TC_MIN(steps, TC_PROOF_WORK - steps)); /* counted: the same every time */
+    f.work = steps / 2;
+    assert_int_equal(steps_of_failure(&f, &t), steps / 2);
+    assert_int_equal(f.work, 0);
+    assert_int_equal(steps_of_failure(&f, &t), 0);
+    close_fixture(&f);
+}
+
+/* Without a budget short proofs are found. */
+static void test_first_steps_are_free(void **state) {
+    (void)state;
+    fixture f = open_fixture();
+    tc_tensor t;
+    pooled_volume(&f, &t);
+    f.work = 0;
+    assert_true(in_size(&f, in_volume, &t));
+    assert_true(below(&f, "r / 32 % 32 * 2 + b - 1", "H"));
+    assert_int_equal(f.work, 0);
+    close_fixture(&f);
+}
+
+/* Long proofs are not looked for. */
+static void test_short_proofs_alone(void **state) {
+    (void)state;
+    fixture f = open_fixture();
+    tc_tensor t;
+    pooled_volume(&f, &t);
+    const tc_premises k = premises(&f);
+    const tc_expr *shown = parse(&f, "r / 32 % 32 * 2 + b - 1"),
+                  *not_shown = parse(&f, "(r / 32 % 32 * 2 + b) * W + c * a - r / 7");
+    assert_true(tc_te_plainly_below(&k, shown, parse(&f, "H")));
+    assert_false(tc_te_plainly_below(&k, not_shown, parse(&f, "H * W")));
+    int64_t brief = TC_PROOF_WORK - f.work;
+    f.work = TC_PROOF_WORK;
+    assert_false(tc_te_below(&k, not_shown, parse(&f, "H * W")));
+    assert_true(TC_PROOF_WORK - f.work > brief);
+    close_fixture(&f);
+}
+
+/* ---- what is shown is true ---- */
+
+typedef struct point {
+    const fixture *f;
+    int64_t var[LETTERS], symbol;
+} point;
+
+static int64_t value(const point *p, const tc_expr *e) {
+    if (e->op == TC_OP_INT)
+        return e->u.i;
+    if (e->op == TC_OP_VAR)
+        return e->u.var->is_symbol ? p->symbol : p->var[e->u.var->name[0] - 'a'];
+    return tc_eval_i(e->op, e->args[0]->dtype, value(p, e->args[0]), e->nargs > 1 ? value(p, e->args[1]) : 0);
+}
+
+static bool all_hold(const point *p) {
+    for (size_t i = 0; i < p->f->nknown; i++)
+        if (!value(p, p->f->known[i].cond))
+            return false;
+    return true;
+}
+
+static const char *draw_sum(tc_rng *r, char *out, size_t cap) {
+    static const char *const forms[] = {
+        "a", "b", "(a * 4 + b + %d) / 4", "(b + %d) / 4", "(a + b) %% 4", "a / 3", "(a * 4 - b + %d) / 4"};
+    size_t n = 0;
+    for (int i = 0; i < 2; i++) {
+        char term[64];
+        snprintf(term, sizeof term, forms[tc_rng_below(r, TC_LEN(forms))], (int)tc_rng_below(r, 9) - 4);
+        n += (size_t)snprintf(out + n, cap - n, "%s%s * %d", i ? " + " : "", term, (int)tc_rng_below(r, 5) - 1);
+    }
+    return out;
+}
+
+/* Draws conditions and an index of a in 0..8, b in 0..5 and a size N. Where a proof says that the index is below a size, all values
+ * that meet the conditions are tried. Some draws have a budget for long proofs. */
+static void test_what_is_shown_is_true(void **state) {
+    (void)state;
+    tc_rng r = tc_rng_seed(7);
+    int shown = 0;
+    for (int draw = 0; draw < 1000; draw++) {
+        fixture f = open_fixture();
+        char sum[160], text[200];
+        loop(&f, 'a', 9);
+        loop(&f, 'b', 6);
+        for (int i = 0; i < 3; i++) {
+            static const char *const conds[] = {"%s >= %d", "%s < %d", "%s - N < %d", "%s + N >= %d"};
+            draw_sum(&r, sum, sizeof sum);
+            snprintf(text, sizeof text, conds[tc_rng_below(&r, TC_LEN(conds))], sum, (int)tc_rng_below(&r, 12) - 2);
+            know(&f, text);
+        }
+        const tc_expr *index = parse(&f, draw_sum(&r, sum, sizeof sum)), *size = parse(&f, tc_rng_below(&r, 2) ? "N + 4" : "7");
+        f.work = draw % 16 ? 0 : 5000;
+        const tc_premises k = premises(&f);
+        bool says = tc_te_below(&k, index, size);
+        shown += says;
+        point p = {.f = &f};
+        for (p.symbol = 1; says && p.symbol <= 64; p.symbol += p.symbol < 12 ? 1 : 26)
+            for (p.var[0] = 0; p.var[0] < 9; p.var[0]++)
+                for (p.var[1] = 0; p.var[1] < 6; p.var[1]++)
+                    if (all_hold(&p) && (value(&p, index) < 0 || value(&p, index) >= value(&p, size)))
+                        fail_msg("draw %d: %s is %lld where a = %lld, b = %lld, N = %lld", draw, sum, (long long)value(&p, index),
+                                 (long long)p.var[0], (long long)p.var[1], (long long)p.symbol);
+        close_fixture(&f);
+    }
+    assert_in_range(shown, 50, 950); /* neither all nor none */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quotient_has_a_lower_bound),
+        cmocka_unit_test(test_quotient_of_more_than_the_condition_bounds),
+        cmocka_unit_test(test_fused_loop_is_split_as_conditions_split_it),
+        cmocka_unit_test(test_dimensions_are_joined),
+        cmocka_unit_test(test_failures_share_a_budget),
+        cmocka_unit_test(test_first_steps_are_free),
+        cmocka_unit_test(test_short_proofs_alone),
+        cmocka_unit_test(test_what_is_shown_is_true),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
