@@ -7,6 +7,7 @@
 #include "search_space/construct_int.h"
 #include "support/log.h"
 #include "support/vec.h"
+#include "te/index/prove.h"
 #include "tir_lower/passes/passes.h"
 #include "tir_lower/program/program.h"
 
@@ -478,8 +479,8 @@ int tc_space_construct(const tc_space *s, tc_arena *a, tc_trace **out, int cap) 
 
 /* Where sizes vary the verifier must show that the program keeps within them; what it shows of one schedule it may not of
  * another. */
-static tc_status try_default(const tc_space *s, tc_ctx *ctx, tc_trace *t, tc_trace **out, tc_error *err) {
-    tc_tir_origin from = {.workload = s->w, .machine = &s->m, .trace = t};
+static tc_status try_default(const tc_space *s, tc_ctx *ctx, tc_trace *t, int64_t *work, tc_trace **out, tc_error *err) {
+    tc_tir_origin from = {.workload = s->w, .machine = &s->m, .trace = t, .work = work};
     tc_tir_program p;
     tc_ctx_reset(ctx);
     TC_TRY(tc_tir_program_make(ctx, &from, s->w->nsymbol ? TC_TIR_VERIFIED : TC_TIR_NEST, &p, err));
@@ -487,7 +488,8 @@ static tc_status try_default(const tc_space *s, tc_ctx *ctx, tc_trace *t, tc_tra
     return TC_OK;
 }
 
-/* Tries constructed schedules in order until one will do: normally the first. */
+/* Tries constructed schedules in order until one will do: normally the first. They share one budget of proofs: where long proofs
+ * fail for the first schedules, the others are tried with short proofs alone. Plain loops have their own budget. */
 tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_error *err) {
     enum { TRIES = 64 }; /* chosen; not measured apart */
     tc_trace *t[TRIES + 1];
@@ -496,13 +498,16 @@ tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_er
     tc_status r = tc_fail(err, TC_ILLEGAL, "no schedule could be constructed");
     if (s->w->nsymbol && tc_trace_parse(a, "plain loops", "", &t[n], err) == TC_OK)
         n++;
+    int64_t work = TC_PROOF_WORK;
     for (int i = 0; i < n && r != TC_OK; i++) {
-        if (s->w->nsymbol && i == n - 1)
+        if (s->w->nsymbol && i == n - 1) {
+            work = TC_PROOF_WORK;
             tc_log(
                 TC_LOG_WARN,
                 "%s: plain loops are used, because no constructed schedule provably stays within its tensors at every size: %s",
                 s->w->out[0]->name, err->msg);
-        r = try_default(s, ctx, t[i], out, err);
+        }
+        r = try_default(s, ctx, t[i], &work, out, err);
         if (r != TC_OK)
             tc_log(TC_LOG_DEBUG, "%s: constructed schedule %d of %d is not used: %s", s->w->out[0]->name, i + 1, n, err->msg);
     }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "search_space/space_int.h"
+#include "te/index/prove.h"
 #include "te/text.h"
 #include "tir_lower/oracle.h"
 #include "tir_lower/passes/passes.h"
@@ -63,6 +64,27 @@ static const char by_channels[] = IMAGE(14, 384) "tensor K[3, 3, 384] f32 const\
     16, 384) "compute Y[h:H, w:W, c:384] = sum(y:3, x:3) P[h + y, w + x, c] * K[y, x, c]\n"
              "output Y\n";
 
+/* What upscales images by sub-pixels: nine channels, in planes. Rows of 192 are two tiles of columns; rows of 208, 223 and 224 are
+ * three, the last of which is in part padding. */
+#define PLANES(n, past, padded)                                                                                                  \
+    "symbol N 1..16\ntensor X[N, " #n ", " #n ", 32] f32\ntensor W[3, 3, 32, 9] f32 const\ntensor B[9] f32 const\n"              \
+    "compute P[n:N, h:" #padded ", w:" #padded ", c:32] = select(h >= 1 && h < " #past " && (w >= 1 && w < " #past               \
+    "), X[n, h - 1, w - 1, c], 0.0)\n"                                                                                           \
+    "compute C[n:N, h:" #n ", w:" #n ", c:9] = sum(y:3, x:3, k:32) P[n, h + y, w + x, k] * W[y, x, k, c]\n"                      \
+    "compute Y[n:N, c:9, h:" #n ", w:" #n "] = C[n, h, w, c] + B[c]\noutput Y\n"
+static const char planes_192[] = PLANES(192, 193, 194), planes_208[] = PLANES(208, 209, 210),
+                  planes_223[] = PLANES(223, 224, 225), planes_224[] = PLANES(224, 225, 226);
+
+/* Pooling of volumes whose sizes all vary, but for their channels. */
+static const char volume[] =
+    "symbol N 1..16\nsymbol D 1..512\nsymbol H 1..512\nsymbol W 1..512\n"
+    "symbol d = (D - 1) / 2 + 1\nsymbol h = (H - 1) / 2 + 1\nsymbol w = (W - 1) / 2 + 1\n"
+    "tensor X[N, 8, D, H, W] f32\n"
+    "compute P[n:N, c:8, z:514, y:514, x:514] = select(z >= 1 && y >= 1 && x >= 1 && (D - z >= 0 && H - y >= 0 && W - x >= 0), "
+    "X[n, c, z - 1, y - 1, x - 1], -inf)\n"
+    "compute Y[n:N, c:8, z:d, y:h, x:w] = max(i:3, j:3, k:3) P[n, c, z * 2 + i, y * 2 + j, x * 2 + k]\n"
+    "output Y\n";
+
 typedef struct fixture {
     tc_ctx *ctx;
     tc_arena *arena;
@@ -86,7 +108,8 @@ static void close_space(fixture *x) {
 
 static void test_first_is_shown(void **state) {
     (void)state;
-    static const char *const texts[] = {conv, pooling, output, norm, image, small_image, strided, by_channels};
+    static const char *const texts[] = {conv,        pooling,    output,     norm,       image,      small_image, strided,
+                                        by_channels, planes_192, planes_208, planes_223, planes_224, volume};
     for (size_t i = 0; i < TC_LEN(texts); i++) {
         fixture x = open_space(texts[i]);
         tc_trace *first, *chosen;
@@ -94,6 +117,24 @@ static void test_first_is_shown(void **state) {
         assert_int_equal(tc_space_default(x.space, x.arena, &chosen, &x.err), TC_OK);
         if (!tc_trace_equal(first, chosen))
             fail_msg("workload %zu: the first constructed schedule is not shown to be right", i);
+        close_space(&x);
+    }
+}
+
+/* The proofs are short: they do with their free steps, and take none from the budget. */
+static void test_budget_is_whole(void **state) {
+    (void)state;
+    static const char *const texts[] = {conv, pooling, norm, image, planes_192, planes_208, planes_223, planes_224, volume};
+    for (size_t i = 0; i < TC_LEN(texts); i++) {
+        fixture x = open_space(texts[i]);
+        tc_trace *first;
+        tc_tir_program p;
+        assert_int_equal(tc_space_construct(x.space, x.arena, &first, 1), 1);
+        int64_t work = TC_PROOF_WORK;
+        tc_tir_origin from = {.workload = x.w, .machine = &test_machine, .trace = first, .work = &work};
+        if (tc_tir_program_make(x.ctx, &from, TC_TIR_VERIFIED, &p, &x.err) != TC_OK)
+            fail_msg("workload %zu: %s", i, x.err.msg);
+        assert_int_equal(work, TC_PROOF_WORK);
         close_space(&x);
     }
 }
@@ -136,7 +177,7 @@ static void test_rows_are_left(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_first_is_shown), cmocka_unit_test(test_tile_is_of_fixed_size),
-                                       cmocka_unit_test(test_rows_are_left)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_first_is_shown), cmocka_unit_test(test_budget_is_whole),
+                                       cmocka_unit_test(test_tile_is_of_fixed_size), cmocka_unit_test(test_rows_are_left)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

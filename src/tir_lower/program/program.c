@@ -11,7 +11,9 @@ tc_status tc_tir_program_more(tc_ctx *ctx, const tc_tir_origin *from, unsigned w
         p->hash = tc_tir_hash(p->nest);
     if (want & (TC_TIR_LOWERED | TC_TIR_VERIFIED))
         TC_TRY(tc_tir_lower(ctx, from->machine, p->nest, from->dump, &p->lowered, err));
-    return want & TC_TIR_VERIFIED ? tc_tir_verify(ctx, p->lowered, err) : TC_OK;
+    if (!(want & TC_TIR_VERIFIED))
+        return TC_OK;
+    return from->work ? tc_tir_verify_within(ctx, p->lowered, from->work, err) : tc_tir_verify(ctx, p->lowered, err);
 }
 
 tc_status tc_tir_program_make(tc_ctx *ctx, const tc_tir_origin *from, unsigned want, tc_tir_program *out, tc_error *err) {

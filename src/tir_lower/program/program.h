@@ -27,6 +27,7 @@ typedef struct tc_tir_origin {
     const char *text, *name;   /* a trace as text, and what messages call it */
     tc_rng *rng;               /* draws decisions that the trace leaves open; NULL: it leaves none */
     const char *dump;          /* of the lowering, as in tc_tir_lower */
+    int64_t *work;             /* of TC_TIR_VERIFIED, as in tc_tir_verify_within; NULL: the budget of one program */
 } tc_tir_origin;
 
 /* What came of it, all in the context that it was made in; NULL or 0: not wanted, or not reached. */
