@@ -50,14 +50,18 @@ static const tc_expr *resolve(void *user, const char *name, int nidx, const tc_e
     return tc_varx(f->c, name[0] >= 'a' ? f->var[name[0] - 'a'] : f->symbol[name[0] - 'A']);
 }
 
-static const tc_expr *parse(fixture *f, const char *text) {
+static const tc_expr *written(fixture *f, const char *text) {
     tc_lex lex;
     tc_error err;
     const tc_expr *e = NULL;
     if (tc_lex_open(&lex, tc_ctx_arena(f->c), "test", text, false, &err) != TC_OK ||
         tc_te_parse_expr(f->c, &lex, &(tc_te_scope){TC_DIALECT_TIR, resolve, f, NULL, NULL}, &e, &err) != TC_OK)
         fail_msg("%s in %s", err.msg, text);
-    return tc_te_simplify(f->c, e, NULL);
+    return e;
+}
+
+static const tc_expr *parse(fixture *f, const char *text) {
+    return tc_te_simplify(f->c, written(f, text), NULL);
 }
 
 /* v < extent */
@@ -158,6 +162,24 @@ static void test_dimensions_are_joined(void **state) {
     pooled_volume(&f, &t);
     assert_true(in_size(&f, in_volume, &t));
     assert_int_equal(f.work, TC_PROOF_WORK);
+    close_fixture(&f);
+}
+
+/* [B, M, 4] with M = N * 6 / 4 is B * (N + N / 2) * 4 elements: the stride of B is a sum. */
+static void test_stride_is_a_sum(void **state) {
+    (void)state;
+    fixture f = open_fixture();
+    const tc_tensor t = {
+        .ndim = 3, .shape = {64, 96, 4}, .symbol = {f.symbol['B' - 'A'], tc_symbol_defined(f.c, "M", written(&f, "N * 6 / 4"))}};
+    loop(&f, 'b', 64);
+    loop(&f, 'm', 96);
+    loop(&f, 'k', 4);
+    know(&f, "b < B");
+    assert_false(in_size(&f, "b * ((N + N / 2) * 4) + m * 4 + k", &t));
+    know(&f, "m < N + N / 2");
+    assert_true(in_size(&f, "b * ((N + N / 2) * 4) + m * 4 + k", &t));
+    assert_false(in_size(&f, "b * ((N + N / 2) * 4) + m * 4 + k + 1", &t));
+    assert_false(in_size(&f, "b * (N * 8) + m * 4 + k", &t));
     close_fixture(&f);
 }
 
@@ -292,6 +314,7 @@ int main(void) {
         cmocka_unit_test(test_quotient_of_more_than_the_condition_bounds),
         cmocka_unit_test(test_fused_loop_is_split_as_conditions_split_it),
         cmocka_unit_test(test_dimensions_are_joined),
+        cmocka_unit_test(test_stride_is_a_sum),
         cmocka_unit_test(test_failures_share_a_budget),
         cmocka_unit_test(test_first_steps_are_free),
         cmocka_unit_test(test_short_proofs_alone),

@@ -341,30 +341,39 @@ typedef struct place {
     tc_affine size, stride, coordinate;
 } place;
 
-/* Takes the index apart: it is the sum of all coordinates times their strides. */
-static bool split_index(tc_ctx *c, const tc_affine *index, int ndim, place *at) {
-    int64_t rest = index->c;
-    for (int i = 0; i < index->n; i++) {
-        tc_term q = {0};
-        int d = 0;
-        while (d < ndim && !divide_term(c, &index->term[i], &at[d].stride, &q))
-            d++;
-        if (d == ndim || !(q.atom ? tc_affine_linear(&at[d].coordinate, q.atom, q.coef)
-                                  : !__builtin_add_overflow(at[d].coordinate.c, q.coef, &at[d].coordinate.c)))
-            return false;
-    }
-    bool fits = true;
-    for (int d = 0; d < ndim && fits; d++)
-        if (at[d].stride.n == 0) {
-            fits = !__builtin_add_overflow(at[d].coordinate.c, rest / at[d].stride.c, &at[d].coordinate.c);
-            rest %= at[d].stride.c;
+/* Takes q times the stride of a dimension off the index, for as many q as there are. A stride that is a sum of terms must be there
+ * with all of them. */
+static void take_strides(tc_ctx *c, tc_affine *index, place *at) {
+    const tc_affine one = {.c = 1};
+    for (int i = 0; i < index->n;) {
+        tc_term t = {0};
+        tc_affine coordinate = at->coordinate, rest = *index;
+        bool divides = divide_term(c, &index->term[i], &at->stride, &t);
+        const tc_affine q = {.n = t.atom != NULL, .c = t.atom ? 0 : t.coef, .term = {t}};
+        int terms = at->stride.n + (at->stride.c && (q.n || at->stride.n == 0)); /* of q times the stride */
+        if (divides && te_add_product(c, &rest, &q, &at->stride, -1) && rest.n == index->n - terms &&
+            te_add_product(c, &coordinate, &q, &one, 1)) {
+            at->coordinate = coordinate;
+            *index = rest;
+            i = 0;
+        } else {
+            i++;
         }
-    return fits;
+    }
 }
 
-/* Of a product of sizes: its only term, or a number. */
-static bool is_product(const tc_affine *x) {
-    return x->n == 0 ? x->c > 0 : x->n == 1 && x->c == 0 && x->term[0].coef > 0;
+/* Takes the index apart: it is the sum of all coordinates times their strides. */
+static bool split_index(tc_ctx *c, const tc_affine *index, int ndim, place *at) {
+    tc_affine rest = *index;
+    for (int d = 0; d < ndim; d++)
+        take_strides(c, &rest, &at[d]);
+    bool fits = rest.n == 0;
+    for (int d = 0; d < ndim && fits; d++)
+        if (at[d].stride.n == 0) {
+            fits = !__builtin_add_overflow(at[d].coordinate.c, rest.c / at[d].stride.c, &at[d].coordinate.c);
+            rest.c %= at[d].stride.c;
+        }
+    return fits;
 }
 
 static bool size_of(const tc_premises *k, const tc_tensor *t, int d, tc_affine *size) {
@@ -372,13 +381,13 @@ static bool size_of(const tc_premises *k, const tc_tensor *t, int d, tc_affine *
     return te_expand(k, t->symbol[d] ? tc_varx(k->c, t->symbol[d]) : tc_i64(k->c, t->shape[d]), 1, size);
 }
 
-/* The dimensions of t; false: a size or a stride is no product, or does not fit. */
+/* The dimensions of t; false: a stride is 0, or does not fit. */
 static bool places_of(const tc_premises *k, const tc_tensor *t, place *at) {
     tc_affine stride = {.c = 1};
     for (int d = t->ndim - 1; d >= 0; d--) {
         at[d] = (place){.stride = stride};
         stride = (tc_affine){0};
-        if (!size_of(k, t, d, &at[d].size) || !is_product(&at[d].size) || !is_product(&at[d].stride) ||
+        if (!size_of(k, t, d, &at[d].size) || (at[d].stride.n == 0 && at[d].stride.c <= 0) ||
             !te_add_product(k->c, &stride, &at[d].stride, &at[d].size, 1))
             return false;
     }

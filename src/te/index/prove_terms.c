@@ -77,6 +77,13 @@ bool te_add_quotient(tc_ctx *c, const tc_affine *x, int64_t n, int64_t k, tc_aff
     }
     if (!fits || rest.n == 0)
         return fits;
+    int64_t common = n; /* 2 * S / 4 is S / 2 */
+    for (int i = 0; i < rest.n; i++)
+        common = tc_gcd(common, rest.term[i].coef);
+    for (int i = 0; i < rest.n; i++)
+        rest.term[i].coef /= common;
+    rest.c /= common;
+    n /= common;
     const tc_expr *only = rest.n == 1 && rest.term[0].coef == 1 ? rest.term[0].atom : NULL;
     if (only && te_is_quotient_of_sizes(only) && !__builtin_mul_overflow(n, only->args[1]->u.i, &both)) {
         tc_affine inner = {0}; /* (y / m + r) / n is (y + r * m) / (n * m) */
