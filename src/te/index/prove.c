@@ -9,6 +9,8 @@
  *     b*S*64 + s*64 + j - B*S*64      less (b*S - B*S + S) * 64:   s*64 + j - S*64      less (s - S + 1) * 64:   j - 64
  *
  * Intervals bound the remaining form. Products have their factors in one order, so that they can be compared. */
+#include <stdlib.h>
+
 #include "te/index/prove_int.h"
 
 #include "support/map.h"
@@ -21,11 +23,18 @@ enum { MAX_SCALES = TC_MAX_DIMS, MOST_PARTS = 64 };
 static const struct { int steps, forms; } effort[] = {{3, 500}, {6, 1000}, {10, 2000}};
 enum { BRIEF = 1, ALL = TC_LEN(effort) }; /* how many efforts are made */
 
+/* What a condition says as a sum: x <= 0. Every form asks for it. */
+typedef struct fact {
+    bool known, says;
+    tc_affine x;
+} fact;
+
 typedef struct prover {
     const tc_premises *v;
     int efforts;          /* that may be made */
     int budget;           /* forms that may still be looked at in this effort */
     tc_map failed;        /* forms that were looked at in vain -> steps that there were */
+    fact *fact;           /* of each condition of the premises; NULL: nothing has been asked yet */
     const tc_expr *pivot; /* the term that is to go; NULL: one of symbols */
     int nscale;
     tc_affine scale[MAX_SCALES]; /* sums of products of sizes */
@@ -104,17 +113,27 @@ static bool use_in_all_ways(prover *p, const tc_affine *form, const tc_affine *x
            (te_whole(p->v, x, &whole) && use(p, form, &whole, steps));
 }
 
-/* Conditions that name symbols, or those that do not. */
-static bool use_cond(prover *p, const tc_affine *form, tc_known_cond k, bool of_symbols, int steps) {
+static bool at_most_zero(const prover *p, const tc_known_cond *k, fact *f) {
+    if (!f->known)
+        f->says = te_at_most_zero(p->v, k, &f->x);
+    f->known = true;
+    return f->says;
+}
+
+/* Conditions that name symbols, or those that do not. `f`: of the condition; NULL: it is part of another. */
+static bool use_cond(prover *p, const tc_affine *form, tc_known_cond k, fact *f, bool of_symbols, int steps) {
+    fact own = {0};
+    f = f ? f : &own;
     tc_affine x, y;
     bool both = (k.cond->op == TC_OP_AND && k.holds) || (k.cond->op == TC_OP_OR && !k.holds);
     if (k.cond->op == TC_OP_NOT)
-        return use_cond(p, form, (tc_known_cond){k.cond->args[0], !k.holds}, of_symbols, steps);
+        return use_cond(p, form, (tc_known_cond){k.cond->args[0], !k.holds}, NULL, of_symbols, steps);
     if (both)
-        return use_cond(p, form, (tc_known_cond){k.cond->args[0], k.holds}, of_symbols, steps) ||
-               use_cond(p, form, (tc_known_cond){k.cond->args[1], k.holds}, of_symbols, steps);
-    if (!te_at_most_zero(p->v, &k, &x) || names_symbol(&x) != of_symbols)
+        return use_cond(p, form, (tc_known_cond){k.cond->args[0], k.holds}, NULL, of_symbols, steps) ||
+               use_cond(p, form, (tc_known_cond){k.cond->args[1], k.holds}, NULL, of_symbols, steps);
+    if (!at_most_zero(p, &k, f) || names_symbol(&f->x) != of_symbols)
         return false;
+    x = f->x;
     return use_in_all_ways(p, form, &x, steps) || (te_without_quotient(p->v, &x, &y) && use_in_all_ways(p, form, &y, steps)) ||
            (te_without_remainders(p->v, &x, &y) && use_in_all_ways(p, form, &y, steps)) ||
            (te_of_longer_remainders(p->v->c, &x, &y) && use_in_all_ways(p, form, &y, steps));
@@ -181,8 +200,10 @@ static bool use_ranges(prover *p, const tc_affine *form, const tc_term *t, int s
 }
 
 static bool use_conds(prover *p, const tc_affine *form, bool of_symbols, int steps) {
+    if (!p->fact)
+        p->fact = tc_xcalloc(p->v->nknown, sizeof *p->fact);
     for (size_t i = p->v->nknown; i-- > 0;)
-        if (use_cond(p, form, p->v->known[i], of_symbols, steps))
+        if (use_cond(p, form, p->v->known[i], &p->fact[i], of_symbols, steps))
             return true;
     return false;
 }
@@ -310,6 +331,8 @@ static bool less(prover *p, const tc_expr *x, const tc_expr *y) {
     if (n > 1 && n < MOST_PARTS && te_add_product(p->v->c, &times, &form, &all, 1))
         done = try_all_efforts(p, &times);
     tc_map_free(&p->failed);
+    free(p->fact);
+    p->fact = NULL;
     return done;
 }
 
