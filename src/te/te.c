@@ -67,6 +67,15 @@ const char *tc_reducer_name(tc_reducer r) {
     return te_reducer_of(r)->text;
 }
 
+/* The largest or lowest value of a float type. Floats of a byte may lack infinities, or negative numbers. */
+static double float_end(tc_dtype t, bool lowest) {
+    const tc_float8 *f = tc_float8_of(t);
+    if (lowest && f && !f->sign)
+        return (double)tc_f8_to_f32(f, 0);
+    double most = f && f->over >= f->nan ? (double)tc_f8_largest(f) : (double)INFINITY;
+    return lowest ? -most : most;
+}
+
 te_number te_reducer_start(tc_reducer r, int o, tc_dtype t) {
     assert(r != TC_RED_NONE);
     bool is_float = tc_dtype_is_float(t);
@@ -76,11 +85,11 @@ te_number te_reducer_start(tc_reducer r, int o, tc_dtype t) {
     case TE_START_ONE:
         return (te_number){.f = 1, .i = 1};
     case TE_START_LOWEST:
-        return is_float ? (te_number){.f = -(double)INFINITY} : (te_number){.i = tc_int_min(t)};
+        return is_float ? (te_number){.f = float_end(t, true)} : (te_number){.i = tc_int_min(t)};
     case TE_START_HIGHEST:
         break;
     }
-    return is_float ? (te_number){.f = (double)INFINITY} : (te_number){.i = t == TC_U64 ? -1 : tc_int_max(t)};
+    return is_float ? (te_number){.f = float_end(t, false)} : (te_number){.i = t == TC_U64 ? -1 : tc_int_max(t)};
 }
 
 const tc_expr *tc_reducer_identity(tc_ctx *c, tc_reducer r, int o, tc_dtype t) {

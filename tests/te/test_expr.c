@@ -397,6 +397,19 @@ static void reducers(void **state) {
     tc_ctx_free(c);
 }
 
+/* Of the types of a byte or less: every number stands on its side of the start value, and the start value is no NaN. */
+static void reducers_of_bytes(void **state) {
+    (void)state;
+    tc_ctx *c = tc_ctx_new();
+    for (int t = 0; t < TC_NDTYPES; t++)
+        for (int code = 0; tc_float8_of((tc_dtype)t) && code < 1 << tc_dtype_bits((tc_dtype)t); code++) {
+            double x = (double)tc_f8_to_f32(tc_float8_of((tc_dtype)t), (uint8_t)code);
+            assert_true(isnan(x) || tc_reducer_identity(c, TC_RED_MAX, 0, (tc_dtype)t)->u.f <= x);
+            assert_true(isnan(x) || tc_reducer_identity(c, TC_RED_MIN, 0, (tc_dtype)t)->u.f >= x);
+        }
+    tc_ctx_free(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dtype_names),       cmocka_unit_test(inverting_divisors), cmocka_unit_test(integer_distances),
@@ -404,7 +417,7 @@ int main(void) {
         cmocka_unit_test(powers_of_two),     cmocka_unit_test(f16_exhaustive),     cmocka_unit_test(bf16_exhaustive),
         cmocka_unit_test(integer_semantics), cmocka_unit_test(interning),          cmocka_unit_test(children),
         cmocka_unit_test(folding),           cmocka_unit_test(shared_nodes),       cmocka_unit_test(ops_table),
-        cmocka_unit_test(reducers),
+        cmocka_unit_test(reducers),          cmocka_unit_test(reducers_of_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
