@@ -45,12 +45,13 @@ static int64_t div_bound(int64_t a, int64_t b, bool floors) {
     return floors ? tc_floor_div(a, b) : a / b;
 }
 
-/* Quotients and remainders by 0 are 0; negative divisors tell nothing beyond the dtype. */
+/* Quotients and remainders by 0 are 0; negative divisors tell nothing beyond the dtype. Nor does INT64_MAX, which is TC_INF: the
+ * largest dividends are divided by it, too. */
 tc_ival tc_ival_div(tc_ival a, tc_ival b, bool floors) {
     static const tc_ival zero = {0, 0};
     if (b.lo == 0)
         return b.hi == 0 ? zero : tc_ival_join(tc_ival_div(a, (tc_ival){1, b.hi}, floors), zero);
-    if (b.lo <= 0 || b.lo > b.hi) /* contradictory facts leave nothing, and no end to divide by */
+    if (b.lo <= 0 || b.lo == TC_INF || b.lo > b.hi) /* contradictory facts leave nothing, and no end to divide by */
         return TC_IVAL_ALL;
     tc_ival lo = {div_bound(a.lo, b.lo, floors), div_bound(a.hi, b.lo, floors)};
     tc_ival hi = {div_bound(a.lo, b.hi, floors), div_bound(a.hi, b.hi, floors)};
