@@ -162,7 +162,8 @@ static tc_val c_function(tc_cg *g, const char *symbol, LLVMTypeRef type) {
     if (fn)
         return fn;
     fn = LLVMAddFunction(g->mod, symbol, type);
-    static const char *const attrs[] = {"nounwind", "willreturn"};
+    /* LLVM is not told what the function is: it would make powf(128, y) exp2f(7 * y), whose argument has been rounded. */
+    static const char *const attrs[] = {"nounwind", "willreturn", "nobuiltin"};
     for (size_t i = 0; i < TC_LEN(attrs); i++) {
         unsigned kind = LLVMGetEnumAttributeKindForName(attrs[i], strlen(attrs[i]));
         LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(g->ctx, kind, 0));
