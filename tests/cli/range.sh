@@ -67,7 +67,7 @@ sed 's/"sizes":"6",//' t.jsonl >bad.jsonl
 refused 1 'bad.jsonl:|symbol s0 of its workload varies' "$TCTUNE" db import --db other.db bad.jsonl
 
 ok "$TCTUNE" --te layer.te --trials 6 --threads 1 --db det.db --start-from none --deterministic-measure
-says "one schedule for N = 1..6 (times: they were computed" "no variants are chosen: times are computed"
+says "one schedule for N = 1..6 (times: they were simulated" "no variants are chosen: times are computed"
 
 # ---- weights choose the sizes, and the variants ----
 printf 'N=2 3\nN=5 1\n' >weights
