@@ -79,7 +79,7 @@ TC_NODISCARD tc_status tc_fleet_bus_hear(tc_fleet_bus *b, double seconds, tc_are
 /* The last result of a job, if there is one already. */
 TC_NODISCARD tc_status tc_fleet_bus_find(tc_fleet_bus *b, const char *key, const char *tuner, const char *id, tc_arena *a,
                                          tc_fleet_mail *out, tc_error *err);
-/* How many jobs of the tuner are in the queue of a key, waiting or under way. */
+/* How many jobs of the tuner are in the queue of a key, waiting or under way; -1: the server did not answer in time. */
 TC_NODISCARD tc_status tc_fleet_bus_asked(tc_fleet_bus *b, const char *key, const char *tuner, int64_t *n, tc_error *err);
 /* Takes the tuner's jobs that nobody has begun out of the queue of a key. */
 void tc_fleet_bus_withdraw(tc_fleet_bus *b, const char *key, const char *tuner);

@@ -105,7 +105,10 @@ tc_status tc_fleet_bus_asked(tc_fleet_bus *b, const char *key, const char *tuner
     for (int i = 0; s == NATS_OK && info->State.Subjects && i < info->State.Subjects->Count; i++)
         *n += (int64_t)info->State.Subjects->List[i].Msgs;
     jsStreamInfo_Destroy(info);
-    return s == NATS_OK || s == NATS_NOT_FOUND ? TC_OK : bus_fail(b, err, s, "the state of a queue cannot be read");
+    if (s == NATS_OK || s == NATS_NOT_FOUND)
+        return TC_OK;
+    *n = -1;
+    return bus_nothing_came(s) ? TC_OK : bus_fail(b, err, s, "the state of a queue cannot be read");
 }
 
 void tc_fleet_bus_withdraw(tc_fleet_bus *b, const char *key, const char *tuner) {

@@ -1,5 +1,6 @@
 /* The bus on a real server: what is asked is given to one worker, again where that says nothing, and answered once. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -303,6 +304,23 @@ static void who_is_not_let_in_is_told(void **state) {
     refused(&(tc_fleet_access){.url = server.url, .ca = "none.pem"}, TC_BAD_INPUT, "none.pem: there is no such file");
 }
 
+/* A search is not ended by it: the tuner asks again later. */
+static void a_server_that_is_busy_is_asked_again(void **state) {
+    (void)state;
+    tc_fleet_bus *tuner;
+    int64_t mine = 0;
+    check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url, .answer = 0.5}, "desk", &tuner, &err));
+    assert_int_equal(kill(server.pid, SIGSTOP), 0);
+    tc_status s = tc_fleet_bus_asked(tuner, "k1", "desk", &mine, &err);
+    assert_int_equal(kill(server.pid, SIGCONT), 0);
+    check(s);
+    assert_int_equal(mine, -1);
+    while (mine == -1)
+        check(tc_fleet_bus_asked(tuner, "k1", "desk", &mine, &err));
+    assert_int_equal(mine, 0);
+    tc_fleet_bus_close(tuner);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_job_is_answered_once, setup, teardown),
@@ -313,6 +331,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(who_serves_is_known, setup, teardown),
         cmocka_unit_test_setup_teardown(what_became_of_jobs_is_known, setup, teardown),
         cmocka_unit_test_setup_teardown(who_is_not_let_in_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_server_that_is_busy_is_asked_again, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
