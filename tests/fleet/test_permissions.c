@@ -272,6 +272,7 @@ static void builders_build_for_their_key(void **state) {
     check(tc_fleet_bus_chunk(w, "k1", "smith", "c1", arena, &data, &n, &err));
     assert_true(n == 4 && memcmp(data, "code", 4) == 0);
     check(tc_fleet_bus_builds(w, "k1", "w1", &(int64_t){0}, &err));
+    check(tc_fleet_bus_build_queue(w, "k1", &(int64_t){0}, &(int64_t){0}, &err));
     /* What each may not. */
     REFUSED("smith", tc_fleet_bus_put_chunk(who, &another, "c1", "lie", 3, &err));
     REFUSED("smith", tc_fleet_bus_put_built(who, &elsewhere, "j1", "lie", &err));

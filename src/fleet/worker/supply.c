@@ -105,12 +105,25 @@ static tc_status ask(orders *x, tc_error *err) {
     return TC_OK;
 }
 
-/* What is in no queue, and was not built before that was seen, is lost: the queue was deleted, or a builder took it for none. */
-static tc_status look_after(orders *x, tc_error *err) {
-    int64_t n;
-    x->looked = tc_now();
-    TC_TRY(tc_fleet_bus_builds(x->w->bus, x->w->self.key, x->w->self.name, &n, err));
+/* Is a job of this board in the queue, for a builder to take? nats-server 2.9 passes over jobs now and then, as it does with jobs
+ * of tuners (tc_fleet_bus_ended): such a job stays in the queue, and no builder is given it. */
+static tc_status is_in_queue(const orders *x, bool *is, tc_error *err) {
+    const char *key = x->w->self.key;
+    int64_t n, waiting, under_way;
+    TC_TRY(tc_fleet_bus_builds(x->w->bus, key, x->w->self.name, &n, err));
     if (n > 0)
+        TC_TRY(tc_fleet_bus_build_queue(x->w->bus, key, &waiting, &under_way, err));
+    *is = n > 0 && waiting + under_way > 0;
+    return TC_OK;
+}
+
+/* What is in no queue, and was not built before that was seen, is lost: the queue was deleted, the server passed over the job, or a
+ * builder took it for none. */
+static tc_status look_after(orders *x, tc_error *err) {
+    bool is;
+    x->looked = tc_now();
+    TC_TRY(is_in_queue(x, &is, err));
+    if (is)
         return TC_OK;
     TC_TRY(look(x, err));
     x->due |= x->left > 0;
