@@ -1,11 +1,33 @@
 /* Small models whose results are known to the last bit: folded at import, evaluated, interpreted and compiled. The including program
- * first defines EXACT_MODEL, the name of its scratch file. */
+ * first defines EXACT_MODEL, the name of its scratch file, and EXACT_SEED. */
 #ifndef TC_TESTS_EXACT_H
 #define TC_TESTS_EXACT_H
 
 #include "graph/lower_common.h"
 #include "graph/ops/ops.h"
 #include "support/rng.h"
+
+/* What the tests of a program share. Its numbers are drawn from EXACT_SEED. */
+typedef struct fixture {
+    tc_arena *arena;
+    tc_target *target;
+    tc_rng rng;
+} fixture;
+
+static inline int open_fixture(void **state) {
+    static fixture f;
+    f = (fixture){.arena = tc_arena_new(), .rng = tc_rng_seed(EXACT_SEED)};
+    assert_ok(tc_target_parse("native", &f.target, err));
+    *state = &f;
+    return 0;
+}
+
+static inline int close_fixture(void **state) {
+    fixture *f = *state;
+    tc_target_free(f->target);
+    tc_arena_free(f->arena);
+    return 0;
+}
 
 enum { EXACT_INPUTS = 3, EXACT_OUTPUTS = 3, EXACT_STEPS = 4 };
 

@@ -4,32 +4,12 @@
 
 #include "graph/ir/build.h"
 #define EXACT_MODEL "integers.onnx"
+#define EXACT_SEED 53
 #include "graph/ops/exact.h"
 
 static const tc_dtype types[] = {TC_I64, TC_U64, TC_I32, TC_U32};
 
 typedef __int128 wide;
-
-typedef struct fixture {
-    tc_arena *arena;
-    tc_target *target;
-    tc_rng rng;
-} fixture;
-
-static int open_fixture(void **state) {
-    static fixture f;
-    f = (fixture){.arena = tc_arena_new(), .rng = tc_rng_seed(53)};
-    assert_ok(tc_target_parse("native", &f.target, err));
-    *state = &f;
-    return 0;
-}
-
-static int close_fixture(void **state) {
-    fixture *f = *state;
-    tc_target_free(f->target);
-    tc_arena_free(f->arena);
-    return 0;
-}
 
 /* What a double would round, the ends of the types, and what lies beside both. */
 static int64_t edge(fixture *f, tc_dtype t) {

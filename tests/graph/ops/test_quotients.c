@@ -7,30 +7,10 @@
 #include "graph/every_way.h"
 
 #define EXACT_MODEL "quotients.onnx"
+#define EXACT_SEED 33
 #include "graph/ops/exact.h"
 
 static const tc_dtype types[] = {TC_F16, TC_F32, TC_F64};
-
-typedef struct fixture {
-    tc_arena *arena;
-    tc_target *target;
-    tc_rng rng;
-} fixture;
-
-static int open_fixture(void **state) {
-    static fixture f;
-    f = (fixture){.arena = tc_arena_new(), .rng = tc_rng_seed(33)};
-    assert_ok(tc_target_parse("native", &f.target, err));
-    *state = &f;
-    return 0;
-}
-
-static int close_fixture(void **state) {
-    fixture *f = *state;
-    tc_target_free(f->target);
-    tc_arena_free(f->arena);
-    return 0;
-}
 
 static void put(tc_graph_tensor *t, int64_t i, double v) {
     tc_store_f(t->dtype, t->data, i, v);
