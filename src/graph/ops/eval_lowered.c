@@ -59,10 +59,11 @@ tc_status tc_graph_eval_lowered(tc_graph_eval_ctx *c) {
     tc_graph_group group = {.n = 1, .nodes = &node, .stage = &stage};
     tc_graph_lowered lowered;
     tc_status s = TC_OK;
-    if (x.nwanted)
+    if (x.nwanted) {
         s = tc_graph_lower_group(ctx, &nowhere, NULL, NULL, &group, x.nwanted, x.wanted, &lowered, c->err);
-    if (x.nwanted && s == TC_OK)
-        s = run(c, tc_ctx_arena(ctx), &lowered);
+        if (s == TC_OK)
+            s = run(c, tc_ctx_arena(ctx), &lowered);
+    }
     tc_ctx_free(ctx);
     return s;
 }
