@@ -164,7 +164,7 @@ static int on_build(void *user, int done, int total, const char *kernel) {
             fprintf(stderr, "\r\033[K");
         fflush(stderr);
     }
-    return tc_is_raised(tc_cli_stop_flag());
+    return 0; /* the library sees the stop flag itself */
 }
 
 tctune_build_options tc_cli_build_options(const tc_cli_model_args *a) {

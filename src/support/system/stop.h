@@ -17,9 +17,10 @@ static inline bool tc_is_raised(const volatile sig_atomic_t *stop) {
     return tc_raised_to(stop) != 0;
 }
 
-/* To a value that is not 0: a signal's number, or 1. */
+/* To a value that is not 0: a signal's number, or 1. A flag that is up keeps its value: who raised it first is the reason. */
 static inline void tc_raise_to(volatile sig_atomic_t *stop, int value) {
-    __atomic_store_n(stop, value, __ATOMIC_RELAXED);
+    sig_atomic_t down = 0;
+    __atomic_compare_exchange_n(stop, &down, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 #endif
