@@ -1,7 +1,8 @@
 /* Linkers and compilers need names, so the files must have names. A shell removes the folder, also after a signal that no process
  * can handle. It waits for the end of a pipe; only this process, and the programs that write into the folder, have the pipe open
  * for writing. The shell already waits when the folder is made. It runs in a session of its own, because a terminal sends signals
- * to whole groups of processes. Without a shell, closing removes the folder. */
+ * to whole groups of processes; and it does not take those signals, which may come before it has its session. Without a shell,
+ * closing removes the folder. */
 #include "support/system/scratch.h"
 
 #include <errno.h>
@@ -21,6 +22,8 @@ struct tc_scratch {
     pid_t sweeper;
 };
 
+static const int of_terminals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+
 static void start_sweeper(tc_scratch *s) {
     char *argv[] = {"sh", "-c", "read -r nothing; rm -rf -- \"$1\"", "tctune-sweeper", s->path, NULL};
     char *env[] = {"PATH=/usr/bin:/bin", NULL};
@@ -33,8 +36,13 @@ static void start_sweeper(tc_scratch *s) {
     posix_spawn_file_actions_adddup2(&files, ends[0], 0);
     posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < TC_LEN(of_terminals); i++)
+        sigaddset(&blocked, of_terminals[i]);
     posix_spawnattr_init(&attr);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attr, &blocked);
     bool started = posix_spawn(&s->sweeper, "/bin/sh", &files, &attr, argv, env) == 0;
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&files);
