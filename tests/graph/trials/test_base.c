@@ -23,7 +23,7 @@
     "{\"name\": \"MatMul f32[4]\", \"form\": \"direct\", \"hash\": \"" hash "\", \"form_hash\": \"" HASH                         \
     "\", \"count\": 3, \"total_ms\": 0.5, \"schedule\": \"a, b = split t0.i1 [_, 4]\\n\"}"
 static const char whole[] = "{" HEAD ", \"kernels\": [" KERNEL(HASH) ", " KERNEL(OTHER) "]}";
-static const char file[] = "graph_base.json";
+static const char file[] = TCTUNE_TEST_TMP "/graph_base.json";
 
 static tc_arena *arena;
 static tc_error err;
