@@ -15,6 +15,7 @@
 
 #include "support/arena.h"
 #include "support/system/fs.h"
+#include "support/vec.h"
 
 struct tc_scratch {
     char *path;
