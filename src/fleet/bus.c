@@ -75,15 +75,43 @@ bool bus_goes_on(natsStatus s, double until) {
 
 /* ---- streams and buckets ---- */
 
+bool bus_made_by_another(natsStatus s, int *tries) {
+    enum { TRIES = 20, PAUSE_MS = 50 }; /* chosen: a second in all */
+    if (s != NATS_ERR || ++*tries > TRIES)
+        return false;
+    nats_Sleep(PAUSE_MS);
+    return true;
+}
+
+static natsStatus open_stream(tc_fleet_bus *b, jsStreamConfig *c, jsErrCode *code) {
+    jsStreamInfo *info = NULL;
+    int tries = 0;
+    natsStatus s;
+    do {
+        s = js_GetStreamInfo(&info, b->js, c->Name, NULL, code);
+        if (s != NATS_NOT_FOUND)
+            break;
+        s = js_AddStream(&info, b->js, c, NULL, code);
+    } while (bus_made_by_another(s, &tries));
+    jsStreamInfo_Destroy(info);
+    return s;
+}
+
+static natsStatus open_bucket(tc_fleet_bus *b, kvConfig *c, kvStore **out) {
+    int tries = 0;
+    natsStatus s;
+    do {
+        s = js_KeyValue(out, b->js, c->Bucket);
+        if (s != NATS_NOT_FOUND)
+            break;
+        s = js_CreateKeyValue(out, b->js, c);
+    } while (bus_made_by_another(s, &tries));
+    return s;
+}
+
 static tc_status add_stream(tc_fleet_bus *b, jsStreamConfig *c, tc_error *err) {
     jsErrCode code = 0;
-    jsStreamInfo *info = NULL;
-    natsStatus s = js_GetStreamInfo(&info, b->js, c->Name, NULL, &code);
-    jsStreamInfo_Destroy(info);
-    info = NULL;
-    if (s == NATS_NOT_FOUND)
-        s = js_AddStream(&info, b->js, c, NULL, &code);
-    jsStreamInfo_Destroy(info);
+    natsStatus s = open_stream(b, c, &code);
     if (s == NATS_NO_RESPONDERS || code == JSNotEnabledErr || code == JSNotEnabledForAccountErr)
         return tc_fail(
             err, TC_ENV,
@@ -127,13 +155,10 @@ static tc_status add_streams(tc_fleet_bus *b, tc_error *err) {
 static tc_status add_bucket(tc_fleet_bus *b, const char *name, int64_t seconds, kvStore **out, tc_error *err) {
     kvConfig c;
     kvStore *bucket = NULL;
-    natsStatus s = js_KeyValue(&bucket, b->js, name);
-    if (s == NATS_NOT_FOUND) {
-        kvConfig_Init(&c);
-        c.Bucket = name;
-        c.TTL = seconds * SECOND;
-        s = js_CreateKeyValue(&bucket, b->js, &c);
-    }
+    kvConfig_Init(&c);
+    c.Bucket = name;
+    c.TTL = seconds * SECOND;
+    natsStatus s = open_bucket(b, &c, &bucket);
     if (s == NATS_OK && !*out)
         *out = bucket;
     else /* what others use meanwhile knows the bucket by its name */

@@ -49,11 +49,16 @@ static natsStatus add_objects(tc_fleet_bus *b, jsErrCode *why) {
 
 tc_status bus_prepare_objects(tc_fleet_bus *b, tc_error *err) {
     jsErrCode code = 0;
-    jsStreamInfo *info = NULL;
-    natsStatus s = js_GetStreamInfo(&info, b->js, BUS_OBJECT_STREAM, NULL, &code);
-    jsStreamInfo_Destroy(info);
-    if (s == NATS_NOT_FOUND)
+    int tries = 0;
+    natsStatus s;
+    do {
+        jsStreamInfo *info = NULL;
+        s = js_GetStreamInfo(&info, b->js, BUS_OBJECT_STREAM, NULL, &code);
+        jsStreamInfo_Destroy(info);
+        if (s != NATS_NOT_FOUND)
+            break;
         s = add_objects(b, &code);
+    } while (!is_full(code) && bus_made_by_another(s, &tries));
     if (s != NATS_OK && is_full(code)) { /* who puts none there does without it */
         tc_log(TC_LOG_WARN,
                "%s: it has no room for objects of boards that do not compile: raise max_file_store in its configuration", b->url);

@@ -48,6 +48,9 @@ tc_status bus_prepare_objects(tc_fleet_bus *b, tc_error *err);
 /* Whoever is there, in such a bucket. */
 tc_status bus_announce(tc_fleet_bus *b, kvStore *bucket, const char *key, const char *name, const char *text, tc_error *err);
 void bus_leave(kvStore *bucket, const char *key, const char *name);
+/* Two connections may make the same stream at once. The server then refuses one of them, and has the stream a moment later. True
+ * after a short while: look again. `tries`, 0 at first, bounds that to a second. */
+bool bus_made_by_another(natsStatus s, int *tries);
 /* Nothing came, for a reason that passes. */
 bool bus_nothing_came(natsStatus s);
 /* The same before `until` (tc_now): it is to be asked again, and a short while has passed. */

@@ -1,4 +1,5 @@
 /* The bus on a real server: what is asked is given to one worker, again where that says nothing, and answered once. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -321,6 +322,31 @@ static void a_server_that_is_busy_is_asked_again(void **state) {
     tc_fleet_bus_close(tuner);
 }
 
+static void *join_at_once(void *failed) {
+    tc_fleet_bus *b;
+    tc_error why = {0};
+    if (tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "desk", &b, &why) == TC_OK)
+        tc_fleet_bus_close(b);
+    else
+        snprintf(failed, sizeof why.msg, "%s", why.msg);
+    return NULL;
+}
+
+/* A server without streams and buckets gets them from whoever comes first, also when several come at once. */
+static void who_comes_at_once_makes_the_streams_once(void **state) {
+    (void)state;
+    enum { AT_ONCE = 12 };
+    pthread_t threads[AT_ONCE];
+    char failed[AT_ONCE][sizeof err.msg];
+    memset(failed, 0, sizeof failed);
+    for (int i = 0; i < AT_ONCE; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, join_at_once, failed[i]), 0);
+    for (int i = 0; i < AT_ONCE; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < AT_ONCE; i++)
+        assert_string_equal(failed[i], "");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_job_is_answered_once, setup, teardown),
@@ -332,6 +358,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_became_of_jobs_is_known, setup, teardown),
         cmocka_unit_test_setup_teardown(who_is_not_let_in_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(a_server_that_is_busy_is_asked_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_comes_at_once_makes_the_streams_once, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
