@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -312,6 +313,7 @@ static void a_server_that_is_busy_is_asked_again(void **state) {
     int64_t mine = 0;
     check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url, .answer = 0.5}, "desk", &tuner, &err));
     assert_int_equal(kill(server.pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(server.pid, NULL, WUNTRACED), server.pid); /* all of its threads stand */
     tc_status s = tc_fleet_bus_asked(tuner, "k1", "desk", &mine, &err);
     assert_int_equal(kill(server.pid, SIGCONT), 0);
     check(s);
@@ -335,7 +337,7 @@ static void *join_at_once(void *failed) {
 /* A server without streams and buckets gets them from whoever comes first, also when several come at once. */
 static void who_comes_at_once_makes_the_streams_once(void **state) {
     (void)state;
-    enum { AT_ONCE = 12 };
+    enum { AT_ONCE = 48 };
     pthread_t threads[AT_ONCE];
     char failed[AT_ONCE][sizeof err.msg];
     memset(failed, 0, sizeof failed);
