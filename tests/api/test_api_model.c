@@ -1,6 +1,7 @@
 /* Networks: their tasks, models built of them in several ways, run, saved and loaded; a build that is stopped. */
 #include "api_common.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 static const char db[] = SCRATCH("api_model.db");
@@ -107,6 +108,26 @@ static int enough(void *user, int done, int total, const char *kernel) {
     return 1;
 }
 
+/* A signal comes while a kernel is built; then the progress asks to stop as well. */
+static int signalled(void *user, int done, int total, const char *kernel) {
+    (void)done, (void)total, (void)kernel;
+    *(volatile sig_atomic_t *)user = SIGTERM;
+    return 1;
+}
+
+/* A caller tells by the flag's value why the build ended. */
+static void test_stopped(void **state) {
+    (void)state;
+    tctune_work *w = open_network();
+    tctune_model *m;
+    volatile sig_atomic_t stop = 0;
+    tctune_build_options o = {
+        .struct_size = sizeof o, .threads = 1, .progress = signalled, .user = (void *)(uintptr_t)&stop, .stop = &stop};
+    assert_int_equal(tctune_build(w, &o, &m, error, sizeof error), TCTUNE_STOPPED);
+    assert_int_equal(stop, SIGTERM);
+    tctune_work_free(w);
+}
+
 static void test_what_is_wrong(void **state) {
     (void)state;
     int told = 0;
@@ -161,6 +182,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_builds),
         cmocka_unit_test(test_tuned),
+        cmocka_unit_test(test_stopped),
         cmocka_unit_test(test_what_is_wrong),
         cmocka_unit_test(test_sizes_made_of_others),
     };
