@@ -27,8 +27,9 @@ typedef struct orders {
     bool *got;
     size_t left;
     tc_meas_made *out;
-    bool due;      /* what is left is to be asked for */
-    double looked; /* when the queue was */
+    bool due;             /* what is left is to be asked for */
+    double asked, looked; /* when that was, and when the queue was looked at */
+    double patience;      /* seconds after which builders that say nothing of what was asked are not waited for */
 } orders;
 
 static const tc_meas_made nothing = {.error = TC_MEAS_INTERRUPTED, .message = ""};
@@ -101,19 +102,21 @@ static tc_status ask(orders *x, tc_error *err) {
     }
     x->job.asked = j.asked;
     x->due = false;
-    x->looked = tc_now();
+    x->asked = x->looked = tc_now();
+    x->patience *= 2; /* they may be slow */
     return TC_OK;
 }
 
 /* Is a job of this board in the queue, for a builder to take? nats-server 2.9 passes over jobs now and then, as it does with jobs
- * of tuners (tc_fleet_bus_ended): such a job stays in the queue, and no builder is given it. */
+ * of tuners (tc_fleet_bus_ended): such a job stays in the queue, and no builder is given it. It also calls jobs under way that no
+ * builder has. */
 static tc_status is_in_queue(const orders *x, bool *is, tc_error *err) {
     const char *key = x->w->self.key;
     int64_t n, waiting, under_way;
     TC_TRY(tc_fleet_bus_builds(x->w->bus, key, x->w->self.name, &n, err));
     if (n > 0)
         TC_TRY(tc_fleet_bus_build_queue(x->w->bus, key, &waiting, &under_way, err));
-    *is = n > 0 && waiting + under_way > 0;
+    *is = n > 0 && (waiting > 0 || (under_way > 0 && tc_now() - x->asked < x->patience));
     return TC_OK;
 }
 
@@ -169,6 +172,7 @@ static tc_status supply(void *user, const tc_meas_options *o, const tc_meas_inpu
                 .seen = TC_NEW_N(a, uint64_t, n),
                 .got = TC_NEW_N(a, bool, n),
                 .left = n,
+                .patience = w->lease,
                 .out = out};
     x.job = (tc_fleet_build_job){
         .board = w->self.name, .target = o->target, .threads = o->threads, .limit = o->build_limit, .in = all, .n = n};
