@@ -1,5 +1,6 @@
-# Reads what `ctest --output-junit` wrote; `part` is the name of the run. Prints one line for each failed test, for each test that
-# was left out, and for each part of a test that says `skipped: WHY`; then `counts PASSED FAILED SKIPPED`.
+# Reads what `ctest --output-junit` wrote; `part` is the name of the run. Prints one line for each failed test, with what its output
+# says of the error; one for each test that was left out, and for each part of a test that says `skipped: WHY`; then
+# `counts PASSED FAILED SKIPPED`.
 function plain(s) {
     gsub(/&quot;/, "\"", s)
     gsub(/&apos;/, "'", s)
@@ -19,7 +20,8 @@ function left_out(why) {
     name = substr($0, RSTART + 6, RLENGTH - 7)
     match($0, /status="[^"]*"/)
     status = substr($0, RSTART + 8, RLENGTH - 9)
-    reasons = 0
+    reasons = said = 0
+    why = last = ""
 }
 
 # A test that could not be started has not been skipped on purpose.
@@ -30,6 +32,17 @@ function left_out(why) {
 {
     line = $0
     sub(/^[ \t]*<system-out>/, "", line)
+    sub(/<\/system-out>.*/, "", line)
+}
+
+# The first three lines that name an error.
+line ~ /ERROR|[Ee]rror|FAILED:|Sanitizer|Assertion/ && said < 3 {
+    said++
+    why = why ": " plain(line)
+}
+
+line ~ /[^ \t]/ && line !~ /^[ \t]*<\/?(testcase|properties|property|failure|skipped)/ {
+    last = plain(line)
 }
 
 line ~ /^skipped: / {
@@ -44,7 +57,7 @@ line ~ /^skipped: / {
         reasons || left_out("it says no reason")
     else {
         failed++
-        print "FAILED: " part ": " name
+        print substr("FAILED: " part ": " name (why != "" ? why : ": " (last != "" ? last : "it printed nothing")), 1, 600)
     }
 }
 
