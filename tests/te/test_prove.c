@@ -183,6 +183,25 @@ static void test_stride_is_a_sum(void **state) {
     close_fixture(&f);
 }
 
+/* [B, N * 6] as [B * 6, N]: the row is a quotient by a size and a number. Where N is 0, there is no k. */
+static void test_quotient_by_a_product(void **state) {
+    (void)state;
+    for (int64_t least = 0; least <= 1; least++) {
+        fixture f = open_fixture();
+        f.symbol['N' - 'A'] = tc_symbol_new(f.c, "N", least, 64);
+        loop(&f, 'b', 64 * 6);
+        loop(&f, 'k', 64);
+        know(&f, "k < N");
+        assert_false(below(&f, "(b * N + k) / (N * 6)", "B"));
+        assert_false(below(&f, "(b * N + k) % (N * 6)", "N * 5"));
+        know(&f, "b * N + k < B * N * 6");
+        assert_true(below(&f, "(b * N + k) / (N * 6)", "B"));
+        assert_true(below(&f, "(b * N + k) % (N * 6)", "N * 6"));
+        assert_false(below(&f, "(b * N + k) / (N * 5)", "B"));
+        close_fixture(&f);
+    }
+}
+
 /* ---- how many steps that takes ---- */
 
 static int64_t steps_of_failure(fixture *f, const tc_tensor *t) {
@@ -263,8 +282,15 @@ static bool all_hold(const point *p) {
 }
 
 static const char *draw_sum(tc_rng *r, char *out, size_t cap) {
-    static const char *const forms[] = {
-        "a", "b", "(a * 4 + b + %d) / 4", "(b + %d) / 4", "(a + b) %% 4", "a / 3", "(a * 4 - b + %d) / 4"};
+    static const char *const forms[] = {"a",
+                                        "b",
+                                        "(a * 4 + b + %d) / 4",
+                                        "(b + %d) / 4",
+                                        "(a + b) %% 4",
+                                        "a / 3",
+                                        "(a * 4 - b + %d) / 4",
+                                        "a * N",
+                                        "(a * N + b) / (N * 2)"};
     size_t n = 0;
     for (int i = 0; i < 2; i++) {
         char term[64];
@@ -315,6 +341,7 @@ int main(void) {
         cmocka_unit_test(test_fused_loop_is_split_as_conditions_split_it),
         cmocka_unit_test(test_dimensions_are_joined),
         cmocka_unit_test(test_stride_is_a_sum),
+        cmocka_unit_test(test_quotient_by_a_product),
         cmocka_unit_test(test_failures_share_a_budget),
         cmocka_unit_test(test_first_steps_are_free),
         cmocka_unit_test(test_short_proofs_alone),

@@ -98,11 +98,16 @@ static const rule RULES[] = {
     {"n % n", "n:1:9", "0"},
     {"a * b * n / (b * a)", "a:1:9 b:1:9 n:-9:9", "n"},
     {"(6 * (a * n)) / (2 * a)", "a:1:9 n:0:9", "n * 3"},
-    {"(3 * (a * n)) / (2 * a)", "a:1:9 n:0:9", "a * n * 3 / (a * 2)"},
+    {"(3 * (a * n)) / (2 * a)", "a:1:9 n:0:9", "n + n / 2"},
     {"(a * i + r) / a", "a:8:9 i:0:9 r:0:7", "i"},
     {"(a * i + r) % a", "a:8:9 i:0:9 r:0:7", "r"},
     {"(a * i + r) / a", "a:1:9 i:0:9 r:-9:9", "i + r / a"},
     {"(a * i + r) % a", "a:1:9 i:0:9 r:-9:9", "r % a"},
+    {"(a * i + r) / (a * 6)", "a:8:9 i:0:50 r:0:7", "i / 6"},
+    {"(a * i + r) % (a * 6)", "a:8:9 i:0:50 r:0:7", "r + i % 6 * a"},
+    {"(a * i + r) / (a * 6)", "a:7:9 i:0:50 r:0:7", "(a * i + r) / (a * 6)"},
+    {"(4 * (a * i) + r) / (6 * a)", "a:8:9 i:0:50 r:-7:0", "(a * i * 4 + r) / (a * 6)"},
+    {"(b * (a * i) + x % a) / (a * 6)", "a:1:9 b:1:9 i:0:50 x:0:50", "b * i / 6"},
     {"x % a % a", "a:1:9 x:-9:9", "x % a"},
     {"x % a / a", "a:1:9 x:-9:9", "0"},
     {"(a + 1) * n / (a + 1)", "a:0:9 n:0:9", "n"},
@@ -535,11 +540,16 @@ static const tc_expr *random_sized(fuzz *z, int depth) {
     if (depth == 0)
         return pick(z, 0, 5) ? tc_varx(c, z->f.var[pick(z, 0, FUZZ_VARS - 1)]) : tc_i64(c, pick(z, -3, 9));
     const tc_expr *a = random_sized(z, (int)pick(z, 0, depth - 1)), *d = random_size(z);
-    switch (pick(z, 0, 8)) {
+    switch (pick(z, 0, 10)) {
     case 0:
         return tc_add(c, a, random_sized(z, (int)pick(z, 0, depth - 1)));
     case 1:
         return tc_mul(c, a, d);
+    case 9:
+    case 10:
+        return tc_bin(c, pick(z, 0, 1) ? TC_OP_DIV : TC_OP_MOD,
+                      tc_add(c, tc_mul(c, a, d), tc_mod(c, random_sized(z, (int)pick(z, 0, depth - 1)), d)),
+                      tc_mul(c, d, tc_i64(c, pick(z, 2, 6))));
     case 2:
         return tc_div(c, a, d);
     case 3:

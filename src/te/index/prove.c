@@ -338,27 +338,6 @@ static bool less(prover *p, const tc_expr *x, const tc_expr *y) {
 
 /* ---- dimension by dimension ---- */
 
-/* x as y times what is put into *q, all of its factors. */
-static bool divide_term(tc_ctx *c, const tc_term *x, const tc_affine *y, tc_term *q) {
-    const tc_expr *f[MAX_FACTORS], *by[MAX_FACTORS];
-    int n = te_factors_of(x->atom, f, 0), m = y->n ? te_factors_of(y->term[0].atom, by, 0) : 0;
-    int64_t each = y->n ? y->term[0].coef : y->c;
-    if (n > MAX_FACTORS || m > MAX_FACTORS || each == 0 || x->coef % each)
-        return false;
-    for (int i = 0; i < m; i++) {
-        int at = 0;
-        while (at < n && f[at] != by[i])
-            at++;
-        if (at == n)
-            return false;
-        f[at] = f[--n];
-    }
-    *q = (tc_term){NULL, x->coef / each};
-    for (int i = 0; i < n; i++)
-        q->atom = te_times(c, q->atom, f[i]);
-    return true;
-}
-
 /* A dimension, or several that lie beside each other as one, with the coordinate that an index has in it. */
 typedef struct place {
     tc_affine size, stride, coordinate;
@@ -371,7 +350,7 @@ static void take_strides(tc_ctx *c, tc_affine *index, place *at) {
     for (int i = 0; i < index->n;) {
         tc_term t = {0};
         tc_affine coordinate = at->coordinate, rest = *index;
-        bool divides = divide_term(c, &index->term[i], &at->stride, &t);
+        bool divides = te_divide_term(c, &index->term[i], &at->stride, &t);
         const tc_affine q = {.n = t.atom != NULL, .c = t.atom ? 0 : t.coef, .term = {t}};
         int terms = at->stride.n + (at->stride.c && (q.n || at->stride.n == 0)); /* of q times the stride */
         if (divides && te_add_product(c, &rest, &q, &at->stride, -1) && rest.n == index->n - terms &&

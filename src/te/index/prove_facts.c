@@ -58,6 +58,8 @@ static bool cond_wants(const tc_premises *v, tc_known_cond k, const tc_expr *s) 
 
 bool te_is_positive(const tc_premises *v, const tc_expr *s) {
     int64_t least = tc_te_bounds(s, v->env).lo;
+    if (least == 0 && s->op == TC_OP_MUL)
+        return te_is_positive(v, s->args[0]) && te_is_positive(v, s->args[1]);
     bool is = least >= 1;
     for (size_t i = v->nknown; least == 0 && i-- > 0 && !is;)
         is = cond_wants(v, v->known[i], s);
@@ -75,12 +77,12 @@ static int64_t times_in(const tc_affine *x, const tc_affine *y) {
 }
 
 /* y <= r * s - k where y / s is in the form, of a size s that is not 0, says y / s <= r - 1 for k > 0, and <= r for k = 0. What
- * bounds a part of y does, too: the ranges of the rest add to it. */
+ * bounds a part of y does, too: the ranges of the rest add to it. s may be a product of sizes and a number. */
 static bool quotient_by_size(const tc_premises *v, const tc_expr *e, const tc_affine *x, tc_affine *out) {
-    tc_affine y = {0}, rest = {0};
+    tc_affine y = {0}, rest = {0}, s = {0};
     const tc_affine one = {.c = 1};
-    const tc_expr *s = e->args[1];
-    if (!te_is_positive(v, s) || !te_expand(v, e->args[0], 1, &y))
+    if (!te_is_positive(v, e->args[1]) || !te_expand(v, e->args[0], 1, &y) || !te_expand(v, e->args[1], 1, &s) || s.n != 1 ||
+        s.c != 0)
         return false;
     int64_t k = times_in(x, &y), room;
     if (k == 0 || !te_add_product(v->c, &rest, x, &one, k) || !te_add_product(v->c, &rest, &y, &one, -1))
@@ -89,12 +91,13 @@ static bool quotient_by_size(const tc_premises *v, const tc_expr *e, const tc_af
     *out = (tc_affine){0};
     for (int i = 0; i < rest.n; i++) {
         const tc_term *t = &rest.term[i];
-        const tc_expr *less = without_factor(v->c, t->atom, s);
+        tc_term less;
         tc_ival r = tc_te_bounds(t->atom, v->env);
         int64_t least;
-        if (less ? !te_expand(v, less, t->coef, out)
-                 : !tc_ival_bounded(r) || __builtin_mul_overflow(t->coef, t->coef > 0 ? r.lo : r.hi, &least) ||
-                       __builtin_add_overflow(room, least, &room))
+        if (te_divide_term(v->c, t, &s, &less)
+                ? (less.atom ? !te_expand(v, less.atom, less.coef, out) : __builtin_add_overflow(out->c, less.coef, &out->c))
+                : !tc_ival_bounded(r) || __builtin_mul_overflow(t->coef, t->coef > 0 ? r.lo : r.hi, &least) ||
+                      __builtin_add_overflow(room, least, &room))
             return false;
     }
     return room >= 0 && !__builtin_add_overflow(out->c, room > 0, &out->c) && tc_affine_term(out, e, 1);

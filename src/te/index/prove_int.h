@@ -11,6 +11,8 @@ enum { MAX_FACTORS = 8 };
 int te_factors_of(const tc_expr *e, const tc_expr **out, int n);
 /* x * y of terms; NULL stands for 1. */
 const tc_expr *te_times(tc_ctx *c, const tc_expr *x, const tc_expr *y);
+/* x as y, which is a number or one term, times what is put into *q; false: y lacks a factor of it. q->atom NULL: a number. */
+bool te_divide_term(tc_ctx *c, const tc_term *x, const tc_affine *y, tc_term *q);
 /* a += k * x * y; false: it does not fit. */
 bool te_add_product(tc_ctx *c, tc_affine *a, const tc_affine *x, const tc_affine *y, int64_t k);
 /* The only value that a variable can have here; false: it can have several. */

@@ -34,6 +34,26 @@ const tc_expr *te_times(tc_ctx *c, const tc_expr *x, const tc_expr *y) {
     return x && y ? in_order(c, tc_mul(c, x, y)) : x ? x : y;
 }
 
+bool te_divide_term(tc_ctx *c, const tc_term *x, const tc_affine *y, tc_term *q) {
+    const tc_expr *f[MAX_FACTORS], *by[MAX_FACTORS];
+    int n = te_factors_of(x->atom, f, 0), m = y->n ? te_factors_of(y->term[0].atom, by, 0) : 0;
+    int64_t each = y->n ? y->term[0].coef : y->c;
+    if (n > MAX_FACTORS || m > MAX_FACTORS || each == 0 || x->coef % each)
+        return false;
+    for (int i = 0; i < m; i++) {
+        int at = 0;
+        while (at < n && f[at] != by[i])
+            at++;
+        if (at == n)
+            return false;
+        f[at] = f[--n];
+    }
+    *q = (tc_term){NULL, x->coef / each};
+    for (int i = 0; i < n; i++)
+        q->atom = te_times(c, q->atom, f[i]);
+    return true;
+}
+
 /* a += k * x * y */
 bool te_add_product(tc_ctx *c, tc_affine *a, const tc_affine *x, const tc_affine *y, int64_t k) {
     bool fits = true;

@@ -4,6 +4,7 @@
  *     (a * n) / a               ->  n                        for a above 0
  *     (a * i + r) / a           ->  i,  and  % a  ->  r      for r in [0, a)
  *     (a * b * i + r) % (a * b) ->  r % (a * b)
+ *     (a * i + r) / (a * 6)     ->  i / 6,  and  % (a * 6)  ->  i % 6 * a + r    for r in [0, a)
  *     x % a / a                 ->  0,  and  % a  ->  x % a
  *     n / a * a                 ->  n                        where n % a is known to be 0
  *     min(n, n * a)             ->  n                        for n not below 0, a above 0
@@ -92,6 +93,20 @@ static bool is_remainder(simplifier *s, const tc_affine *r, const tc_expr *d) {
     return te_range_affine(s->r, r).lo >= 0 && tc_affine_linear(&less, d, -1) && te_range_affine(s->r, &less).hi < 0;
 }
 
+/* a / d or a % d of d, which is a number times sizes: a is split by the sizes alone. NULL: what is left is not below them. */
+static const tc_expr *divided_by_number(simplifier *s, const tc_affine *a, const factors *d, bool quotient) {
+    factors sizes = *d;
+    tc_affine q, r;
+    sizes.number = 1;
+    const tc_expr *size = product_of(s, &sizes);
+    if (d->number == 1 || !split_by_product(s, a, &sizes, &q, &r) || !is_remainder(s, &r, size))
+        return NULL;
+    const tc_expr *whole = tc_bin(s->c, quotient ? TC_OP_DIV : TC_OP_MOD, tc_te_from_affine(s->c, &q), tc_i64(s->c, d->number));
+    if (!quotient)
+        whole = tc_add(s->c, tc_mul(s->c, whole, size), tc_te_from_affine(s->c, &r));
+    return te_simp(s, whole);
+}
+
 /* n / d or n % d of d, which varies and is above 0; NULL: as it is. */
 static const tc_expr *divided(simplifier *s, const tc_expr *n, const tc_expr *d, bool quotient) {
     factors f;
@@ -104,7 +119,7 @@ static const tc_expr *divided(simplifier *s, const tc_expr *n, const tc_expr *d,
     if (is_remainder(s, &a, d))
         return quotient ? tc_i64(s->c, 0) : n;
     if (!split_by_product(s, &a, &f, &q, &r))
-        return NULL;
+        return divided_by_number(s, &a, &f, quotient);
     bool small = (r.n == 0 && r.c == 0) || is_remainder(s, &r, d);
     const tc_expr *rest = tc_te_from_affine(s->c, &r);
     if (!quotient)
