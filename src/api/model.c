@@ -47,6 +47,8 @@ static tc_status choose_precision(tctune_model *m, const tctune_build_options *o
     int n = tc_graph_program_inputs(p, &ports);
     tc_status s = o->inputs ? tc_graph_bundle_load(o->inputs, "input", ports, n, &data, err) : TC_OK;
     if (s == TC_OK)
+        s = tc_graph_bundle_drop_fixed(&data, tc_graph_program_fixed(p), err);
+    if (s == TC_OK)
         s = tc_graph_precision_choose(p, bo, o->database, &data, o->inputs != NULL, o->error_budget, m->arena, m->precision, err);
     if (s == TC_BAD_INPUT && o->inputs && data.len)
         tc_error_prefix(err, "%s: ", o->inputs);

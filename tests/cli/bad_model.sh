@@ -49,6 +49,16 @@ refused 1 "none.npz" "$TCTUNE" run --model "$models/dense.onnx" --inputs none.np
 refused 1 "dense.onnx" "$TCTUNE" run --model "$models/dense.onnx" --inputs "$models/dense.onnx" --outputs y.npz
 refused 1 "name.npz|y" "$TCTUNE" run --model "$models/dense.onnx" --inputs "$models/x.npz" --check "$models/name.npz"
 
+# An array for an input of a fixed value must have this value.
+for inputs in in.npz .; do
+    set -- --model "$models/scaled/model.onnx" --inputs "$models/scaled/$inputs"
+    ok "$TCTUNE" run "$@" --check "$models/scaled"
+    ok "$TCTUNE" run "$@" --check "$models/scaled" --input s=2
+    refused 1 "scaled/$inputs|the array 's' is f32[] = 2|--input fixes this input at 3" "$TCTUNE" run "$@" --input s=3
+    ok "$TCTUNE" bench "$@" --input s=2 --untuned --repeats 1 --threads 1
+    refused 1 "scaled/$inputs|the array 's'" "$TCTUNE" bench "$@" --input s=3 --untuned --repeats 1 --threads 1
+done
+
 # Kernels and schedules.
 echo "tensor X[4, f32" >bad.te
 refused 1 "bad.te:1:" "$TCTUNE" --te bad.te --trials 4 --db new.db

@@ -201,6 +201,32 @@ static void shape_case(const char *dir) {
     tc_graph_tensor_free(&shape);
 }
 
+/* y = s x; s is the first input, and 2 in the data. */
+static void scaled_case(const char *models) {
+    char dir[4096];
+    tc_error err;
+    tc_graph_tensor s, x = matrix(ROWS, INNER), y = matrix(ROWS, INNER);
+    tc_graph_writer *w = tc_graph_writer_new("fixture", 17);
+    must(tc_graph_tensor_alloc(&s, TC_F32, &(tc_graph_shape){0}, &err), &err);
+    *(float *)s.data = 2;
+    for (int i = 0; i < ROWS * INNER; i++)
+        ((float *)y.data)[i] *= 2;
+    tc_graph_writer_input(w, "s", TC_F32, "");
+    tc_graph_writer_input(w, "x", TC_F32, "8,48");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_node(w, "Mul", "scale", "s,x", "y");
+    snprintf(dir, sizeof dir, "%s/scaled", models);
+    mkdir(dir, 0777);
+    save(w, in(dir, "model.onnx"));
+    must(tc_graph_pb_save(in(dir, "input_0.pb"), "s", &s, &err), &err);
+    must(tc_graph_pb_save(in(dir, "input_1.pb"), "x", &x, &err), &err);
+    must(tc_graph_pb_save(in(dir, "output_0.pb"), "y", &y, &err), &err);
+    must(tc_graph_npz_save(in(dir, "in.npz"), (tc_graph_named[]){{(char[]){"s"}, s}, {(char[]){"x"}, x}}, 2, &err), &err);
+    tc_graph_tensor_free(&s);
+    tc_graph_tensor_free(&x);
+    tc_graph_tensor_free(&y);
+}
+
 static int models(const char *dir) {
     dense(in(dir, "dense.onnx"), "8");
     dense(in(dir, "symbolic.onnx"), "batch");
@@ -220,6 +246,7 @@ static int models(const char *dir) {
     mkdir(in(dir, "wrong"), 0777);
     test_case(in(dir, "wrong/case"), "Relu", 1);
     shape_case(in(dir, "asks"));
+    scaled_case(dir);
     test_case_of(in(dir, "symbols"), "Relu", 0, "batch", 20);
     return 0;
 }

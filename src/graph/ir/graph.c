@@ -30,6 +30,7 @@ void tc_graph_free(tc_graph *g) {
     tc_vec_free(&g->nodes);
     tc_vec_free(&g->inputs);
     tc_vec_free(&g->symbols);
+    tc_vec_free(&g->fixed);
     tc_graph_sizes_free(g->sizes);
     tc_vec_free(&g->outputs);
     tc_map_free(&g->names);

@@ -90,6 +90,7 @@ typedef struct tc_graph {
     tc_graph_values inputs;           /* in the model's order, then symbols; initialised ones are constants and not listed */
     struct tc_graph_sizes *sizes;     /* sizes.h; NULL: none varies */
     TC_VEC(tc_graph_symbol) symbols;  /* which inputs' extents are */
+    TC_VEC(tc_graph_named) fixed;     /* the model's inputs that import was given a value of: the graph has constants instead */
     TC_VEC(tc_graph_output) outputs;  /* the model's, then sizes of them that depend on data */
     size_t nsizes;                    /* how many of the latter */
     tc_map names;                     /* value name -> value */

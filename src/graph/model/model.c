@@ -8,6 +8,11 @@ int tc_graph_model_inputs(const tc_graph_model *m, const tc_graph_port **ports) 
     return m->rules.nin;
 }
 
+const tc_graph_bundle *tc_graph_model_fixed(const tc_graph_model *m) {
+    static const tc_graph_bundle none;
+    return m->program ? tc_graph_program_fixed(m->program) : &none;
+}
+
 int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports) {
     *ports = m->out;
     return m->nshown;

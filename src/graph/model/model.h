@@ -113,6 +113,8 @@ TC_NODISCARD tc_status tc_graph_model_build(const tc_graph_program *p, const tc_
 void tc_graph_model_free(tc_graph_model *m); /* NULL is fine */
 
 int tc_graph_model_inputs(const tc_graph_model *m, const tc_graph_port **ports);
+/* As tc_graph_program_fixed; a loaded library knows none. */
+const tc_graph_bundle *tc_graph_model_fixed(const tc_graph_model *m);
 int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports); /* without sizes of others */
 /* Which sizes its inputs may have. */
 const tc_graph_size_rules *tc_graph_model_sizes(const tc_graph_model *m);

@@ -354,6 +354,9 @@ static tc_status add_fixed(tc_graph_importer *im, const char *name, const Onnx__
     if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
         return tc_fail(err, TC_BAD_INPUT, "--input %s: the input is not a tensor, so its value cannot be fixed", name);
     TC_TRY(read_fixed(im, name, type->tensor_type, values, &t, err));
+    void *copy = tc_arena_dup(im->g->arena, t.data, tc_graph_tensor_bytes(&t));
+    tc_push(&im->g->fixed,
+            ((tc_graph_named){tc_arena_strdup(im->g->arena, name), tc_graph_tensor_view(t.dtype, &t.shape, copy)}));
     tc_graph_add_constant(im->g, name, &t);
     return TC_OK;
 }

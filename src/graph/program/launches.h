@@ -63,6 +63,7 @@ struct tc_graph_program {
     int nshown;                /* outputs without those that are sizes of others */
     tc_graph_size_rules rules; /* of the inputs; the last of these are the sizes, i64 scalars */
     tc_graph_port *in, *out;
+    tc_graph_bundle fixed; /* as tc_graph_program_fixed has them; the graph's */
     int *out_slot;
     int nspare;
     tc_tune_task *tasks;  /* canonical workloads: ntask that are launched, then nspare that could be in place of some of these */

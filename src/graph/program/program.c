@@ -539,6 +539,7 @@ void tc_graph_program_free(tc_graph_program *p) {
 tc_status tc_graph_program_with(const tc_graph *g, const bool *merge, tc_graph_program **out, tc_error *err) {
     tc_graph_program *p = tc_graph_new_program(g->name);
     maker m = {.p = p, .g = g, .times = 1, .merge = merge};
+    p->fixed = (tc_graph_bundle){g->fixed.data, g->fixed.len};
     if (g->symbols.len || g->nsizes)
         m.sized = tc_graph_sized_new(p->ctx, g);
     tc_graph_size_rules_of(g, p->arena, &p->rules);
@@ -595,6 +596,10 @@ int tc_graph_program_inputs(const tc_graph_program *p, const tc_graph_port **por
 int tc_graph_program_outputs(const tc_graph_program *p, const tc_graph_port **ports) {
     *ports = p->out;
     return p->nshown;
+}
+
+const tc_graph_bundle *tc_graph_program_fixed(const tc_graph_program *p) {
+    return &p->fixed;
 }
 
 /* Copies, and what decides where to go on. */

@@ -57,6 +57,8 @@ typedef struct tc_graph_port {
 } tc_graph_port;
 int tc_graph_program_inputs(const tc_graph_program *p, const tc_graph_port **ports);
 int tc_graph_program_outputs(const tc_graph_program *p, const tc_graph_port **ports);
+/* The network's inputs whose value is the same in each run, so that the program has no such inputs. */
+const tc_graph_bundle *tc_graph_program_fixed(const tc_graph_program *p);
 /* Seeded inputs by the ports' ranges: of sane scale, within what they index, masks that let everything through. in[], one per input
  * of the rules, is allocated here, OWNED. sizes: of a run (tc_graph_size_rules_complete); NULL: the largest. */
 TC_NODISCARD tc_status tc_graph_draw_inputs(const tc_graph_port *ports, const tc_graph_size_rules *r, const int64_t *sizes,

@@ -77,6 +77,51 @@ tc_status tc_graph_bundle_load(const char *path, const char *kind, const tc_grap
     return TC_OK;
 }
 
+static tc_status disagreeing(const tc_graph_named *item, const tc_graph_tensor *fixed, tc_error *err) {
+    enum { SHOWN = 4 };
+    tc_strbuf given = {0}, want = {0};
+    tc_graph_shape_print(&given, &item->t.shape);
+    tc_sb_add(&given, " = ");
+    tc_graph_tensor_print_values(&given, &item->t, SHOWN);
+    tc_graph_tensor_print_values(&want, fixed, SHOWN);
+    tc_status s = tc_fail(err, TC_BAD_INPUT,
+                          "the array '%s' is %s%s, but --input fixes this input at %s; leave out the array, or give both the "
+                          "same value",
+                          item->name, tc_dtype_name(item->t.dtype), tc_sb_str(&given), tc_sb_str(&want));
+    tc_strbuf_free(&given);
+    tc_strbuf_free(&want);
+    return s;
+}
+
+/* A single number may be an array of one element. */
+static bool has_value(const tc_graph_tensor *t, const tc_graph_tensor *fixed) {
+    tc_graph_diff d;
+    if (!tc_graph_tensor_holds(t, fixed->dtype) || tc_graph_tensor_count(t) != tc_graph_tensor_count(fixed))
+        return false;
+    const tc_graph_tensor as_fixed = tc_graph_tensor_view(fixed->dtype, &fixed->shape, t->data);
+    return tc_graph_tensor_compare(&as_fixed, fixed, 0, 0, &d, NULL) == TC_OK && d.violations == 0;
+}
+
+tc_status tc_graph_bundle_drop_fixed(tc_graph_bundle *b, const tc_graph_bundle *fixed, tc_error *err) {
+    size_t kept = 0;
+    for (size_t i = 0; i < b->len; i++) {
+        const tc_graph_tensor *value = tc_graph_bundle_find(fixed, b->items[i].name);
+        if (value && !has_value(&b->items[i].t, value))
+            return disagreeing(&b->items[i], value, err);
+    }
+    for (size_t i = 0; i < b->len; i++) {
+        tc_graph_named *item = &b->items[i];
+        if (!tc_graph_bundle_find(fixed, item->name)) {
+            b->items[kept++] = *item;
+            continue;
+        }
+        free(item->name);
+        tc_graph_tensor_free(&item->t);
+    }
+    b->len = kept;
+    return TC_OK;
+}
+
 static bool is_half(tc_dtype t) {
     return t == TC_F16 || t == TC_BF16;
 }
@@ -121,6 +166,10 @@ tc_status tc_graph_inputs_load(const tc_graph_model *m, const char *path, const 
     if (!path)
         return random_inputs(m, sizes, seed, out, err);
     TC_TRY(tc_graph_bundle_load(path, "input", ports, n, out, err));
+    tc_status st = tc_graph_bundle_drop_fixed(out, tc_graph_model_fixed(m), err);
+    if (st != TC_OK)
+        tc_error_prefix(err, "%s: ", path);
+    TC_TRY(st);
     for (size_t i = 0; tc_fs_is_dir(path) && i < out->len && (int)i < n; i++) {
         free(out->items[i].name);
         out->items[i].name = tc_xstrdup(ports[i].name);

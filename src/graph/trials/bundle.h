@@ -9,6 +9,9 @@
 TC_NODISCARD tc_status tc_graph_bundle_load(const char *path, const char *kind, const tc_graph_port *ports, int nports,
                                             tc_graph_bundle *out, tc_error *err);
 
+/* Drops the items that are inputs of a fixed value (tc_graph_program_fixed). TC_BAD_INPUT where one has another value. */
+TC_NODISCARD tc_status tc_graph_bundle_drop_fixed(tc_graph_bundle *b, const tc_graph_bundle *fixed, tc_error *err);
+
 /* How far outputs may be from what is expected. */
 typedef struct tc_graph_tolerance {
     double rtol, atol; /* negative: by type, as the ONNX project's test cases have it */
@@ -21,7 +24,7 @@ TC_NODISCARD tc_status tc_graph_tensor_within(const tc_graph_tensor *got, const 
 /* ---- of a model ---- */
 
 /* Its inputs: of a file by name, of a folder in the ports' order, whatever it calls them; path NULL: seeded random ones, of these
- * sizes (NULL: the largest). */
+ * sizes (NULL: the largest). Inputs of a fixed value may be among them. */
 TC_NODISCARD tc_status tc_graph_inputs_load(const tc_graph_model *m, const char *path, const int64_t *sizes, uint64_t seed,
                                             tc_graph_bundle *out, tc_error *err);
 
