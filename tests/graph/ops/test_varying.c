@@ -11,9 +11,9 @@
 
 enum { MAX_INPUTS = 10, MAX_SYMBOLS = 3, MAX_OUTPUTS = 4 };
 
-/* An operand: one whose dimensions are all numbers is a constant. Integers are below `most`; a single float is a scale; of floats
- * with a `most`, two of three are minus infinity, and one of 20 is infinity. "=-1,6"
- * are the numbers themselves, "@1,0" these of the sizes of operand 0. */
+/* An operand: one whose dimensions are all numbers is a constant. "n,m*3" is the input [n,m] three times, beside each other.
+ * Integers are below `most`; a single float is a scale; of floats with a `most`, two of three are minus infinity, and one of 20 is
+ * infinity. "=-1,6" are the numbers themselves. "@1,0,-1" are sizes of the input of operand 0, and -1. */
 typedef struct operand {
     const char *dims;
     tc_dtype dtype;
@@ -81,18 +81,28 @@ static void add_attribute(tc_graph_writer *w, char *text) {
 
 /* x * x / x, which is no number past the sizes, where a run has zeros. */
 static void add_operand(tc_graph_writer *w, const char *name, const operand *o) {
-    char given[24], square[24], both[64];
+    char given[24], square[24], once[24], all[128] = "", dims[32];
+    const char *times = strchr(o->dims, '*');
     snprintf(given, sizeof given, "%s.in", name);
     snprintf(square, sizeof square, "%s.sq", name);
+    snprintf(once, sizeof once, "%s%s", name, times ? ".once" : "");
+    snprintf(dims, sizeof dims, "%.*s", (int)strcspn(o->dims, "*"), o->dims);
     if (!tc_dtype_is_float(o->dtype)) {
-        tc_graph_writer_input(w, name, o->dtype, o->dims);
+        tc_graph_writer_input(w, name, o->dtype, dims);
         return;
     }
-    tc_graph_writer_input(w, given, o->dtype, o->dims);
-    snprintf(both, sizeof both, "%s,%s", given, given);
-    tc_graph_writer_node(w, "Mul", "", both, square);
-    snprintf(both, sizeof both, "%s,%s", square, given);
-    tc_graph_writer_node(w, "Div", "", both, name);
+    tc_graph_writer_input(w, given, o->dtype, dims);
+    snprintf(all, sizeof all, "%s,%s", given, given);
+    tc_graph_writer_node(w, "Mul", "", all, square);
+    snprintf(all, sizeof all, "%s,%s", square, given);
+    tc_graph_writer_node(w, "Div", "", all, once);
+    if (!times)
+        return;
+    char *end = all;
+    for (int64_t i = strtoll(times + 1, NULL, 10); i > 0; i--)
+        end += sprintf(end, "%s%s", once, i > 1 ? "," : "");
+    tc_graph_writer_node(w, "Concat", "", all, name);
+    tc_graph_writer_int(w, "axis", -1);
 }
 
 static void add_numbers(tc_graph_writer *w, const char *name, const char *numbers) {
@@ -107,7 +117,12 @@ static void add_numbers(tc_graph_writer *w, const char *name, const char *number
     tc_graph_writer_weight(w, *numbers == '@' ? places : name, t);
     if (*numbers == '=')
         return;
-    tc_graph_writer_node(w, "Shape", "", "x0", "sizes");
+    assert_int_equal(tc_graph_tensor_alloc(&t, TC_I64, &(tc_graph_shape){1, {1}}, &e), TC_OK);
+    tc_store_i(TC_I64, t.data, 0, -1);
+    tc_graph_writer_weight(w, "open", t);
+    tc_graph_writer_node(w, "Shape", "", "x0.in", "shape");
+    tc_graph_writer_node(w, "Concat", "", "shape,open", "sizes"); /* so index -1 is -1 */
+    tc_graph_writer_int(w, "axis", 0);
     snprintf(both, sizeof both, "sizes,%s", places);
     tc_graph_writer_node(w, "Gather", "", both, name);
 }
@@ -288,6 +303,11 @@ static const row rows[] = {
     {"Reshape", "", {"n=0..3", "m=1..3", "k=1..3"}, {{"n,m,2,k", TC_F32, 0}, {"=-1", TC_I64, 0}}, 1},
     {"Reshape", "", {"n=1..3", "m=1..4"}, {{"n,m,6", TC_F32, 0}, {"@1,0,2", TC_I64, 0}}, 1},
     {"Reshape", "", {"n=1..3", "m=1..4"}, {{"2,n,m,4", TC_F32, 0}, {"@2,0,3,1", TC_I64, 0}}, 1},
+    {"Reshape", "", {"b=1..2", "n=1..4"}, {{"b,n,6", TC_F32, 0}, {"@0,1,-1", TC_I64, 0}}, 1},
+    {"Reshape", "", {"b=1..2", "n=1..4"}, {{"b,n*6", TC_F32, 0}, {"@0,1,-1", TC_I64, 0}}, 1},
+    {"Reshape", "", {"b=1..2", "n=1..4"}, {{"b,n*6", TC_F32, 0}, {"@-1,1", TC_I64, 0}}, 1},
+    {"Reshape", "", {"b=1..3", "n=1..3"}, {{"b,2,n*3", TC_F32, 0}, {"@2,-1,0", TC_I64, 0}}, 1},
+    {"Reshape", "", {"n=1..4"}, {{"3,n*4", TC_F32, 0}, {"@1,-1", TC_I64, 0}}, 1},
     {"LayerNormalization", "", {"n=1..4", "m=1..3"}, {{"n,m,6", TC_F32, 0}, {"6", TC_F32, 0}, {"6", TC_F32, 0}}, 1},
     {"LayerNormalization", "axis=1", {"n=1..4", "m=1..5"}, {{"2,n,m", TC_F64, 0}, {"n,m", TC_F64, 0}, {"n,m", TC_F64, 0}}, 3},
     {"ReduceLogSumExp", "axes=1", {"n=1..4", "m=1..4"}, {{"n,m", TC_F32, 1}}, 1},

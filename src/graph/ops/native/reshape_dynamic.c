@@ -65,8 +65,10 @@ static tc_graph_value *size_on(const reshaper *r, const way *w, int d) {
     return w->size[d] ? w->size[d] : tc_graph_em_number(r->e, w->v->shape.d[d]);
 }
 
-/* Folded or Unfolded, at dimension d. */
+/* Folded or Unfolded, at dimension d. Equal sizes are one value: so what is known of a size is known of every product that it is. */
 static tc_graph_node *pair_node(reshaper *r, tc_graph_op op, const way *w, int d, tc_graph_value *inner, tc_graph_value *both) {
+    inner = tc_graph_em_known(r->e, inner).value;
+    both = tc_graph_em_known(r->e, both).value;
     tc_graph_node *n = tc_graph_em_node(r->e, op, (tc_graph_value *[]){w->v, inner, both}, 3);
     tc_graph_set_axis(r->e->c->g, n, d);
     return n;
