@@ -318,6 +318,45 @@ static void test_pairs(void **state) {
         }
 }
 
+/* An integer to the power of an integer wraps like the base's type. A negative power is rounded towards 0; those of 0 are left out. */
+static wide power(wide a, wide b) {
+    if (b < 0)
+        return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
+    unsigned __int128 r = 1, square = (unsigned __int128)a;
+    for (; b; b /= 2, square *= square)
+        r *= b % 2 ? square : 1;
+    return (wide)r;
+}
+
+static void expect_powers(fixture *f, tc_dtype base, tc_dtype exponent, bool constant) {
+    enum { N = 80 };
+    exact e = {.name = "Pow", .opset = 17, .step = {{"Pow", "a,b", "x", NULL}}, .nconst = constant};
+    tc_graph_shape one = {0}, all = {1, {N}};
+    e.in[0] = edges(f, base, all);
+    e.in[1] = edges(f, exponent, constant ? one : all);
+    e.want[0] = exact_tensor(f->arena, base, &all);
+    for (int i = 0; i < N; i++) {
+        int64_t k = constant ? 0 : i;
+        if (value(&e.in[0], i) == 0 && value(&e.in[1], k) < 0)
+            put(&e.in[0], i, 1);
+        put(&e.want[0], i, (int64_t)power(value(&e.in[0], i), value(&e.in[1], k)));
+    }
+    exact_in_every_way(&e, f->target);
+}
+
+/* Exponents of all integer types, also beyond 2^53, and constant ones, which become products. */
+static void test_powers(void **state) {
+    static const tc_dtype exponents[] = {TC_I64, TC_U64, TC_I32, TC_U32, TC_I16, TC_U8};
+    enum { CONSTANTS = 2 };
+    fixture *f = *state;
+    for (size_t t = 0; t < TC_LEN(types); t++)
+        for (size_t k = 0; k < TC_LEN(exponents); k++) {
+            expect_powers(f, types[t], exponents[k], false);
+            for (int i = 0; i < CONSTANTS; i++)
+                expect_powers(f, types[t], exponents[k], true);
+        }
+}
+
 static void test_casts(void **state) {
     static const tc_dtype all[] = {TC_I64, TC_U64, TC_I32, TC_U32, TC_I16, TC_U8, TC_BOOL};
     enum { N = 60 };
@@ -419,7 +458,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),   cmocka_unit_test(test_running_sums),    cmocka_unit_test(test_means_of_sizes),
         cmocka_unit_test(test_pairs),  cmocka_unit_test(test_casts),           cmocka_unit_test(test_products),
-        cmocka_unit_test(test_ranges), cmocka_unit_test(test_refused_factors),
+        cmocka_unit_test(test_ranges), cmocka_unit_test(test_refused_factors), cmocka_unit_test(test_powers),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);
 }

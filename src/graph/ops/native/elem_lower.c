@@ -349,11 +349,12 @@ static const tc_expr *float_power(const elem *e, const tc_expr *a, const tc_expr
     return tc_cast(e->c, e->t, is_long ? signed_power(e, r, base, b) : r);
 }
 
-/* An integer to the power of an integer, which wraps: in 64 bits where the exponent's type is wider. */
+/* An integer to the power of an integer, which wraps: in 64 bits where the base's type does not hold all exponents. */
 static const tc_expr *integer_power(const elem *e, const tc_expr *a, const tc_expr *b) {
-    tc_dtype t = b->dtype == TC_U64 ? TC_U64 : tc_dtype_bytes(b->dtype) > tc_dtype_bytes(e->t) ? TC_I64 : e->t;
-    if (t != TC_U64 && !tc_dtype_is_signed(e->t) && tc_dtype_is_signed(b->dtype))
-        t = e->t == TC_U64 ? TC_U64 : TC_I64;
+    bool wider = tc_dtype_bytes(b->dtype) > tc_dtype_bytes(e->t);
+    bool other_sign = tc_dtype_is_signed(e->t) != tc_dtype_is_signed(b->dtype);
+    bool holds = !wider && (!other_sign || (tc_dtype_is_signed(e->t) && tc_dtype_bytes(b->dtype) < tc_dtype_bytes(e->t)));
+    tc_dtype t = holds ? e->t : e->t == TC_U64 || b->dtype == TC_U64 ? TC_U64 : TC_I64;
     const tc_expr *r = bin(e, TC_OP_POW, tc_cast(e->c, t, a), tc_cast(e->c, t, b));
     if (t == TC_U64 && tc_dtype_is_signed(b->dtype)) { /* negative powers round towards 0 */
         const tc_expr *one = tc_int(e->c, t, 1), *zero = tc_int(e->c, t, 0);
