@@ -29,7 +29,7 @@ static const tc_graph_op_info *infos(void) {
         none = TC_ATTR_none
     };
     static const tc_graph_op_info table[TC_GRAPH_OP_COUNT] = {
-#define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, sizes, ...)         \
+#define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, ...)                \
     [TC_GRAPH_OP_##id] = {name, since, min_in, max_in, min_out, max_out, TC_GRAPH_CLASS_##class, traits, {__VA_ARGS__}},
 #include "graph/ir/ops.def"
 #undef OP

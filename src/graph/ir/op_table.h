@@ -8,7 +8,7 @@
 enum { TC_GRAPH_OPSET_MIN = 1, TC_GRAPH_OPSET_MAX = 26 };
 
 typedef enum tc_graph_op {
-#define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, sizes, ...)         \
+#define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, ...)                \
     TC_GRAPH_OP_##id,
 #include "graph/ir/ops.def"
 #undef OP

@@ -74,7 +74,7 @@ static tc_status type_result(branches *b, size_t k, tc_error *err) {
                          "different types need a condition that is known when the model is imported",
                          b->cond->name, k, tc_graph_type_str(a, yes->dtype, &yes->shape),
                          tc_graph_type_str(a, no->dtype, &no->shape));
-    b->types[k] = (tc_graph_type){yes->dtype, yes->shape};
+    b->types[k] = (tc_graph_type){.dtype = yes->dtype, .shape = yes->shape};
     for (int d = 0; d < yes->shape.ndim; d++)
         b->types[k].shape.d[d] = TC_MAX(yes->shape.d[d], no->shape.d[d]);
     return tc_graph_shape_check(&b->types[k].shape, err);
@@ -179,7 +179,7 @@ static const char *refusal_text(const branches *b, int kept, const char *when, c
 static tc_status keep_branch(branches *b, int kept, const tc_error *why, tc_error *err) {
     tc_graph_importer *im = b->im;
     tc_graph_value **out;
-    const tc_graph_type type = {TC_BOOL, b->cond->shape};
+    const tc_graph_type type = {.dtype = TC_BOOL, .shape = b->cond->shape};
     tc_graph_node *n = tc_graph_import_place_node(im->g, TC_GRAPH_OP_REQUIRE, b->p->name, &b->cond, 1, &type, 1);
     tc_graph_set_expected(im->g, n, !kept);
     tc_graph_set_refusal(im->g, n, refusal_text(b, kept, "the run is refused, as", why));

@@ -39,7 +39,7 @@ bool tc_graph_import_element_type(const tc_graph_sequence *s, tc_graph_type *out
     const tc_graph_value *v = s->rows ? s->rows : s->n ? s->v[0] : NULL;
     if (!v)
         return false;
-    *out = (tc_graph_type){v->dtype, v->shape};
+    *out = (tc_graph_type){.dtype = v->dtype, .shape = v->shape};
     if (s->rows)
         memmove(out->shape.d, out->shape.d + 1, sizeof out->shape.d[0] * (size_t)--out->shape.ndim);
     return true;

@@ -373,7 +373,7 @@ static tc_status type_rows(const run *r, const tc_graph_value *row, size_t which
     if (row->shape.ndim >= TC_GRAPH_MAX_DIMS)
         return tc_fail(err, TC_BAD_INPUT, "what a trip appends to list %zu has too many dimensions", which);
     memcpy(s.d + 1, row->shape.d, sizeof s.d[0] * (size_t)row->shape.ndim);
-    *out = (tc_graph_type){row->dtype, s};
+    *out = (tc_graph_type){.dtype = row->dtype, .shape = s};
     if (tc_graph_shape_check(&s, err) == TC_OK)
         return TC_OK;
     tc_error_prefix(err, "result %zu has a row for each of at most %" PRId64 " trips, give a smaller trip count M: ", which,
@@ -386,7 +386,7 @@ static tc_status type_outputs(const run *r, tc_graph_type *types, size_t *n, tc_
     types[(*n)++] = tc_graph_import_scalar_type(TC_I64);
     for (size_t k = 0; k < r->l->nstate; k++)
         if (!r->state[k].beside)
-            types[(*n)++] = (tc_graph_type){r->state[k].dtype, r->state[k].most};
+            types[(*n)++] = (tc_graph_type){.dtype = r->state[k].dtype, .shape = r->state[k].most};
     size_t open = 0;
     for (int d = -1; next_open(r, &open, &d);)
         types[(*n)++] = tc_graph_import_scalar_type(TC_I64);

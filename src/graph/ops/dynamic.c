@@ -156,7 +156,10 @@ tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axi
     return tc_graph_em_gather(e, TC_GRAPH_OP_GATHER, tc_graph_em_blind(e, x), index, axis);
 }
 
-static tc_graph_value *limit(tc_graph_emitter *e, tc_dtype t, bool high) {
+tc_graph_value *tc_graph_em_fill(tc_graph_emitter *e, tc_dtype t, tc_graph_fill fill) {
+    bool high = fill == TC_GRAPH_HIGHEST;
+    if (fill == TC_GRAPH_ZERO || fill == TC_GRAPH_ONE)
+        return tc_graph_em_scalar(e, t, fill == TC_GRAPH_ONE);
     if (tc_dtype_is_float(t))
         return tc_graph_em_scalar(e, t, high ? INFINITY : -INFINITY);
     int bits = 8 * tc_dtype_bytes(t);
@@ -166,14 +169,6 @@ static tc_graph_value *limit(tc_graph_emitter *e, tc_dtype t, bool high) {
     else if (t != TC_BOOL && high)
         v = -1;
     return tc_graph_em_ints(e, t, &(tc_graph_shape){0}, &v);
-}
-
-tc_graph_value *tc_graph_em_lowest(tc_graph_emitter *e, tc_dtype t) {
-    return limit(e, t, false);
-}
-
-tc_graph_value *tc_graph_em_highest(tc_graph_emitter *e, tc_dtype t) {
-    return limit(e, t, true);
 }
 
 void tc_graph_em_place_all(tc_graph_emitter *e, tc_graph_node *n, tc_graph_value **v, int nout) {
@@ -230,17 +225,6 @@ void tc_graph_add_sizes(tc_graph *g) {
 
 /* ---- what the operator table names ---- */
 
-tc_graph_value *tc_graph_in_extent(const tc_graph_emitter *e, int k, int d) {
-    return k < e->c->n->nin ? tc_graph_extent(e->c->n->in[k], d) : NULL;
-}
-
-tc_status tc_graph_dynamic_refuse_any(const tc_graph_emitter *e, int k, int from, int to) {
-    for (int d = from; d < to; d++)
-        if (tc_graph_in_extent(e, k, d))
-            return tc_graph_dynamic_refuse(e->c, k, d);
-    return TC_OK;
-}
-
 /* The first operand of n of such a size; n->nin: there is none. */
 static int first_dynamic(const tc_graph_node *n) {
     int k = 0;
@@ -256,10 +240,6 @@ tc_status tc_graph_rewrite_none(tc_graph_emitter *e) {
 /* The operator becomes others for which it holds, or handles such operands itself. */
 tc_status tc_graph_rewrite_keep(tc_graph_emitter *e) {
     return e->status;
-}
-
-tc_status tc_graph_sizes_none(tc_graph_emitter *e) {
-    return tc_graph_rewrite_none(e);
 }
 
 /* Is the shape computed from such sizes, whatever the other operands are? */
@@ -282,40 +262,7 @@ tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c) {
     return tc_graph_op_is(c->n->op, TC_GRAPH_ALL_NUMBERS) ? tc_graph_rewrite_none(&e) : f->rewrite(&e);
 }
 
-tc_status tc_graph_dynamic_sizes(tc_graph_infer_ctx *c) {
-    tc_graph_emitter e = {c, TC_OK};
-    return first_dynamic(c->n) == c->n->nin ? TC_OK : tc_graph_functions_of(c->n->op)->sizes(&e);
-}
-
 /* ---- what the families share ---- */
-
-/* As operand 0, all outputs. */
-tc_status tc_graph_sizes_same(tc_graph_emitter *e) {
-    for (int k = 0; k < e->c->nout; k++)
-        for (int d = 0; d < e->c->n->in[0]->shape.ndim && d < e->c->out[k].shape.ndim; d++)
-            e->c->extent[k][d] = tc_graph_in_extent(e, 0, d);
-    for (int k = 1; k < e->c->n->nin; k++)
-        if (e->c->n->in[k])
-            TC_TRY(tc_graph_dynamic_refuse_any(e, k, 0, e->c->n->in[k]->shape.ndim));
-    return TC_OK;
-}
-
-/* All operands broadcast to the output. Operands of two sizes are equal in a valid model, so either will do. */
-tc_status tc_graph_sizes_broadcast(tc_graph_emitter *e) {
-    tc_graph_type *out = &e->c->out[0];
-    for (int k = 0; k < e->c->n->nin; k++) {
-        const tc_graph_shape *x = &e->c->n->in[k]->shape;
-        for (int d = 0; d < x->ndim; d++) {
-            int to = d + out->shape.ndim - x->ndim;
-            tc_graph_value *size = tc_graph_in_extent(e, k, d);
-            if (size && x->d[d] != out->shape.d[to])
-                return tc_graph_dynamic_refuse(e->c, k, d);
-            if (size && !e->c->extent[0][to])
-                e->c->extent[0][to] = size;
-        }
-    }
-    return TC_OK;
-}
 
 tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, tc_graph_attr_id id, tc_graph_number *out, int64_t *n) {
     size_t len;

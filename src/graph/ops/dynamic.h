@@ -6,8 +6,8 @@
  * written as a Gather whose indices are computed from the sizes (Concat, Slice, Reshape). So after import nobody knows of such
  * sizes but the outputs, which carry them along as outputs of their own.
  *
- * The operator table names what happens to a node: to that of the model before inference (`rewrite`), and to the
- * canonical one after it (`sizes`); both functions stand with the operator's family. */
+ * The operator table names what happens to a node of the model before inference (`rewrite`). Inference itself says what the
+ * dimensions of a result are, and masks operands (infer.h). Both functions stand with the operator's family. */
 #ifndef TC_GRAPH_OPS_DYNAMIC_H
 #define TC_GRAPH_OPS_DYNAMIC_H
 
@@ -38,9 +38,8 @@ tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d
 tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axis, tc_graph_value *index);
 /* i64 indices, blind, none of which counts from the end: where that is, size says, of the dimension or a row of sizes. */
 tc_graph_value *tc_graph_em_from_start(tc_graph_emitter *e, tc_graph_value *index, tc_graph_value *size);
-/* A number that is not above any (or below any, for `highest`) of the type's. */
-tc_graph_value *tc_graph_em_lowest(tc_graph_emitter *e, tc_dtype t);
-tc_graph_value *tc_graph_em_highest(tc_graph_emitter *e, tc_dtype t);
+/* 0, 1, or a number that is not above (below) any of the type's. */
+tc_graph_value *tc_graph_em_fill(tc_graph_emitter *e, tc_dtype t, tc_graph_fill fill);
 /* Places a node with several outputs in front of e->c->n; v[k] are these. */
 void tc_graph_em_place_all(tc_graph_emitter *e, tc_graph_node *n, tc_graph_value **v, int nout);
 
@@ -129,15 +128,10 @@ const tc_expr *tc_graph_size_number(tc_graph_emitter *e, const tc_graph_value *v
 TC_NODISCARD tc_status tc_graph_meet_broadcast(tc_graph_emitter *e, tc_graph_value *a, tc_graph_value *b, int but);
 
 /* ---- what the operator table's functions are, and what they share ---- */
-/* Of the node e->c->n. Before inference, it says which sizes of operands meet (meet.c), and may rewrite the node; after it, it
- * fills in e->c->extent, and may change operands. */
+/* Of the node e->c->n: it says which sizes of operands meet (meet.c), and may rewrite the node. */
 typedef tc_status tc_graph_dynamic_fn(tc_graph_emitter *e);
 /* Before inference of c->n, any of whose operands may be of such a size. */
 TC_NODISCARD tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c);
-/* After it: sizes of the outputs. */
-TC_NODISCARD tc_status tc_graph_dynamic_sizes(tc_graph_infer_ctx *c);
-/* Of dimension d of input k of the node; NULL where the node has fewer inputs. */
-tc_graph_value *tc_graph_in_extent(const tc_graph_emitter *e, int k, int d);
 /* The list as numbers: the attribute or input k; out has room for TC_GRAPH_MAX_NUMBERS. */
 TC_NODISCARD tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, tc_graph_attr_id id, tc_graph_number *out, int64_t *n);
 /* Input k as the shape of a result: its numbers, all of which have a largest value, and that as *s. */
@@ -148,7 +142,7 @@ tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k
 tc_status tc_graph_dynamic_refuse(tc_graph_infer_ctx *c, int k, int d);
 /* For one that the operator takes where its size is a multiple of `by`. */
 tc_status tc_graph_dynamic_refuse_factor(tc_graph_infer_ctx *c, int k, int d, int64_t by);
-/* The same for the first of its dimensions from..to that has such a size, if any. */
-TC_NODISCARD tc_status tc_graph_dynamic_refuse_any(const tc_graph_emitter *e, int k, int from, int to);
+/* Sizes of the output of a Reshape to a shape of constants, which are found by the dimensions that correspond. */
+TC_NODISCARD tc_status tc_graph_reshape_sizes(tc_graph_emitter *e);
 
 #endif

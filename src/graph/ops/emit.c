@@ -228,7 +228,7 @@ tc_status tc_graph_em_finish(tc_graph_emitter *e, tc_graph_value *v) {
     TC_TRY(e->status);
     tc_graph_set_inputs(c->g, c->n, &v, 1);
     tc_graph_become(c, TC_GRAPH_OP_IDENTITY, 1);
-    c->out[0] = (tc_graph_type){v->dtype, v->shape};
+    c->out[0] = tc_graph_like(c, 0);
     c->nout = 1;
     return TC_OK;
 }

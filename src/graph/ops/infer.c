@@ -70,7 +70,7 @@ tc_status tc_graph_want_axis(tc_graph_infer_ctx *c, int64_t axis, int ndim, int 
     return TC_OK;
 }
 
-tc_status tc_graph_want_broadcast(tc_graph_infer_ctx *c, const tc_graph_shape *a, const tc_graph_shape *b, tc_graph_shape *out) {
+static tc_status want_broadcast(tc_graph_infer_ctx *c, const tc_graph_shape *a, const tc_graph_shape *b, tc_graph_shape *out) {
     if (tc_graph_shape_broadcast(a, b, out))
         return TC_OK;
     tc_strbuf text = {0};
@@ -157,10 +157,103 @@ void tc_graph_become_reshape(tc_graph_infer_ctx *c) {
     tc_graph_become(c, TC_GRAPH_OP_RESHAPE, 1);
     const tc_graph_value *x = c->n->in[0];
     c->out[0].dtype = x->dtype;
+    if (tc_graph_shape_equal(&x->shape, &c->out[0].shape) && !c->taken[0])
+        c->out[0] = tc_graph_like(c, 0);
     if (tc_graph_shape_equal(&x->shape, &c->out[0].shape))
         c->n->op = TC_GRAPH_OP_IDENTITY;
     else
         tc_graph_set_shape(c->g, c->n, c->out[0].shape.d, (size_t)c->out[0].shape.ndim);
+}
+
+/* ---- dimensions ---- */
+
+static void mark_taken(tc_graph_infer_ctx *c, int k, int d) {
+    if (k < c->ntaken)
+        c->taken[k] |= 1U << d;
+}
+
+static bool is_taken(const tc_graph_infer_ctx *c, int k, int d) {
+    return k < c->ntaken && (c->taken[k] >> d & 1U);
+}
+
+void tc_graph_read_some(tc_graph_infer_ctx *c, int k, int from, int to) {
+    for (int d = from; d < to; d++)
+        mark_taken(c, k, d);
+}
+
+void tc_graph_take(tc_graph_infer_ctx *c, tc_graph_type *t, int k, int from, int to) {
+    const tc_graph_value *v = c->n->in[k];
+    tc_graph_read_some(c, k, from, to);
+    for (int d = from; d < to; d++) {
+        t->size[t->shape.ndim] = tc_graph_extent(v, d);
+        t->shape.d[t->shape.ndim++] = v->shape.d[d];
+    }
+}
+
+void tc_graph_add_dim(tc_graph_type *t, int64_t n) {
+    t->size[t->shape.ndim] = NULL;
+    t->shape.d[t->shape.ndim++] = n;
+}
+
+tc_graph_type tc_graph_like(tc_graph_infer_ctx *c, int k) {
+    tc_graph_type t = {.dtype = c->n->in[k]->dtype};
+    tc_graph_take(c, &t, k, 0, c->n->in[k]->shape.ndim);
+    return t;
+}
+
+/* Operands of two sizes are equal in a valid model, so either will do. A dimension of 1 that varies is not broadcast. */
+void tc_graph_take_onto(tc_graph_infer_ctx *c, tc_graph_type *t, int k, int but) {
+    const tc_graph_value *v = c->n->in[k];
+    for (int d = 0, to = t->shape.ndim - (v->shape.ndim - but); d < v->shape.ndim - but; d++, to++) {
+        if (v->shape.d[d] != t->shape.d[to])
+            continue;
+        mark_taken(c, k, d);
+        t->size[to] = t->size[to] ? t->size[to] : tc_graph_extent(v, d);
+    }
+}
+
+tc_status tc_graph_take_broadcast(tc_graph_infer_ctx *c, tc_graph_type *t, int n, int but) {
+    for (int k = 0; k < n; k++) {
+        tc_graph_shape s = c->n->in[k]->shape;
+        s.ndim -= but;
+        TC_TRY(want_broadcast(c, &t->shape, &s, &t->shape));
+    }
+    for (int k = 0; k < n; k++)
+        tc_graph_take_onto(c, t, k, but);
+    return TC_OK;
+}
+
+tc_status tc_graph_read_all(tc_graph_infer_ctx *c, int k, int d, tc_graph_fill fill) {
+    tc_graph_value *v = c->n->in[k];
+    tc_graph_emitter e = {c, TC_OK};
+    bool varies = false;
+    for (int i = 0; i < v->shape.ndim; i++)
+        if (d < 0 || i == d) {
+            mark_taken(c, k, i);
+            varies |= tc_graph_extent(v, i) != NULL;
+        }
+    if (varies)
+        c->n->in[k] = tc_graph_em_masked(&e, v, d, tc_graph_em_fill(&e, v->dtype, fill));
+    return e.status;
+}
+
+tc_status tc_graph_contract(tc_graph_infer_ctx *c, int a, int b) {
+    bool varies[] = {tc_graph_extent(c->n->in[0], a), tc_graph_extent(c->n->in[1], b)};
+    if (varies[0] != varies[1])
+        return tc_graph_dynamic_refuse(c, varies[1], varies[0] ? a : b);
+    TC_TRY(tc_graph_read_all(c, 0, a, TC_GRAPH_ZERO));
+    return tc_graph_read_all(c, 1, b, TC_GRAPH_ZERO);
+}
+
+/* All dimensions that vary are taken. A Reshape whose family did not say where each dimension goes finds out. */
+static tc_status want_taken(tc_graph_infer_ctx *c) {
+    const tc_graph_node *n = c->n;
+    tc_graph_emitter e = {c, TC_OK};
+    for (int k = 0; k < n->nin; k++)
+        for (int d = 0; n->in[k] && d < n->in[k]->shape.ndim; d++)
+            if (tc_graph_extent(n->in[k], d) && !is_taken(c, k, d))
+                return n->op == TC_GRAPH_OP_RESHAPE ? tc_graph_reshape_sizes(&e) : tc_graph_dynamic_refuse(c, k, d);
+    return TC_OK;
 }
 
 /* If and Loop with bodies that are graphs: import types them itself. */
@@ -189,15 +282,15 @@ static bool is_varying(const tc_graph_value *size, int64_t most) {
 }
 
 static tc_graph_value *new_output(tc_graph_infer_ctx *c, int k) {
-    const tc_graph_type *t = &c->out[k];
+    tc_graph_type *t = &c->out[k];
     if (!c->names[k])
         return NULL;
     tc_graph_value *v = tc_graph_add_value(c->g, c->names[k], t->dtype, &t->shape);
     for (int d = 0; d < t->shape.ndim; d++)
-        if (is_varying(c->extent[k][d], v->shape.d[d]))
-            v->extent = c->extent[k];
+        if (is_varying(t->size[d], v->shape.d[d]))
+            v->extent = t->size;
         else
-            c->extent[k][d] = NULL;
+            t->size[d] = NULL;
     return v;
 }
 
@@ -216,7 +309,7 @@ static tc_status want_computable(tc_graph_infer_ctx *c) {
 static tc_status attach_outputs(tc_graph_infer_ctx *c) {
     tc_graph_node *n = c->n;
     TC_TRY(want_computable(c));
-    TC_TRY(tc_graph_dynamic_sizes(c));
+    TC_TRY(want_taken(c));
     for (int k = 0; k < c->nout; k++)
         if (c->names[k])
             TC_TRY(tc_graph_shape_check(&c->out[k].shape, c->err));
@@ -270,7 +363,8 @@ tc_status tc_graph_place(tc_graph *g, tc_graph_node *n, const char *const *names
     tc_graph_op op = n->op;
     tc_graph_infer_ctx c = {.g = g, .n = n, .opset = opset, .nout = nout, .names = names, .err = err};
     c.out = TC_NEW_N(g->arena, tc_graph_type, nout + 1);
-    c.extent = TC_NEW_N(g->arena, tc_graph_extents, nout + 1);
+    c.ntaken = n->nin + TC_GRAPH_MAX_DIMS; /* a family may give the node more operands */
+    c.taken = TC_NEW_N(g->arena, unsigned, c.ntaken);
     tc_status s = check_arity(&c);
     if (s == TC_OK)
         s = tc_graph_dynamic_rewrite(&c);

@@ -10,9 +10,8 @@
 typedef struct tc_graph_type {
     tc_dtype dtype;
     tc_graph_shape shape;
+    tc_graph_value *size[TC_GRAPH_MAX_DIMS]; /* of the dimensions in a run, as `extent` of a value (graph.h) */
 } tc_graph_type;
-
-typedef tc_graph_value *tc_graph_extents[TC_GRAPH_MAX_DIMS];
 
 typedef struct tc_graph_infer {
     tc_graph *g;
@@ -21,7 +20,8 @@ typedef struct tc_graph_infer {
     int nout;                 /* outputs the model asks for, with those left out */
     const char *const *names; /* of the outputs; NULL for one left out */
     tc_graph_type *out;       /* [nout], filled in by the family */
-    tc_graph_extents *extent; /* [nout], as in tc_graph_value; filled in by tc_graph_dynamic_sizes */
+    unsigned *taken;          /* [ntaken]: a bit for each dimension of an operand that the family has taken into account */
+    int ntaken;
     /* Where output 0 is known already; the node then vanishes. */
     bool has_constant;
     tc_graph_tensor constant;    /* freshly allocated, or */
@@ -44,8 +44,6 @@ TC_NODISCARD tc_status tc_graph_want_attr(tc_graph_infer_ctx *c, tc_graph_attr_i
                                           int64_t *out);
 /* A negative axis counts from the end. Fails outside [-ndim, ndim - 1]. */
 TC_NODISCARD tc_status tc_graph_want_axis(tc_graph_infer_ctx *c, int64_t axis, int ndim, int *out);
-TC_NODISCARD tc_status tc_graph_want_broadcast(tc_graph_infer_ctx *c, const tc_graph_shape *a, const tc_graph_shape *b,
-                                               tc_graph_shape *out);
 /* Input k, behind others that are optional, is there. */
 TC_NODISCARD tc_status tc_graph_want_input(tc_graph_infer_ctx *c, int k);
 TC_NODISCARD tc_status tc_graph_want_float(tc_graph_infer_ctx *c, int k);
@@ -65,6 +63,28 @@ void tc_graph_become_reshape(tc_graph_infer_ctx *c);
 static inline const tc_graph_value *tc_graph_in(const tc_graph_infer_ctx *c, int k) {
     return k < c->n->nin ? c->n->in[k] : NULL;
 }
+
+/* ---- dimensions ----
+ * A dimension of an output is taken from an operand, together with its size in a run, or has the same size in all runs. The family
+ * takes every dimension of its operands that may vary, or says how the node reads it. A node that has another dimension that varies
+ * is refused. */
+/* The type of operand k, with all its dimensions. */
+tc_graph_type tc_graph_like(tc_graph_infer_ctx *c, int k);
+/* Appends dimensions from..to of operand k to t. */
+void tc_graph_take(tc_graph_infer_ctx *c, tc_graph_type *t, int k, int from, int to);
+/* Appends a dimension that does not vary to t. */
+void tc_graph_add_dim(tc_graph_type *t, int64_t n);
+/* Operand k broadcasts to t: its dimensions before the last `but` are aligned with the end of t. */
+void tc_graph_take_onto(tc_graph_infer_ctx *c, tc_graph_type *t, int k, int but);
+/* Dimensions of t become those of operands 0..n before the last `but`, broadcast as NumPy does. */
+TC_NODISCARD tc_status tc_graph_take_broadcast(tc_graph_infer_ctx *c, tc_graph_type *t, int n, int but);
+/* The node reads dimensions from..to of operand k only where there are elements. */
+void tc_graph_read_some(tc_graph_infer_ctx *c, int k, int from, int to);
+/* The node reads all of dimension d of operand k (d < 0: of all dimensions). Past the size of a run it sees `fill` there. */
+typedef enum tc_graph_fill { TC_GRAPH_ZERO, TC_GRAPH_ONE, TC_GRAPH_LOWEST, TC_GRAPH_HIGHEST } tc_graph_fill;
+TC_NODISCARD tc_status tc_graph_read_all(tc_graph_infer_ctx *c, int k, int d, tc_graph_fill fill);
+/* The node sums products along dimension a of operand 0 and dimension b of operand 1. */
+TC_NODISCARD tc_status tc_graph_contract(tc_graph_infer_ctx *c, int a, int b);
 
 /* ---- folding ---- */
 /* The node's outputs become constants when all its inputs are and the result is not unreasonably large; *folded says so. */

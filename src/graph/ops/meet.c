@@ -333,15 +333,6 @@ tc_status tc_graph_meet_broadcast(tc_graph_emitter *e, tc_graph_value *a, tc_gra
     return TC_OK;
 }
 
-/* Past the sizes, where nobody knows what there is, integers are divided by 1. */
-tc_status tc_graph_rewrite_divide(tc_graph_emitter *e) {
-    tc_graph_value **by = &e->c->n->in[1];
-    TC_TRY(tc_graph_rewrite_broadcast(e));
-    if (tc_graph_is_dynamic(*by) && tc_dtype_is_int((*by)->dtype))
-        *by = tc_graph_em_masked(e, *by, -1, tc_graph_em_scalar(e, (*by)->dtype, 1));
-    return e->status;
-}
-
 /* Opsets before 7 put b's first dimension at the dimension `axis` of a, and a slope of one dimension at that of the channels. */
 static int old_place(const tc_graph_node *n) {
     const tc_graph_attr *axis = tc_graph_attr_find(n, TC_ATTR_axis);

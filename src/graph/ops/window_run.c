@@ -194,7 +194,7 @@ static tc_status place_windows(const run_window *r) {
     if (counts_ends(r, any))
         return tc_graph_em_finish(e, average_of(r, x, pads));
     bool max = c->n->op == TC_GRAPH_OP_MAX_POOL;
-    tc_graph_value *fill = max ? tc_graph_em_lowest(e, x->dtype) : tc_graph_em_scalar(e, x->dtype, 0);
+    tc_graph_value *fill = tc_graph_em_fill(e, x->dtype, max ? TC_GRAPH_LOWEST : TC_GRAPH_ZERO);
     if (any)
         return tc_graph_em_finish(e, windows_of(r, x, pads, fill));
     if (r->ceil)

@@ -399,7 +399,7 @@ static bool convert_none(layout *l, tc_graph_node *n) {
 typedef bool convert_fn(layout *l, tc_graph_node *n);
 
 static convert_fn *const converts[TC_GRAPH_OP_COUNT] = {
-#define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, sizes, ...)         \
+#define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, ...)                \
     [TC_GRAPH_OP_##id] = convert_##last,
 #include "graph/ir/ops.def"
 #undef OP

@@ -105,7 +105,7 @@ static tc_graph_value *attend(tc_graph_emitter *e, tc_graph_attention *a, tc_gra
     if (a->bias)
         s = em_add(e, s, grouped(e, tc_graph_em_cast(e, of_scores(e, a->bias), t), heads, shared));
     if (a->allowed)
-        s = tc_graph_em_where(e, grouped(e, of_scores(e, a->allowed), heads, shared), s, tc_graph_em_lowest(e, t));
+        s = tc_graph_em_where(e, grouped(e, of_scores(e, a->allowed), heads, shared), s, tc_graph_em_fill(e, t, TC_GRAPH_LOWEST));
     a->scores[2] = ungrouped(e, s);
     int last = s->shape.ndim - 1;
     s = for_keys(e, s, last, keys, -INFINITY);
@@ -220,7 +220,7 @@ static tc_status read_mask(tc_graph_emitter *e, tc_graph_attention *a) {
     int last = m->shape.ndim - 1;
     if (last >= 0 && m->shape.d[last] < columns && m->shape.d[last] != 1) {
         pads[m->shape.ndim + last] = columns - m->shape.d[last];
-        m = tc_graph_em_pad(e, m, pads, is_bool ? NULL : tc_graph_em_lowest(e, m->dtype));
+        m = tc_graph_em_pad(e, m, pads, is_bool ? NULL : tc_graph_em_fill(e, m->dtype, TC_GRAPH_LOWEST));
     }
     if ((!is_bool && m->dtype != a->q->dtype) || last < 1 || last > 3 || !tc_graph_shape_broadcast(&m->shape, &full, &s) ||
         !tc_graph_shape_equal(&s, &full))

@@ -174,7 +174,7 @@ static tc_status meet_inputs(tc_graph_emitter *e) {
             TC_TRY(tc_graph_meet(e, v, same[i].dim, with, same[i].as, false));
     }
     for (size_t i = 0; i < TC_LEN(fixed); i++)
-        if (tc_graph_in_extent(e, fixed[i].input, fixed[i].dim))
+        if (tc_graph_extent(tc_graph_in(e->c, fixed[i].input), fixed[i].dim))
             return tc_graph_dynamic_refuse(c, fixed[i].input, fixed[i].dim);
     return e->status;
 }

@@ -31,7 +31,7 @@ tc_status tc_graph_infer_det(tc_graph_infer_ctx *c) {
     if (ndim < 2 || x->shape.d[ndim - 1] != x->shape.d[ndim - 2] || x->shape.d[ndim - 1] == 0)
         return tc_graph_node_fail(c, "the input must hold square matrices, but is %s",
                                   tc_graph_type_str(c->g->arena, x->dtype, &x->shape));
-    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = x->shape};
     c->out[0].shape.ndim -= 2;
     return c->n->op == TC_GRAPH_OP_DET_LIST ? TC_OK : on_type(c, TC_GRAPH_OP_DET_LIST, computed_in(c));
 }
@@ -48,7 +48,7 @@ tc_status tc_graph_infer_max_roi_pool(tc_graph_infer_ctx *c) {
                                   tc_graph_type_str(c->g->arena, rois->dtype, &rois->shape));
     if (!pooled || len != 2 || pooled[0] < 1 || pooled[1] < 1)
         return tc_graph_node_fail(c, "attribute pooled_shape must be two positive integers");
-    c->out[0] = (tc_graph_type){x->dtype, {4, {rois->shape.d[0], x->shape.d[1], pooled[0], pooled[1]}}};
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = {4, {rois->shape.d[0], x->shape.d[1], pooled[0], pooled[1]}}};
     return c->n->op == TC_GRAPH_OP_MAX_ROI_POOL_LIST ? TC_OK : on_type(c, TC_GRAPH_OP_MAX_ROI_POOL_LIST, computed_in(c));
 }
 

@@ -352,7 +352,7 @@ static tc_graph_value *roi_corner(roi_align *r, tc_graph_value *rows, tc_graph_v
 static tc_status adaptive(tc_graph_infer_ctx *c, const roi_align *r) {
     const tc_graph_value *x = c->n->in[0];
     tc_dtype t = x->dtype == TC_F64 ? TC_F64 : TC_F32;
-    c->out[0] = (tc_graph_type){x->dtype, {4, {r->rois, x->shape.d[1], r->out[0], r->out[1]}}};
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = {4, {r->rois, x->shape.d[1], r->out[0], r->out[1]}}};
     if (c->n->op == TC_GRAPH_OP_ROI_ALIGN_LIST)
         return TC_OK;
     tc_graph_emitter e = {c, TC_OK};

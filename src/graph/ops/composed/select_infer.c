@@ -45,8 +45,8 @@ tc_status tc_graph_infer_non_zero(tc_graph_infer_ctx *c) {
 
 tc_status tc_graph_infer_non_zero_list(tc_graph_infer_ctx *c) {
     const tc_graph_shape *x = &c->n->in[0]->shape;
-    c->out[0] = (tc_graph_type){TC_I64, {2, {x->ndim, tc_graph_shape_count(x)}}};
-    c->out[1] = (tc_graph_type){TC_I64, {0}};
+    c->out[0] = (tc_graph_type){.dtype = TC_I64, .shape = {2, {x->ndim, tc_graph_shape_count(x)}}};
+    c->out[1] = (tc_graph_type){.dtype = TC_I64, .shape = {0}};
     return TC_OK;
 }
 
@@ -110,7 +110,7 @@ tc_status tc_graph_infer_unique(tc_graph_infer_ctx *c) {
 tc_status tc_graph_infer_unique_list(tc_graph_infer_ctx *c) {
     int64_t n = c->n->in[0]->shape.d[tc_graph_attr_axis(c->n)];
     for (int k = 0; k < 4; k++)
-        c->out[k] = (tc_graph_type){TC_I64, {k < 3, {n}}};
+        c->out[k] = (tc_graph_type){.dtype = TC_I64, .shape = {k < 3, {n}}};
     return TC_OK;
 }
 
@@ -171,7 +171,7 @@ tc_status tc_graph_infer_nms(tc_graph_infer_ctx *c) {
 tc_status tc_graph_infer_nms_list(tc_graph_infer_ctx *c) {
     const tc_graph_shape *s = &c->n->in[1]->shape;
     int64_t rows = s->d[0] * s->d[1] * tc_graph_attr_most(c->n);
-    c->out[0] = (tc_graph_type){TC_I64, {2, {rows, 3}}};
-    c->out[1] = (tc_graph_type){TC_I64, {0}};
+    c->out[0] = (tc_graph_type){.dtype = TC_I64, .shape = {2, {rows, 3}}};
+    c->out[1] = (tc_graph_type){.dtype = TC_I64, .shape = {0}};
     return TC_OK;
 }

@@ -131,8 +131,8 @@ tc_status tc_graph_infer_top_k(tc_graph_infer_ctx *c) {
 tc_status tc_graph_infer_top_k_list(tc_graph_infer_ctx *c) {
     tc_graph_shape s = c->n->in[0]->shape;
     s.d[tc_graph_attr_axis(c->n)] = tc_graph_attr_k(c->n);
-    c->out[0] = (tc_graph_type){c->n->in[0]->dtype, s};
-    c->out[1] = (tc_graph_type){TC_I64, s};
+    c->out[0] = (tc_graph_type){.dtype = c->n->in[0]->dtype, .shape = s};
+    c->out[1] = (tc_graph_type){.dtype = TC_I64, .shape = s};
     return TC_OK;
 }
 
@@ -157,6 +157,6 @@ tc_status tc_graph_rewrite_top_k(tc_graph_emitter *e) {
         return TC_OK;
     TC_TRY(require_k(e, x, axis));
     bool largest = tc_graph_attr_largest(n) != 0;
-    n->in[0] = tc_graph_em_masked(e, x, axis, largest ? tc_graph_em_lowest(e, x->dtype) : tc_graph_em_highest(e, x->dtype));
+    n->in[0] = tc_graph_em_masked(e, x, axis, tc_graph_em_fill(e, x->dtype, largest ? TC_GRAPH_LOWEST : TC_GRAPH_HIGHEST));
     return e->status;
 }

@@ -5,16 +5,12 @@
 #include "graph/ir/build.h"
 #include "graph/ops/functions.h"
 
-static void out_like(tc_graph_infer_ctx *c, const tc_graph_value *v) {
-    c->out[0] = (tc_graph_type){v->dtype, v->shape};
-}
-
 tc_status tc_graph_infer_unary(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     if (x->dtype == TC_BOOL)
         return tc_graph_node_fail(c, "input 0 ('%s') must be a number, but is bool", x->name);
     tc_graph_become(c, c->n->op, 1);
-    out_like(c, x);
+    c->out[0] = tc_graph_like(c, 0);
     return TC_OK;
 }
 
@@ -55,7 +51,7 @@ tc_status tc_graph_infer_activation(tc_graph_infer_ctx *c) {
         tc_graph_set_approximate(c->g, c->n, how);
     }
     tc_graph_drop_attr(c->n, TC_ATTR_consumed_inputs);
-    out_like(c, c->n->in[0]);
+    c->out[0] = tc_graph_like(c, 0);
     return TC_OK;
 }
 
@@ -65,7 +61,7 @@ tc_status tc_graph_infer_classify(tc_graph_infer_ctx *c) {
         tc_graph_set_detect_negative(c->g, c->n, tc_graph_attr_detect_negative(c->n));
         tc_graph_set_detect_positive(c->g, c->n, tc_graph_attr_detect_positive(c->n));
     }
-    out_like(c, c->n->in[0]);
+    c->out[0] = tc_graph_like(c, 0);
     c->out[0].dtype = TC_BOOL;
     return TC_OK;
 }
@@ -98,7 +94,7 @@ tc_status tc_graph_infer_cast(tc_graph_infer_ctx *c) {
         tc_graph_set_saturate(c->g, c->n, saturate);
     if (c->n->op == TC_GRAPH_OP_CAST && to == TC_F8E8M0)
         tc_graph_set_round_mode(c->g, c->n, round_mode);
-    out_like(c, x);
+    c->out[0] = tc_graph_like(c, 0);
     c->out[0].dtype = to;
     return TC_OK;
 }
@@ -125,8 +121,8 @@ static tc_status align_old_broadcast(tc_graph_infer_ctx *c) {
 
 static tc_status infer_pair(tc_graph_infer_ctx *c) {
     TC_TRY(align_old_broadcast(c));
-    out_like(c, c->n->in[0]);
-    return tc_graph_want_broadcast(c, &c->n->in[0]->shape, &c->n->in[1]->shape, &c->out[0].shape);
+    c->out[0].dtype = c->n->in[0]->dtype;
+    return tc_graph_take_broadcast(c, &c->out[0], 2, 0);
 }
 
 tc_status tc_graph_infer_binary(tc_graph_infer_ctx *c) {
@@ -139,7 +135,9 @@ tc_status tc_graph_infer_binary(tc_graph_infer_ctx *c) {
             return tc_graph_node_fail(c, "attribute fmod must be 1 for floating-point operands");
         tc_graph_set_fmod(c->g, c->n, fmod_);
     }
-    return infer_pair(c);
+    TC_TRY(infer_pair(c));
+    bool divides = (c->n->op == TC_GRAPH_OP_DIV || c->n->op == TC_GRAPH_OP_MOD) && tc_dtype_is_int(c->n->in[0]->dtype);
+    return divides ? tc_graph_read_all(c, 1, -1, TC_GRAPH_ONE) : TC_OK;
 }
 
 tc_status tc_graph_infer_pow(tc_graph_infer_ctx *c) {
@@ -178,7 +176,7 @@ tc_status tc_graph_infer_bitwise(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_same_type(c, 0, 1));
     if (c->n->nin == 2)
         return infer_pair(c);
-    out_like(c, c->n->in[0]);
+    c->out[0] = tc_graph_like(c, 0);
     return TC_OK;
 }
 
@@ -195,18 +193,17 @@ tc_status tc_graph_infer_logic(tc_graph_infer_ctx *c) {
             return tc_graph_node_fail(c, "input %d must be bool, but is %s", k, tc_dtype_name(c->n->in[k]->dtype));
     if (c->n->nin == 2)
         return infer_pair(c);
-    out_like(c, c->n->in[0]);
+    c->out[0] = tc_graph_like(c, 0);
     return TC_OK;
 }
 
 tc_status tc_graph_infer_where(tc_graph_infer_ctx *c) {
-    const tc_graph_value *cond = c->n->in[0], *a = c->n->in[1], *b = c->n->in[2];
+    const tc_graph_value *cond = c->n->in[0];
     if (cond->dtype != TC_BOOL)
         return tc_graph_node_fail(c, "the condition '%s' must be bool, but is %s", cond->name, tc_dtype_name(cond->dtype));
     TC_TRY(tc_graph_want_same_type(c, 1, 2));
-    out_like(c, a);
-    TC_TRY(tc_graph_want_broadcast(c, &a->shape, &b->shape, &c->out[0].shape));
-    return tc_graph_want_broadcast(c, &c->out[0].shape, &cond->shape, &c->out[0].shape);
+    c->out[0].dtype = c->n->in[1]->dtype;
+    return tc_graph_take_broadcast(c, &c->out[0], 3, 0);
 }
 
 /* op(a, b, c, d)  =>  pair(pair(pair(a, b), c), d); a mean is then divided by the number of operands */
@@ -218,7 +215,7 @@ tc_status tc_graph_infer_variadic(tc_graph_infer_ctx *c) {
     tc_graph_drop_attr(c->n, TC_ATTR_consumed_inputs);
     if (n == 1) {
         tc_graph_become(c, TC_GRAPH_OP_IDENTITY, 1);
-        out_like(c, c->n->in[0]);
+        c->out[0] = tc_graph_like(c, 0);
         return TC_OK;
     }
     tc_graph_value *chain[2] = {c->n->in[0], NULL};
@@ -252,7 +249,7 @@ tc_status tc_graph_infer_clip(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0], *lo, *hi;
     TC_TRY(clip_bound(c, 1, TC_ATTR_min, &lo));
     TC_TRY(clip_bound(c, 2, TC_ATTR_max, &hi));
-    out_like(c, x);
+    c->out[0] = tc_graph_like(c, 0);
     if (lo && hi)
         TC_TRY(tc_graph_emit(c, tc_graph_emit_node(c, TC_GRAPH_OP_MAX, (tc_graph_value *[]){x, lo}, 2), &x));
     tc_graph_set_inputs(c->g, c->n, (tc_graph_value *[]){x, hi ? hi : lo}, 2);

@@ -10,7 +10,7 @@ enum { X, INNER, BOTH };
 tc_status tc_graph_infer_folded(tc_graph_infer_ctx *c) {
     const tc_graph_shape *s = &c->n->in[X]->shape;
     int axis = (int)tc_graph_attr_axis(c->n);
-    c->out[0] = (tc_graph_type){c->n->in[X]->dtype, {.ndim = s->ndim - 1}};
+    c->out[0] = (tc_graph_type){.dtype = c->n->in[X]->dtype, .shape = {.ndim = s->ndim - 1}};
     for (int d = 0; d < s->ndim - 1; d++)
         c->out[0].shape.d[d] = d < axis ? s->d[d] : d == axis ? s->d[d] * s->d[d + 1] : s->d[d + 1];
     return TC_OK;
@@ -21,7 +21,7 @@ tc_status tc_graph_infer_unfolded(tc_graph_infer_ctx *c) {
     int axis = (int)tc_graph_attr_axis(c->n);
     size_t len;
     const int64_t *pair = tc_graph_attr_shape(c->n, &len);
-    c->out[0] = (tc_graph_type){c->n->in[X]->dtype, {.ndim = s->ndim + 1}};
+    c->out[0] = (tc_graph_type){.dtype = c->n->in[X]->dtype, .shape = {.ndim = s->ndim + 1}};
     for (int d = 0; d <= s->ndim; d++)
         c->out[0].shape.d[d] = d < axis ? s->d[d] : d < axis + 2 ? pair[d - axis] : s->d[d - 1];
     return TC_OK;

@@ -39,6 +39,12 @@ static tc_status normalise_indices(tc_graph_infer_ctx *c, int64_t dim) {
     return TC_OK;
 }
 
+/* Of dimensions from..to of operand 0, the node reads what the indices name. Indices past their size name the first element. */
+static tc_status read_indices(tc_graph_infer_ctx *c, int from, int to) {
+    tc_graph_read_some(c, 0, from, to);
+    return tc_graph_read_all(c, 1, -1, TC_GRAPH_ZERO);
+}
+
 /* One constant index  =>  Slice and Reshape: an affine access that later passes can see through. */
 static tc_status become_slice(tc_graph_infer_ctx *c, int axis) {
     tc_graph_value *x = c->n->in[0];
@@ -60,16 +66,13 @@ tc_status tc_graph_infer_gather(tc_graph_infer_ctx *c) {
     TC_TRY(want_indices(c, index));
     TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
     TC_TRY(normalise_indices(c, x->shape.d[axis]));
-    tc_graph_shape s = {0};
     if (x->shape.ndim - 1 + index->shape.ndim > TC_GRAPH_MAX_DIMS)
         return tc_graph_node_fail(c, "the result has more than %d dimensions", TC_GRAPH_MAX_DIMS);
-    for (int i = 0; i < axis; i++)
-        s.d[s.ndim++] = x->shape.d[i];
-    for (int i = 0; i < index->shape.ndim; i++)
-        s.d[s.ndim++] = index->shape.d[i];
-    for (int i = axis + 1; i < x->shape.ndim; i++)
-        s.d[s.ndim++] = x->shape.d[i];
-    c->out[0] = (tc_graph_type){x->dtype, s};
+    c->out[0].dtype = x->dtype;
+    tc_graph_take(c, &c->out[0], 0, 0, axis);
+    tc_graph_take(c, &c->out[0], 1, 0, index->shape.ndim);
+    tc_graph_take(c, &c->out[0], 0, axis + 1, x->shape.ndim);
+    TC_TRY(read_indices(c, axis, axis + 1));
     if (index->constant && !x->constant && tc_graph_shape_count(&index->shape) == 1)
         return become_slice(c, axis);
     tc_graph_set_axis(c->g, c->n, axis);
@@ -88,8 +91,9 @@ tc_status tc_graph_infer_gather_elements(tc_graph_infer_ctx *c) {
         return tc_graph_node_fail(c, "the indices '%s' do not fit the shape of '%s'", index->name, x->name);
     TC_TRY(normalise_indices(c, x->shape.d[axis]));
     tc_graph_set_axis(c->g, c->n, axis);
-    c->out[0] = (tc_graph_type){x->dtype, index->shape};
-    return TC_OK;
+    c->out[0].dtype = x->dtype;
+    tc_graph_take(c, &c->out[0], 1, 0, x->shape.ndim);
+    return read_indices(c, 0, x->shape.ndim);
 }
 
 tc_status tc_graph_infer_gather_nd(tc_graph_infer_ctx *c) {
@@ -103,14 +107,13 @@ tc_status tc_graph_infer_gather_nd(tc_graph_infer_ctx *c) {
         return tc_graph_node_fail(c, "the indices '%s' do not fit the shape of '%s'", index->name, x->name);
     if (q - 1 + r - depth - batch > TC_GRAPH_MAX_DIMS)
         return tc_graph_node_fail(c, "the result has more than %d dimensions", TC_GRAPH_MAX_DIMS);
-    tc_graph_shape s = {0};
-    for (int i = 0; i < q - 1; i++)
-        s.d[s.ndim++] = index->shape.d[i];
-    for (int i = (int)(batch + depth); i < r; i++)
-        s.d[s.ndim++] = x->shape.d[i];
     tc_graph_set_batch_dims(c->g, c->n, batch);
-    c->out[0] = (tc_graph_type){x->dtype, s};
-    return TC_OK;
+    c->out[0].dtype = x->dtype;
+    if (tc_graph_extent(index, q - 1))
+        return tc_graph_dynamic_refuse(c, 1, q - 1);
+    tc_graph_take(c, &c->out[0], 1, 0, q - 1);
+    tc_graph_take(c, &c->out[0], 0, (int)(batch + depth), r);
+    return read_indices(c, 0, (int)(batch + depth));
 }
 
 /* ---- evaluation ---- */
@@ -250,44 +253,5 @@ tc_status tc_graph_rewrite_gather_nd(tc_graph_emitter *e) {
     tc_graph_value *size = tc_graph_em_concat(e, 0, sizes, (int)depth);
     tc_graph_value *wrapped = em_max(e, tc_graph_em_from_start(e, index, size), tc_graph_em_number(e, 0));
     n->in[1] = tc_graph_em_with_sizes(e, wrapped, index, -1, NULL);
-    return e->status;
-}
-
-/* Indices past their size point to the first element. */
-static tc_status mask_index(tc_graph_emitter *e) {
-    if (tc_graph_is_dynamic(e->c->n->in[1]))
-        e->c->n->in[1] = tc_graph_em_masked(e, e->c->n->in[1], -1,
-                                            tc_graph_em_ints(e, e->c->n->in[1]->dtype, &(tc_graph_shape){0}, &(int64_t){0}));
-    return e->status;
-}
-
-tc_status tc_graph_sizes_gather(tc_graph_emitter *e) {
-    int axis = (int)tc_graph_attr_axis(e->c->n), o = 0;
-    TC_TRY(mask_index(e));
-    for (int d = 0; d < axis; d++)
-        e->c->extent[0][o++] = tc_graph_in_extent(e, 0, d);
-    for (int d = 0; d < e->c->n->in[1]->shape.ndim; d++)
-        e->c->extent[0][o++] = tc_graph_in_extent(e, 1, d);
-    for (int d = axis + 1; d < e->c->n->in[0]->shape.ndim; d++)
-        e->c->extent[0][o++] = tc_graph_in_extent(e, 0, d);
-    return TC_OK;
-}
-
-tc_status tc_graph_sizes_gather_elements(tc_graph_emitter *e) {
-    TC_TRY(mask_index(e));
-    for (int d = 0; d < e->c->n->in[1]->shape.ndim; d++)
-        e->c->extent[0][d] = tc_graph_in_extent(e, 1, d);
-    return e->status;
-}
-
-tc_status tc_graph_sizes_gather_nd(tc_graph_emitter *e) {
-    const tc_graph_shape *index = &e->c->n->in[1]->shape;
-    int batch = (int)tc_graph_attr_batch_dims(e->c->n), depth = (int)index->d[index->ndim - 1], o = 0;
-    TC_TRY(tc_graph_dynamic_refuse_any(e, 1, index->ndim - 1, index->ndim));
-    TC_TRY(mask_index(e));
-    for (int d = 0; d < index->ndim - 1; d++)
-        e->c->extent[0][o++] = tc_graph_in_extent(e, 1, d);
-    for (int d = batch + depth; d < e->c->n->in[0]->shape.ndim; d++)
-        e->c->extent[0][o++] = tc_graph_in_extent(e, 0, d);
     return e->status;
 }

@@ -41,14 +41,11 @@ tc_status tc_graph_infer_matmul(tc_graph_infer_ctx *c) {
         return tc_graph_node_fail(c, "the inner dimensions of %s and %s differ",
                                   tc_graph_type_str(c->g->arena, a->dtype, &a->shape),
                                   tc_graph_type_str(c->g->arena, b->dtype, &b->shape));
-    tc_graph_shape ba = a->shape, bb = b->shape, s;
-    ba.ndim -= 2;
-    bb.ndim -= 2;
-    TC_TRY(tc_graph_want_broadcast(c, &ba, &bb, &s));
-    s.d[s.ndim++] = a->shape.d[na - 2];
-    s.d[s.ndim++] = b->shape.d[nb - 1];
-    c->out[0] = (tc_graph_type){a->dtype, s};
-    return TC_OK;
+    c->out[0].dtype = a->dtype;
+    TC_TRY(tc_graph_take_broadcast(c, &c->out[0], 2, 2));
+    tc_graph_take(c, &c->out[0], 0, na - 2, na - 1);
+    tc_graph_take(c, &c->out[0], 1, nb - 1, nb);
+    return tc_graph_contract(c, na - 1, nb - 2);
 }
 
 /* Integers are multiplied by integers. */
@@ -71,21 +68,25 @@ tc_status tc_graph_infer_gemm(tc_graph_infer_ctx *c) {
     if (a->shape.ndim != 2 || b->shape.ndim != 2)
         return tc_graph_node_fail(c, "its operands must have 2 dimensions, but have %d and %d", a->shape.ndim, b->shape.ndim);
     bool ta = tc_graph_attr_trans_a(n), tb = tc_graph_attr_trans_b(n);
-    tc_graph_shape s = {2, {a->shape.d[ta], b->shape.d[!tb]}}, with_bias = s;
     if (a->shape.d[!ta] != b->shape.d[tb])
         return tc_graph_node_fail(c, "the inner dimensions of %s and %s differ (transA %d, transB %d)",
                                   tc_graph_type_str(c->g->arena, a->dtype, &a->shape),
                                   tc_graph_type_str(c->g->arena, b->dtype, &b->shape), ta, tb);
     TC_TRY(want_whole_factors(c));
-    if (bias && (!tc_graph_shape_broadcast(&s, &bias->shape, &with_bias) || !tc_graph_shape_equal(&s, &with_bias)))
+    c->out[0].dtype = a->dtype;
+    tc_graph_take(c, &c->out[0], 0, ta, ta + 1);
+    tc_graph_take(c, &c->out[0], 1, !tb, !tb + 1);
+    tc_graph_shape *s = &c->out[0].shape, with_bias;
+    if (bias && (!tc_graph_shape_broadcast(s, &bias->shape, &with_bias) || !tc_graph_shape_equal(s, &with_bias)))
         return tc_graph_node_fail(c, "the addend '%s' does not broadcast to the result", bias->name);
     tc_graph_set_alpha(c->g, n, tc_graph_attr_alpha(n));
     tc_graph_set_beta(c->g, n, tc_graph_attr_beta(n));
     tc_graph_set_trans_a(c->g, n, ta);
     tc_graph_set_trans_b(c->g, n, tb);
     tc_graph_drop_attr(n, TC_ATTR_broadcast);
-    c->out[0] = (tc_graph_type){a->dtype, s};
-    return TC_OK;
+    if (bias)
+        tc_graph_take_onto(c, &c->out[0], 2, 0);
+    return tc_graph_contract(c, !ta, tb);
 }
 
 /* ---- lowering ---- */
@@ -178,54 +179,4 @@ tc_status tc_graph_rewrite_gemm(tc_graph_emitter *e) {
     for (int k = 0; addend && k < 2 && k < addend->shape.ndim; k++) /* its last dimension is the result's, which operand 1 has */
         TC_TRY(tc_graph_meet(e, n->in[1 - k], k ? ta : !tb, addend, addend->shape.ndim - 1 - k, true));
     return TC_OK;
-}
-
-static void mask_contracted(tc_graph_emitter *e, int k, int d) {
-    if (tc_graph_in_extent(e, k, d))
-        e->c->n->in[k] = tc_graph_em_masked(e, e->c->n->in[k], d, tc_graph_em_scalar(e, e->c->n->in[k]->dtype, 0));
-}
-
-tc_status tc_graph_sizes_matmul(tc_graph_emitter *e) {
-    const tc_graph_shape *a = &e->c->n->in[0]->shape, *b = &e->c->n->in[1]->shape;
-    tc_graph_type *out = &e->c->out[0];
-    int na = a->ndim, nb = b->ndim, batch = TC_MAX(na, nb) - 2;
-    if (na < 2 || nb < 2) {
-        TC_TRY(tc_graph_dynamic_refuse_any(e, 0, na < 2 ? 0 : na, na));
-        TC_TRY(tc_graph_dynamic_refuse_any(e, 1, 0, nb));
-        for (int d = 0; d < na - 1; d++)
-            e->c->extent[0][d] = tc_graph_in_extent(e, 0, d);
-    }
-    for (int k = 0; k < 2 && batch >= 0 && na >= 2 && nb >= 2; k++)
-        for (int d = 0, n = k ? nb : na; d < n - 2; d++) {
-            int to = d + batch - (n - 2);
-            if (tc_graph_in_extent(e, k, d) && e->c->n->in[k]->shape.d[d] != out->shape.d[to])
-                return tc_graph_dynamic_refuse(e->c, k, d);
-            if (tc_graph_in_extent(e, k, d))
-                e->c->extent[0][to] = tc_graph_in_extent(e, k, d);
-        }
-    if (na >= 2 && nb >= 2) {
-        e->c->extent[0][batch] = tc_graph_in_extent(e, 0, na - 2);
-        e->c->extent[0][batch + 1] = tc_graph_in_extent(e, 1, nb - 1);
-    }
-    bool either = tc_graph_in_extent(e, 0, na - 1) || (nb >= 2 && tc_graph_in_extent(e, 1, nb - 2));
-    mask_contracted(e, 0, na - 1);
-    if (nb >= 2)
-        mask_contracted(e, 1, nb - 2);
-    if (either && !(tc_graph_in_extent(e, 0, na - 1) && nb >= 2 && tc_graph_in_extent(e, 1, nb - 2)))
-        return tc_graph_dynamic_refuse(e->c, tc_graph_in_extent(e, 0, na - 1) ? 0 : 1,
-                                       tc_graph_in_extent(e, 0, na - 1) ? na - 1 : nb - 2);
-    return e->status;
-}
-
-tc_status tc_graph_sizes_gemm(tc_graph_emitter *e) {
-    int ta = tc_graph_attr_trans_a(e->c->n) != 0, tb = tc_graph_attr_trans_b(e->c->n) != 0;
-    e->c->extent[0][0] = tc_graph_in_extent(e, 0, ta);
-    e->c->extent[0][1] = tc_graph_in_extent(e, 1, !tb);
-    if (!tc_graph_in_extent(e, 0, !ta) || !tc_graph_in_extent(e, 1, tb)) {
-        TC_TRY(tc_graph_dynamic_refuse_any(e, 0, !ta, !ta + 1));
-        TC_TRY(tc_graph_dynamic_refuse_any(e, 1, tb, tb + 1));
-    }
-    mask_contracted(e, 0, !ta);
-    mask_contracted(e, 1, tb);
-    return e->status;
 }

@@ -96,15 +96,6 @@ tc_status tc_graph_rewrite_slice(tc_graph_emitter *e) {
     return tc_graph_em_finish(e, x);
 }
 
-tc_status tc_graph_sizes_slice(tc_graph_emitter *e) {
-    for (int d = 0; d < e->c->n->in[0]->shape.ndim; d++) {
-        if (tc_graph_in_extent(e, 0, d) && e->c->out[0].shape.d[d] != e->c->n->in[0]->shape.d[d])
-            return tc_graph_dynamic_refuse(e->c, 0, d);
-        e->c->extent[0][d] = tc_graph_in_extent(e, 0, d);
-    }
-    return TC_OK;
-}
-
 /* ---- Concat along such an axis ---- */
 
 tc_status tc_graph_rewrite_concat(tc_graph_emitter *e) {
@@ -136,18 +127,6 @@ tc_status tc_graph_rewrite_concat(tc_graph_emitter *e) {
     for (int k = 0; k < n->nin; k++)
         y = tc_graph_em_with_sizes(e, y, n->in[k], axis, NULL);
     return tc_graph_em_finish(e, tc_graph_em_sized(e, y, axis, begin));
-}
-
-tc_status tc_graph_sizes_concat(tc_graph_emitter *e) {
-    int axis = (int)tc_graph_attr_axis(e->c->n);
-    for (int k = 0; k < e->c->n->nin; k++)
-        for (int d = 0; d < e->c->out[0].shape.ndim; d++) {
-            if (tc_graph_in_extent(e, k, d) && d == axis)
-                return tc_graph_dynamic_refuse(e->c, k, d);
-            if (!e->c->extent[0][d])
-                e->c->extent[0][d] = tc_graph_in_extent(e, k, d);
-        }
-    return TC_OK;
 }
 
 /* ---- Pad and Tile: along an open axis, every element asks which one it is ---- */
@@ -263,15 +242,6 @@ tc_status tc_graph_rewrite_pad(tc_graph_emitter *e) {
     return tc_graph_em_finish(e, x);
 }
 
-tc_status tc_graph_sizes_pad(tc_graph_emitter *e) {
-    size_t len;
-    const int64_t *pads = tc_graph_attr_pads(e->c->n, &len);
-    for (int d = 0; d < e->c->n->in[0]->shape.ndim; d++)
-        if (tc_graph_in_extent(e, 0, d) && (pads[d] || pads[(size_t)d + len / 2]))
-            return tc_graph_dynamic_refuse(e->c, 0, d);
-    return tc_graph_sizes_same(e);
-}
-
 tc_status tc_graph_rewrite_tile(tc_graph_emitter *e) {
     tc_graph_number repeats[TC_GRAPH_MAX_NUMBERS];
     const tc_graph_number none = {.constant = true};
@@ -299,14 +269,7 @@ tc_status tc_graph_rewrite_tile(tc_graph_emitter *e) {
     return any ? tc_graph_em_finish(e, x) : TC_OK;
 }
 
-tc_status tc_graph_sizes_tile(tc_graph_emitter *e) {
-    for (int d = 0; d < e->c->n->in[0]->shape.ndim; d++)
-        if (tc_graph_in_extent(e, 0, d) && e->c->out[0].shape.d[d] != e->c->n->in[0]->shape.d[d])
-            return tc_graph_dynamic_refuse(e->c, 0, d);
-    return tc_graph_sizes_same(e);
-}
-
-/* ---- Split and Transpose ---- */
+/* ---- Split ---- */
 
 /* The parts that a list gives are all there is, whatever a run's sizes are. */
 static tc_status meet_parts(tc_graph_emitter *e, const tc_graph_value *x, int axis) {
@@ -353,12 +316,4 @@ tc_status tc_graph_rewrite_split(tc_graph_emitter *e) {
     for (int k = 1; k < c->nout; k++)
         tc_graph_em_output(e, k, part_of(e, x, axis, k, &part, even));
     return tc_graph_em_finish(e, part_of(e, x, axis, 0, &part, even));
-}
-
-tc_status tc_graph_sizes_transpose(tc_graph_emitter *e) {
-    size_t len;
-    const int64_t *perm = tc_graph_attr_perm(e->c->n, &len);
-    for (size_t d = 0; d < len; d++)
-        e->c->extent[0][d] = tc_graph_in_extent(e, 0, (int)perm[d]);
-    return TC_OK;
 }

@@ -13,7 +13,7 @@ static int64_t product(const tc_graph_shape *s, int from, int to) {
 
 tc_status tc_graph_infer_identity(tc_graph_infer_ctx *c) {
     tc_graph_become(c, TC_GRAPH_OP_IDENTITY, 1);
-    c->out[0] = (tc_graph_type){c->n->in[0]->dtype, c->n->in[0]->shape};
+    c->out[0] = tc_graph_like(c, 0);
     return TC_OK;
 }
 
@@ -119,14 +119,15 @@ tc_status tc_graph_infer_squeeze(tc_graph_infer_ctx *c) {
     bool marked[TC_GRAPH_MAX_DIMS] = {0};
     TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_axes, &axes, &len));
     TC_TRY(mark_axes(c, axes, len, x->ndim, marked));
-    tc_graph_shape s = {0};
     for (int i = 0; i < x->ndim; i++) {
-        if (marked[i] && x->d[i] != 1)
+        bool varies = tc_graph_extent(c->n->in[0], i), one = x->d[i] == 1 && !varies;
+        if (marked[i] && varies)
+            return tc_graph_dynamic_refuse(c, 0, i);
+        if (marked[i] && !one)
             return tc_graph_node_fail(c, "dimension %d cannot be squeezed: it is %" PRId64 ", not 1", i, x->d[i]);
-        if (axes ? !marked[i] : x->d[i] != 1)
-            s.d[s.ndim++] = x->d[i];
+        if (axes ? !marked[i] : !one)
+            tc_graph_take(c, &c->out[0], 0, i, i + 1);
     }
-    c->out[0].shape = s;
     tc_graph_become_reshape(c);
     return TC_OK;
 }
@@ -141,10 +142,11 @@ tc_status tc_graph_infer_unsqueeze(tc_graph_infer_ctx *c) {
     if (!axes || ndim > TC_GRAPH_MAX_DIMS)
         return tc_graph_node_fail(c, "axes are missing or give more than %d dimensions", TC_GRAPH_MAX_DIMS);
     TC_TRY(mark_axes(c, axes, len, ndim, marked));
-    tc_graph_shape s = {.ndim = ndim};
-    for (int i = 0, from = 0; i < ndim; i++)
-        s.d[i] = marked[i] ? 1 : x->d[from++];
-    c->out[0].shape = s;
+    for (int i = 0, from = 0; i < ndim; i++, from += !marked[i - 1])
+        if (marked[i])
+            tc_graph_add_dim(&c->out[0], 1);
+        else
+            tc_graph_take(c, &c->out[0], 0, from, from + 1);
     tc_graph_become_reshape(c);
     return TC_OK;
 }
@@ -172,19 +174,19 @@ tc_status tc_graph_infer_transpose(tc_graph_infer_ctx *c) {
     bool seen[TC_GRAPH_MAX_DIMS] = {0};
     if (given && len != (size_t)x->shape.ndim)
         return tc_graph_node_fail(c, "attribute perm has %zu entries for %d dimensions", len, x->shape.ndim);
-    tc_graph_shape s = {.ndim = x->shape.ndim};
-    for (int i = 0; i < s.ndim; i++) {
-        perm[i] = given ? given[i] : s.ndim - 1 - i;
-        if (perm[i] < 0 || perm[i] >= s.ndim || seen[perm[i]])
-            return tc_graph_node_fail(c, "attribute perm is not a permutation of 0..%d", s.ndim - 1);
+    int ndim = x->shape.ndim;
+    c->out[0].dtype = x->dtype;
+    for (int i = 0; i < ndim; i++) {
+        perm[i] = given ? given[i] : ndim - 1 - i;
+        if (perm[i] < 0 || perm[i] >= ndim || seen[perm[i]])
+            return tc_graph_node_fail(c, "attribute perm is not a permutation of 0..%d", ndim - 1);
         seen[perm[i]] = true;
-        s.d[i] = x->shape.d[perm[i]];
+        tc_graph_take(c, &c->out[0], 0, (int)perm[i], (int)perm[i] + 1);
     }
-    c->out[0] = (tc_graph_type){x->dtype, s};
     if (keeps_order(&x->shape, perm))
         tc_graph_become_reshape(c);
     else
-        tc_graph_set_perm(c->g, c->n, perm, (size_t)s.ndim);
+        tc_graph_set_perm(c->g, c->n, perm, (size_t)ndim);
     return TC_OK;
 }
 
@@ -223,9 +225,11 @@ tc_status tc_graph_infer_concat(tc_graph_infer_ctx *c) {
         if (__builtin_add_overflow(s.d[axis], v->shape.d[axis], &s.d[axis]))
             return tc_graph_node_fail(c, "axis %d overflows", axis);
     }
-    c->out[0] = (tc_graph_type){x->dtype, s};
     if (c->n->nin == 1)
         return tc_graph_infer_identity(c);
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = s};
+    for (int k = 0; k < c->n->nin; k++)
+        tc_graph_take_onto(c, &c->out[0], k, 0);
     tc_graph_set_axis(c->g, c->n, axis);
     return concat_in_parts(c, axis);
 }
@@ -314,7 +318,7 @@ tc_status tc_graph_infer_slice(tc_graph_infer_ctx *c) {
         starts[at] = a.starts[i];
         s.d[at] = clamp_slice(x->shape.d[at], &starts[at], a.ends[i], steps[at]);
     }
-    c->out[0] = (tc_graph_type){x->dtype, s};
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = s};
     bool whole = tc_graph_shape_equal(&s, &x->shape);
     for (int i = 0; i < s.ndim; i++)
         whole = whole && (steps[i] == 1 || s.d[i] <= 1);
@@ -339,8 +343,8 @@ tc_status tc_graph_infer_expand(tc_graph_infer_ctx *c) {
                                     TC_GRAPH_MAX_DIMS);
     memcpy(want.d, dims, len * sizeof *dims);
     TC_TRY(tc_graph_shape_check(&want, c->err));
-    c->out[0].dtype = x->dtype;
-    TC_TRY(tc_graph_want_broadcast(c, &x->shape, &want, &c->out[0].shape));
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = want};
+    TC_TRY(tc_graph_take_broadcast(c, &c->out[0], 1, 0));
     if (tc_graph_shape_equal(&c->out[0].shape, &x->shape))
         return tc_graph_infer_identity(c);
     tc_graph_become(c, TC_GRAPH_OP_EXPAND, 1);
@@ -362,9 +366,10 @@ tc_status tc_graph_infer_tile(tc_graph_infer_ctx *c) {
             return tc_graph_node_fail(c, "repeats[%d] is %" PRId64 "; it must not be negative, nor the result too large", i,
                                       repeats[i]);
     }
-    c->out[0] = (tc_graph_type){x->dtype, s};
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = s};
     if (!changes)
         return tc_graph_infer_identity(c);
+    tc_graph_take_onto(c, &c->out[0], 0, 0);
     tc_graph_become(c, TC_GRAPH_OP_TILE, 1);
     tc_graph_set_repeats(c->g, c->n, repeats, len);
     return TC_OK;
@@ -418,7 +423,7 @@ tc_status tc_graph_infer_pad(tc_graph_infer_ctx *c) {
         if (__builtin_add_overflow(s.d[i], lo, &s.d[i]) || __builtin_add_overflow(s.d[i], hi, &s.d[i]) || s.d[i] < 0)
             return tc_graph_node_fail(c, "pads (%" PRId64 ", %" PRId64 ") leave nothing of dimension %d", lo, hi, i);
     }
-    c->out[0] = (tc_graph_type){x->dtype, s};
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = s};
     if (!changes)
         return tc_graph_infer_identity(c);
     double fill = tc_graph_attr_fill(c->n);
@@ -427,6 +432,7 @@ tc_status tc_graph_infer_pad(tc_graph_infer_ctx *c) {
                                   tc_dtype_name(x->dtype));
     if (!value && fill != 0)
         value = tc_graph_emit_scalar(c, x->dtype, fill);
+    tc_graph_take_onto(c, &c->out[0], 0, 0);
     tc_graph_become(c, TC_GRAPH_OP_PAD, 1);
     tc_graph_set_inputs(c->g, c->n, (tc_graph_value *[]){x, value}, 2);
     tc_graph_set_mode(c->g, c->n, mode);
@@ -452,7 +458,7 @@ tc_status tc_graph_infer_trilu(tc_graph_infer_ctx *c) {
     tc_graph_become(c, TC_GRAPH_OP_TRILU, 1);
     tc_graph_set_upper(c->g, c->n, upper);
     tc_graph_set_k(c->g, c->n, k);
-    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    c->out[0] = tc_graph_like(c, 0);
     return TC_OK;
 }
 

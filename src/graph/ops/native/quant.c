@@ -140,7 +140,10 @@ tc_status tc_graph_infer_quantize(tc_graph_infer_ctx *c) {
     tc_graph_set_inputs(c->g, c->n, p, p[2] && is_zero(p[2]) ? 2 : 3);
     tc_graph_become(c, TC_GRAPH_OP_QUANTIZE_LINEAR, 3);
     tc_graph_set_output_dtype(c->g, c->n, tc_graph_dtype_to_onnx(t)); /* also without a zero point that says it */
-    c->out[0] = (tc_graph_type){t, x->shape};
+    c->out[0] = tc_graph_like(c, 0);
+    c->out[0].dtype = t;
+    for (int k = 1; k < c->n->nin; k++)
+        tc_graph_take_onto(c, &c->out[0], k, 0);
     return TC_OK;
 }
 
@@ -181,7 +184,10 @@ tc_status tc_graph_infer_dequantize(tc_graph_infer_ctx *c) {
         return dequantize_floats(c, p, to);
     tc_graph_set_inputs(c->g, c->n, p, p[2] && is_zero(p[2]) ? 2 : 3);
     tc_graph_become(c, TC_GRAPH_OP_DEQUANTIZE_LINEAR, 3);
-    c->out[0] = (tc_graph_type){to, x->shape};
+    c->out[0] = tc_graph_like(c, 0);
+    c->out[0].dtype = to;
+    for (int k = 1; k < c->n->nin; k++)
+        tc_graph_take_onto(c, &c->out[0], k, 0);
     return TC_OK;
 }
 

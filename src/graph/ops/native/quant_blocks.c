@@ -175,8 +175,9 @@ tc_status tc_graph_infer_matmul_nbits(tc_graph_infer_ctx *c) {
     int64_t level = tc_graph_attr_accuracy_level(n);
     tc_graph_become(c, TC_GRAPH_OP_MS_MATMUL_NBITS, GROUPS);
     copy_attributes(c, n, &b, level);
-    c->out[0] = (tc_graph_type){n->in[X]->dtype, n->in[X]->shape};
-    c->out[0].shape.d[c->out[0].shape.ndim - 1] = b.columns;
+    c->out[0].dtype = n->in[X]->dtype;
+    tc_graph_take(c, &c->out[0], X, 0, n->in[X]->shape.ndim - 1);
+    tc_graph_add_dim(&c->out[0], b.columns);
     return TC_OK;
 }
 
@@ -411,13 +412,4 @@ const tc_expr *tc_graph_at_matmul_nbits(tc_graph_lower *l, const tc_graph_node *
         tc_graph_stage_end(l, &s, TC_RED_SUM, 1, &body);
     }
     return tc_cast(p.c, n->out[out]->dtype, tc_graph_stage_read(l, &s, 0, idx));
-}
-
-/* ---- sizes that depend on data ---- */
-
-/* Rows of the input may be as many as they like. */
-tc_status tc_graph_sizes_matmul_nbits(tc_graph_emitter *e) {
-    int last = e->c->n->in[X]->shape.ndim - 1;
-    TC_TRY(tc_graph_dynamic_refuse_any(e, X, last, last + 1));
-    return tc_graph_sizes_same(e);
 }

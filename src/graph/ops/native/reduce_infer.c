@@ -5,14 +5,32 @@
 #include "graph/ir/build.h"
 #include "graph/ops/functions.h"
 
-static tc_graph_shape reduced_shape(const tc_graph_shape *x, const bool marked[TC_GRAPH_MAX_DIMS], bool keepdims) {
-    tc_graph_shape s = {0};
-    for (int i = 0; i < x->ndim; i++)
+/* What a reduction may see past the size of a run without noticing. */
+static tc_graph_fill neutral(tc_graph_op op) {
+    static const uint8_t neutrals[TC_GRAPH_OP_COUNT] = {
+        [TC_GRAPH_OP_REDUCE_L1] = TC_GRAPH_ZERO,      [TC_GRAPH_OP_REDUCE_L2] = TC_GRAPH_ZERO,
+        [TC_GRAPH_OP_REDUCE_LOG_SUM] = TC_GRAPH_ZERO, [TC_GRAPH_OP_REDUCE_LOG_SUM_EXP] = TC_GRAPH_LOWEST,
+        [TC_GRAPH_OP_REDUCE_MAX] = TC_GRAPH_LOWEST,   [TC_GRAPH_OP_REDUCE_MEAN] = TC_GRAPH_ZERO,
+        [TC_GRAPH_OP_REDUCE_MIN] = TC_GRAPH_HIGHEST,  [TC_GRAPH_OP_REDUCE_PROD] = TC_GRAPH_ONE,
+        [TC_GRAPH_OP_REDUCE_SUM] = TC_GRAPH_ZERO,     [TC_GRAPH_OP_REDUCE_SUM_SQUARE] = TC_GRAPH_ZERO,
+        [TC_GRAPH_OP_ARG_MAX] = TC_GRAPH_LOWEST,      [TC_GRAPH_OP_ARG_MIN] = TC_GRAPH_HIGHEST,
+    };
+    return (tc_graph_fill)neutrals[op];
+}
+
+/* The result has the dimensions of operand 0 that are not marked, and 1 for the others if they are kept. */
+static tc_status reduce_dims(tc_graph_infer_ctx *c, tc_dtype t, const bool marked[TC_GRAPH_MAX_DIMS], bool keepdims) {
+    int ndim = c->n->in[0]->shape.ndim;
+    c->out[0] = (tc_graph_type){.dtype = t};
+    for (int i = 0; i < ndim; i++)
         if (!marked[i])
-            s.d[s.ndim++] = x->d[i];
+            tc_graph_take(c, &c->out[0], 0, i, i + 1);
         else if (keepdims)
-            s.d[s.ndim++] = 1;
-    return s;
+            tc_graph_add_dim(&c->out[0], 1);
+    for (int i = 0; i < ndim; i++)
+        if (marked[i])
+            TC_TRY(tc_graph_read_all(c, 0, i, neutral(c->n->op)));
+    return TC_OK;
 }
 
 /* A reduction over no axes at all: nothing is summed, but what comes before and after the sum is still done. */
@@ -84,9 +102,10 @@ tc_status tc_graph_infer_reduce(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_axes, &axes, &len));
     if (op != TC_GRAPH_OP_REDUCE_MAX && op != TC_GRAPH_OP_REDUCE_MIN)
         TC_TRY(tc_graph_want_number(c, 0));
-    c->out[0] = (tc_graph_type){x->dtype, x->shape};
     if (len == 0 && tc_graph_attr_noop_with_empty_axes(c->n)) {
         reduce_nothing(c, x);
+        tc_graph_read_some(c, c->n->nin - 1, 0, x->shape.ndim); /* x again */
+        c->out[0] = tc_graph_like(c, 0);
         return TC_OK;
     }
     if (x->shape.ndim == 0) { /* a scalar is reduced as one element in one dimension */
@@ -113,8 +132,7 @@ tc_status tc_graph_infer_reduce(tc_graph_infer_ctx *c) {
     tc_graph_become(c, op, 1);
     tc_graph_set_axes(c->g, c->n, sorted, n);
     tc_graph_set_keepdims(c->g, c->n, keepdims);
-    c->out[0].shape = reduced_shape(&x->shape, marked, keepdims);
-    return TC_OK;
+    return reduce_dims(c, x->dtype, marked, keepdims);
 }
 
 tc_status tc_graph_infer_arg(tc_graph_infer_ctx *c) {
@@ -130,54 +148,10 @@ tc_status tc_graph_infer_arg(tc_graph_infer_ctx *c) {
     tc_graph_set_axis(c->g, c->n, axis);
     tc_graph_set_keepdims(c->g, c->n, keepdims);
     tc_graph_set_select_last_index(c->g, c->n, last);
-    c->out[0] = (tc_graph_type){TC_I64, reduced_shape(&x->shape, marked, keepdims)};
-    return TC_OK;
+    return reduce_dims(c, TC_I64, marked, keepdims);
 }
 
 /* ---- sizes that depend on data ---- */
-
-/* What a reduction may see past the size without noticing. */
-static tc_graph_value *neutral(tc_graph_emitter *e) {
-    enum { ZERO, ONE, LOWEST, HIGHEST };
-    static const uint8_t neutrals[TC_GRAPH_OP_COUNT] = {
-        [TC_GRAPH_OP_REDUCE_L1] = ZERO,      [TC_GRAPH_OP_REDUCE_L2] = ZERO,
-        [TC_GRAPH_OP_REDUCE_LOG_SUM] = ZERO, [TC_GRAPH_OP_REDUCE_LOG_SUM_EXP] = LOWEST,
-        [TC_GRAPH_OP_REDUCE_MAX] = LOWEST,   [TC_GRAPH_OP_REDUCE_MEAN] = ZERO,
-        [TC_GRAPH_OP_REDUCE_MIN] = HIGHEST,  [TC_GRAPH_OP_REDUCE_PROD] = ONE,
-        [TC_GRAPH_OP_REDUCE_SUM] = ZERO,     [TC_GRAPH_OP_REDUCE_SUM_SQUARE] = ZERO,
-        [TC_GRAPH_OP_ARG_MAX] = LOWEST,      [TC_GRAPH_OP_ARG_MIN] = HIGHEST,
-    };
-    uint8_t which = neutrals[e->c->n->op];
-    tc_dtype t = e->c->n->in[0]->dtype;
-    if (which == LOWEST || which == HIGHEST)
-        return which == LOWEST ? tc_graph_em_lowest(e, t) : tc_graph_em_highest(e, t);
-    return tc_graph_em_scalar(e, t, which == ONE);
-}
-
-tc_status tc_graph_sizes_reduce(tc_graph_emitter *e) {
-    size_t len = 0;
-    int64_t axis = tc_graph_attr_axis(e->c->n);
-    const int64_t *axes = tc_graph_attr_axes(e->c->n, &len);
-    bool keep = tc_graph_attr_keepdims(e->c->n) != 0;
-    const tc_graph_value *x = e->c->n->in[0];
-    for (int d = 0, o = 0; d < x->shape.ndim; d++) {
-        bool reduced = axes ? false : d == axis;
-        for (size_t k = 0; k < len; k++)
-            reduced |= axes[k] == d;
-        tc_graph_value *size = tc_graph_extent(x, d);
-        if (!reduced) {
-            e->c->extent[0][o++] = size;
-            continue;
-        }
-        o += keep;
-        if (!size)
-            continue;
-        if (tc_graph_attr_select_last_index(e->c->n))
-            return tc_graph_dynamic_refuse(e->c, 0, d);
-        e->c->n->in[0] = tc_graph_em_masked(e, e->c->n->in[0], d, neutral(e));
-    }
-    return e->status;
-}
 
 /* A sum divided by the number of elements that there are. */
 tc_status tc_graph_rewrite_mean(tc_graph_emitter *e) {
@@ -219,7 +193,7 @@ tc_status tc_graph_rewrite_arg(tc_graph_emitter *e) {
     if (!tc_graph_extent(x, axis) || !tc_graph_attr_select_last_index(n))
         return TC_OK;
     bool max = n->op == TC_GRAPH_OP_ARG_MAX, keep = tc_graph_attr_keepdims(n) != 0;
-    x = tc_graph_em_masked(e, x, axis, max ? tc_graph_em_lowest(e, x->dtype) : tc_graph_em_highest(e, x->dtype));
+    x = tc_graph_em_masked(e, x, axis, tc_graph_em_fill(e, x->dtype, max ? TC_GRAPH_LOWEST : TC_GRAPH_HIGHEST));
     tc_graph_node *all = tc_graph_em_node(e, n->op, (tc_graph_value *[]){tc_graph_em_blind(e, x)}, 1);
     tc_graph_set_axis(e->c->g, all, axis);
     tc_graph_set_keepdims(e->c->g, all, keep);

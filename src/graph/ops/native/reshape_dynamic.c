@@ -366,7 +366,7 @@ static int next_dim(const tc_graph_shape *x, tc_graph_value *const *size, int d)
     return d;
 }
 
-tc_status tc_graph_sizes_reshape(tc_graph_emitter *e) {
+tc_status tc_graph_reshape_sizes(tc_graph_emitter *e) {
     const tc_graph_value *x = e->c->n->in[0];
     tc_graph_type *out = &e->c->out[0];
     int i = 0, o = 0;
@@ -377,11 +377,11 @@ tc_status tc_graph_sizes_reshape(tc_graph_emitter *e) {
             return TC_OK;
         if (o == out->shape.ndim || x->shape.d[i] != out->shape.d[o])
             break;
-        e->c->extent[0][o++] = x->extent[i++];
+        out->size[o++] = x->extent[i++];
     }
     int ie = x->shape.ndim, oe = out->shape.ndim;
     while (ie > i + 1 && oe > o + 1 && x->shape.d[ie - 1] == out->shape.d[oe - 1])
-        e->c->extent[0][--oe] = x->extent[--ie];
+        out->size[--oe] = x->extent[--ie];
     int first = i;
     tc_graph_value *size = x->extent[i];
     for (i++; i < ie; i++)
@@ -403,7 +403,7 @@ tc_status tc_graph_sizes_reshape(tc_graph_emitter *e) {
     tc_graph_value *by = tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &times);
     tc_graph_value *grown = grows ? em_mul(e, size, by) : em_div(e, size, by);
     grown->most = out->shape.d[o];
-    e->c->extent[0][o] = grown;
+    out->size[o] = grown;
     return e->status;
 }
 
@@ -447,69 +447,4 @@ tc_status tc_graph_rewrite_expand(tc_graph_emitter *e) {
             y = tc_graph_em_sized(e, y, d, size);
     }
     return tc_graph_em_finish(e, y);
-}
-
-/* ---- Squeeze and Unsqueeze: which dimension is which does not show where their largest is 1 ---- */
-
-/* x's dimensions but those of 1 that go, between new ones: at[o] is the one that dimension o of the result is, or -1. */
-static tc_status with_dims(tc_graph_emitter *e, const int *at, int ndim) {
-    tc_graph_value *x = e->c->n->in[0];
-    tc_graph_shape s = {.ndim = ndim};
-    for (int o = 0; o < ndim; o++)
-        s.d[o] = at[o] < 0 ? 1 : x->shape.d[at[o]];
-    tc_graph_value *y = tc_graph_em_reshape(e, tc_graph_em_blind(e, x), &s);
-    for (int o = 0; o < ndim; o++)
-        if (at[o] >= 0 && tc_graph_extent(x, at[o]))
-            y = tc_graph_em_sized(e, y, o, tc_graph_extent(x, at[o]));
-    return tc_graph_em_finish(e, y);
-}
-
-static tc_status marked_axes(tc_graph_emitter *e, int ndim, bool *marked, bool *any) {
-    const int64_t *axes;
-    size_t len;
-    TC_TRY(tc_graph_want_list(e->c, 1, TC_ATTR_axes, &axes, &len));
-    *any = axes != NULL;
-    for (size_t i = 0; i < len; i++) {
-        int d;
-        TC_TRY(tc_graph_want_axis(e->c, axes[i], ndim, &d));
-        marked[d] = true;
-    }
-    return TC_OK;
-}
-
-tc_status tc_graph_rewrite_squeeze(tc_graph_emitter *e) {
-    const tc_graph_value *x = e->c->n->in[0];
-    bool go[TC_GRAPH_MAX_DIMS] = {false}, any;
-    int at[TC_GRAPH_MAX_DIMS], ndim = 0;
-    TC_TRY(marked_axes(e, x->shape.ndim, go, &any));
-    for (int d = 0; d < x->shape.ndim; d++) {
-        bool one = x->shape.d[d] == 1 && !tc_graph_extent(x, d);
-        if (go[d] && !one)
-            return tc_graph_extent(x, d) ? tc_graph_dynamic_refuse(e->c, 0, d)
-                                         : tc_graph_node_fail(e->c, "dimension %d cannot be squeezed: it is %lld, not 1", d,
-                                                              (long long)x->shape.d[d]);
-        if (any ? !go[d] : !one)
-            at[ndim++] = d;
-    }
-    return with_dims(e, at, ndim);
-}
-
-tc_status tc_graph_rewrite_unsqueeze(tc_graph_emitter *e) {
-    const tc_graph_value *x = e->c->n->in[0];
-    bool fresh[TC_GRAPH_MAX_DIMS] = {false}, any;
-    int at[TC_GRAPH_MAX_DIMS];
-    const int64_t *axes;
-    size_t len;
-    TC_TRY(tc_graph_want_list(e->c, 1, TC_ATTR_axes, &axes, &len));
-    int64_t ndim = x->shape.ndim + (int64_t)len;
-    if (ndim > TC_GRAPH_MAX_DIMS)
-        return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "the result has %lld dimensions; at most %d are supported",
-                                    (long long)ndim, TC_GRAPH_MAX_DIMS);
-    TC_TRY(marked_axes(e, (int)ndim, fresh, &any));
-    int from = 0;
-    for (int o = 0; o < ndim; o++)
-        at[o] = fresh[o] || from == x->shape.ndim ? -1 : from++;
-    if (from < x->shape.ndim || (int)len != (int)ndim - from)
-        return tc_graph_node_fail(e->c, "attribute axes names a dimension twice");
-    return with_dims(e, at, (int)ndim);
 }

@@ -12,7 +12,7 @@ static tc_status old_softmax(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, 1), x->shape.ndim, &axis));
     if (axis == x->shape.ndim - 1) {
         tc_graph_set_axis(c->g, c->n, axis);
-        return TC_OK;
+        return tc_graph_read_all(c, 0, axis, TC_GRAPH_LOWEST);
     }
     tc_graph_shape flat = {2, {1, 1}};
     for (int i = 0; i < x->shape.ndim; i++)
@@ -28,12 +28,12 @@ tc_status tc_graph_infer_softmax(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     int axis;
     TC_TRY(tc_graph_want_float(c, 0));
-    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    c->out[0] = tc_graph_like(c, 0);
     if (c->opset < 13)
         return old_softmax(c);
     TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, -1), x->shape.ndim, &axis));
     tc_graph_set_axis(c->g, c->n, axis);
-    return TC_OK;
+    return tc_graph_read_all(c, 0, axis, TC_GRAPH_LOWEST);
 }
 
 /* Longer axes go to a library kernel, whose time is linear. Up to here a kernel that sums anew for every element is as fast, and
@@ -54,7 +54,7 @@ static tc_status cum_sum_by_library(tc_graph_infer_ctx *c, tc_graph_value *x, in
 }
 
 tc_status tc_graph_infer_cum_sum_list(tc_graph_infer_ctx *c) {
-    c->out[0] = (tc_graph_type){c->n->in[0]->dtype, c->n->in[0]->shape};
+    c->out[0] = (tc_graph_type){.dtype = c->n->in[0]->dtype, .shape = c->n->in[0]->shape};
     return TC_OK;
 }
 
@@ -79,8 +79,8 @@ tc_status tc_graph_infer_cum_sum(tc_graph_infer_ctx *c) {
     tc_graph_set_axis(c->g, c->n, axis);
     tc_graph_set_exclusive(c->g, c->n, exclusive);
     tc_graph_set_reverse(c->g, c->n, reverse);
-    c->out[0] = (tc_graph_type){x->dtype, x->shape};
-    return TC_OK;
+    c->out[0] = tc_graph_like(c, 0);
+    return tc_graph_read_all(c, 0, axis, TC_GRAPH_ZERO);
 }
 
 /* The type of Mean and InvStdDev. */
@@ -111,11 +111,11 @@ tc_status tc_graph_infer_layer_norm(tc_graph_infer_ctx *c) {
     tc_graph_set_epsilon(c->g, c->n, epsilon);
     if (stash != TC_F32)
         tc_graph_set_stash_type(c->g, c->n, tc_graph_dtype_to_onnx(stash));
-    c->out[0] = (tc_graph_type){x->dtype, x->shape};
-    for (int k = 1; k < c->nout; k++) {
-        c->out[k] = (tc_graph_type){stash, x->shape};
+    for (int k = 0; k < c->nout; k++) {
+        c->out[k].dtype = k ? stash : x->dtype;
+        tc_graph_take(c, &c->out[k], 0, 0, axis);
         for (int i = axis; i < x->shape.ndim; i++)
-            c->out[k].shape.d[i] = 1;
+            tc_graph_add_dim(&c->out[k], k ? 1 : x->shape.d[i]);
     }
     return TC_OK;
 }
@@ -136,27 +136,11 @@ tc_status tc_graph_infer_batch_norm(tc_graph_infer_ctx *c) {
                                       x->shape.d[1]);
     tc_graph_become(c, TC_GRAPH_OP_BATCH_NORM, 5);
     tc_graph_set_epsilon(c->g, c->n, epsilon);
-    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    c->out[0] = tc_graph_like(c, 0);
     return TC_OK;
 }
 
 /* ---- sizes that depend on data ---- */
-
-tc_status tc_graph_sizes_softmax(tc_graph_emitter *e) {
-    int axis = (int)tc_graph_attr_axis(e->c->n);
-    if (tc_graph_in_extent(e, 0, axis))
-        e->c->n->in[0] = tc_graph_em_masked(e, e->c->n->in[0], axis, tc_graph_em_lowest(e, e->c->n->in[0]->dtype));
-    TC_TRY(e->status);
-    return tc_graph_sizes_same(e);
-}
-
-tc_status tc_graph_sizes_cum_sum(tc_graph_emitter *e) {
-    int axis = (int)tc_graph_attr_axis(e->c->n);
-    if (tc_graph_in_extent(e, 0, axis))
-        e->c->n->in[0] = tc_graph_em_masked(e, e->c->n->in[0], axis, tc_graph_em_scalar(e, e->c->n->in[0]->dtype, 0));
-    TC_TRY(e->status);
-    return tc_graph_sizes_same(e);
-}
 
 /* What there is of each, by channel. */
 tc_status tc_graph_rewrite_channels(tc_graph_emitter *e) {
@@ -206,9 +190,4 @@ tc_status tc_graph_rewrite_layer_norm(tc_graph_emitter *e) {
         axes[len++] = d;
     }
     return varies ? normalise(e, axes, len) : e->status;
-}
-
-tc_status tc_graph_sizes_layer_norm(tc_graph_emitter *e) {
-    TC_TRY(tc_graph_dynamic_refuse_any(e, 0, (int)tc_graph_attr_axis(e->c->n), e->c->n->in[0]->shape.ndim));
-    return tc_graph_sizes_same(e);
 }

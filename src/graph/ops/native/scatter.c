@@ -52,7 +52,7 @@ static void prefer_library(tc_graph_infer_ctx *c, int64_t asked, bool tuples, co
 }
 
 tc_status tc_graph_infer_scatter_list(tc_graph_infer_ctx *c) {
-    c->out[0] = (tc_graph_type){c->n->in[0]->dtype, c->n->in[0]->shape};
+    c->out[0] = (tc_graph_type){.dtype = c->n->in[0]->dtype, .shape = c->n->in[0]->shape};
     return TC_OK;
 }
 
@@ -71,7 +71,7 @@ tc_status tc_graph_infer_scatter_elements(tc_graph_infer_ctx *c) {
         return tc_graph_node_fail(c, "the indices '%s' do not fit the shapes of '%s' and '%s'", index->name, x->name,
                                   updates->name);
     TC_TRY(check_range(c, &x->shape.d[axis], 1));
-    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = x->shape};
     if (tc_graph_shape_count(&index->shape) == 0)
         return tc_graph_infer_identity(c);
     tc_graph_become(c, TC_GRAPH_OP_SCATTER_ELEMENTS, 3);
@@ -103,7 +103,7 @@ tc_status tc_graph_infer_scatter_nd(tc_graph_infer_ctx *c) {
         return tc_graph_node_fail(c, "the indices '%s' do not fit the shapes of '%s' and '%s'", index->name, x->name,
                                   updates->name);
     TC_TRY(check_range(c, x->shape.d, index->shape.d[index->shape.ndim - 1]));
-    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = x->shape};
     if (tc_graph_shape_count(&index->shape) == 0)
         return tc_graph_infer_identity(c);
     tc_graph_become(c, TC_GRAPH_OP_SCATTER_ND, 3);

@@ -9,7 +9,7 @@ enum { X, SIZE, FILL };
 
 tc_status tc_graph_infer_masked(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[X];
-    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = x->shape};
     return TC_OK;
 }
 
@@ -33,7 +33,7 @@ tc_status tc_graph_infer_joined(tc_graph_infer_ctx *c) {
     const tc_graph_value *a = c->n->in[A], *b = c->n->in[B];
     int axis = (int)tc_graph_attr_axis(c->n);
     TC_TRY(tc_graph_want_same_type(c, A, B));
-    c->out[0] = (tc_graph_type){a->dtype, a->shape};
+    c->out[0] = (tc_graph_type){.dtype = a->dtype, .shape = a->shape};
     c->out[0].shape.d[axis] += b->shape.d[axis];
     return TC_OK;
 }
@@ -68,7 +68,7 @@ enum { PAST, NEW, STARTS, PAST_ROWS, NEW_ROWS };
 tc_status tc_graph_infer_appended(tc_graph_infer_ctx *c) {
     size_t len;
     TC_TRY(tc_graph_want_same_type(c, PAST, NEW));
-    c->out[0] = (tc_graph_type){c->n->in[PAST]->dtype, c->n->in[PAST]->shape};
+    c->out[0] = (tc_graph_type){.dtype = c->n->in[PAST]->dtype, .shape = c->n->in[PAST]->shape};
     c->out[0].shape.d[tc_graph_attr_axis(c->n)] = tc_graph_attr_shape(c->n, &len)[0];
     return TC_OK;
 }
@@ -147,7 +147,7 @@ const tc_expr *tc_graph_at_appended(tc_graph_lower *l, const tc_graph_node *n, i
 
 tc_status tc_graph_infer_grown(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_same_type(c, PAST, NEW));
-    c->out[0] = (tc_graph_type){c->n->in[PAST]->dtype, c->n->in[PAST]->shape};
+    c->out[0] = (tc_graph_type){.dtype = c->n->in[PAST]->dtype, .shape = c->n->in[PAST]->shape};
     return TC_OK;
 }
 
@@ -164,7 +164,7 @@ tc_status tc_graph_eval_grown(tc_graph_eval_ctx *c) {
 enum { START = 1 };
 
 tc_status tc_graph_infer_shifted(tc_graph_infer_ctx *c) {
-    c->out[0] = (tc_graph_type){c->n->in[X]->dtype, c->n->in[X]->shape};
+    c->out[0] = (tc_graph_type){.dtype = c->n->in[X]->dtype, .shape = c->n->in[X]->shape};
     return TC_OK;
 }
 

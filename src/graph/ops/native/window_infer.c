@@ -95,6 +95,46 @@ static tc_status want_weights(tc_graph_infer_ctx *c, bool transposed, int64_t gr
     return TC_OK;
 }
 
+/* Along dimension d: where the window has its last place. Smaller operands give nothing. */
+static tc_graph_value *places(tc_graph_emitter *e, tc_graph_value *size, int d) {
+    size_t n;
+    int i = d - 2;
+    const int64_t *kernel = tc_graph_attr_kernel_shape(e->c->n, &n), *strides = tc_graph_attr_strides(e->c->n, &n);
+    const int64_t *dilations = tc_graph_attr_dilations(e->c->n, &n), *pads = tc_graph_attr_pads(e->c->n, &n);
+    int64_t all = pads[i] + pads[(size_t)i + n / 2] - ((kernel[i] - 1) * dilations[i] + 1);
+    tc_graph_value *room = em_max(e, em_add(e, size, tc_graph_em_number(e, all)), tc_graph_em_number(e, -strides[i]));
+    return em_div(e, em_add(e, room, tc_graph_em_number(e, strides[i])), tc_graph_em_number(e, strides[i]));
+}
+
+/* out[d] at its largest, less what is missing of the operand, in steps. */
+static tc_graph_value *places_transposed(tc_graph_emitter *e, tc_graph_value *size, int d) {
+    size_t n;
+    int64_t stride = tc_graph_attr_strides(e->c->n, &n)[d - 2];
+    int64_t rest = e->c->out[0].shape.d[d] - e->c->n->in[0]->shape.d[d] * stride;
+    tc_graph_value *all = em_add(e, em_mul(e, size, tc_graph_em_number(e, stride)), tc_graph_em_number(e, rest));
+    return em_max(e, all, tc_graph_em_number(e, 0));
+}
+
+/* Windows walk the dimensions after the first two. What lies past an operand's size is what padding is. */
+static tc_status take_windows(tc_graph_infer_ctx *c, tc_graph_fill fill) {
+    const tc_graph_value *x = c->n->in[0];
+    bool transposed = c->n->op == TC_GRAPH_OP_CONV_TRANSPOSE;
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_read_some(c, 0, 0, 1);
+    c->out[0].size[0] = tc_graph_extent(x, 0);
+    for (int d = 2; d < x->shape.ndim; d++) {
+        if (!tc_graph_extent(x, d))
+            continue;
+        tc_graph_value *n = (transposed ? places_transposed : places)(&e, tc_graph_extent(x, d), d);
+        tc_graph_number known = tc_graph_em_known(&e, n);
+        TC_TRY(e.status);
+        known.value->most = c->out[0].shape.d[d];
+        c->out[0].size[d] = known.value;
+        TC_TRY(tc_graph_read_all(c, 0, d, fill));
+    }
+    return TC_OK;
+}
+
 static tc_status want_bias(tc_graph_infer_ctx *c, int64_t channels) {
     const tc_graph_value *bias = tc_graph_in(c, 2);
     if (bias && (bias->shape.ndim != 1 || bias->shape.d[0] != channels))
@@ -111,11 +151,11 @@ tc_status tc_graph_infer_conv(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_read_window_of(c, wt, &w));
     TC_TRY(want_bias(c, wt->shape.d[0]));
     TC_TRY(tc_graph_read_window(c, &x->shape, &w));
-    c->out[0] = (tc_graph_type){x->dtype, {.d = {x->shape.d[0], wt->shape.d[0]}}};
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = {.d = {x->shape.d[0], wt->shape.d[0]}}};
     TC_TRY(window_outputs(c, &x->shape, &w, false, &c->out[0].shape));
     store_window(c, &w);
     tc_graph_set_group(c->g, c->n, group);
-    return TC_OK;
+    return take_windows(c, TC_GRAPH_ZERO);
 }
 
 /* Sizes of a transposed convolution without padding: what a convolution with this window would have read. */
@@ -168,11 +208,11 @@ tc_status tc_graph_infer_conv_transpose(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_read_window_of(c, wt, &w));
     int64_t channels = wt->shape.d[1] * group;
     TC_TRY(want_bias(c, channels));
-    c->out[0] = (tc_graph_type){x->dtype, {.ndim = x->shape.ndim, .d = {x->shape.d[0], channels}}};
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = {.ndim = x->shape.ndim, .d = {x->shape.d[0], channels}}};
     TC_TRY(transposed_outputs(c, &x->shape, &w));
     store_window(c, &w);
     tc_graph_set_group(c->g, c->n, group);
-    return TC_OK;
+    return take_windows(c, TC_GRAPH_ZERO);
 }
 
 tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
@@ -186,7 +226,7 @@ tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_read_window(c, &x->shape, &w));
     int64_t count_pad = tc_graph_attr_count_include_pad(c->n), sums = tc_graph_attr_sums(c->n);
     int64_t by_columns = tc_graph_attr_storage_order(c->n);
-    c->out[0] = (tc_graph_type){x->dtype, {.d = {x->shape.d[0], x->shape.d[1]}}};
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = {.d = {x->shape.d[0], x->shape.d[1]}}};
     TC_TRY(window_outputs(c, &x->shape, &w, tc_graph_attr_ceil_mode(c->n), &c->out[0].shape));
     store_window(c, &w);
     if (c->n->op == TC_GRAPH_OP_AVERAGE_POOL)
@@ -197,9 +237,12 @@ tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
         tc_graph_become(c, TC_GRAPH_OP_MAX_POOL_INDICES, 1);
         store_window(c, &w);
         tc_graph_set_storage_order(c->g, c->n, by_columns);
-        c->out[1] = (tc_graph_type){TC_I64, c->out[0].shape};
+        c->out[1] = (tc_graph_type){.dtype = TC_I64, .shape = c->out[0].shape};
+        return TC_OK;
     }
-    return TC_OK;
+    tc_graph_read_some(c, 0, 1, 2);
+    c->out[0].size[1] = tc_graph_extent(x, 1);
+    return take_windows(c, c->n->op == TC_GRAPH_OP_AVERAGE_POOL ? TC_GRAPH_ZERO : TC_GRAPH_LOWEST);
 }
 
 tc_status tc_graph_infer_global_pool(tc_graph_infer_ctx *c) {
@@ -207,7 +250,7 @@ tc_status tc_graph_infer_global_pool(tc_graph_infer_ctx *c) {
     int64_t axes[TC_GRAPH_MAX_DIMS];
     TC_TRY(want_spatial(c, x));
     TC_TRY(c->n->op == TC_GRAPH_OP_GLOBAL_AVERAGE_POOL ? tc_graph_want_float(c, 0) : tc_graph_want_number(c, 0));
-    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = x->shape};
     for (int i = 2; i < x->shape.ndim; i++) {
         axes[i - 2] = i;
         c->out[0].shape.d[i] = 1;
@@ -226,61 +269,4 @@ tc_status tc_graph_rewrite_global_pool(tc_graph_emitter *e) {
     bool average = c->n->op == TC_GRAPH_OP_GLOBAL_AVERAGE_POOL;
     TC_TRY(tc_graph_infer_global_pool(c));
     return average ? tc_graph_rewrite_mean(e) : TC_OK;
-}
-
-/* Along dimension d: where the window has its last place. Smaller operands give nothing. */
-static tc_graph_value *places(tc_graph_emitter *e, tc_graph_value *size, int d) {
-    size_t n;
-    int i = d - 2;
-    const int64_t *kernel = tc_graph_attr_kernel_shape(e->c->n, &n), *strides = tc_graph_attr_strides(e->c->n, &n);
-    const int64_t *dilations = tc_graph_attr_dilations(e->c->n, &n), *pads = tc_graph_attr_pads(e->c->n, &n);
-    int64_t all = pads[i] + pads[(size_t)i + n / 2] - ((kernel[i] - 1) * dilations[i] + 1);
-    tc_graph_value *room = em_max(e, em_add(e, size, tc_graph_em_number(e, all)), tc_graph_em_number(e, -strides[i]));
-    return em_div(e, em_add(e, room, tc_graph_em_number(e, strides[i])), tc_graph_em_number(e, strides[i]));
-}
-
-/* out[d] at its largest, less what is missing of the operand, in steps. */
-static tc_graph_value *places_transposed(tc_graph_emitter *e, tc_graph_value *size, int d) {
-    size_t n;
-    int64_t stride = tc_graph_attr_strides(e->c->n, &n)[d - 2];
-    int64_t rest = e->c->out[0].shape.d[d] - e->c->n->in[0]->shape.d[d] * stride;
-    tc_graph_value *all = em_add(e, em_mul(e, size, tc_graph_em_number(e, stride)), tc_graph_em_number(e, rest));
-    return em_max(e, all, tc_graph_em_number(e, 0));
-}
-
-/* Windows walk the dimensions after the first two. What lies past an operand's size is what padding is. */
-static tc_status vary_windows(tc_graph_emitter *e, tc_graph_value *fill) {
-    tc_graph_infer_ctx *c = e->c;
-    tc_graph_value *x = c->n->in[0];
-    for (int k = 0; k < c->nout; k++)
-        c->extent[k][0] = tc_graph_extent(x, 0);
-    for (int d = 2; d < x->shape.ndim; d++) {
-        if (!tc_graph_extent(x, d))
-            continue;
-        bool transposed = c->n->op == TC_GRAPH_OP_CONV_TRANSPOSE;
-        tc_graph_value *n = (transposed ? places_transposed : places)(e, tc_graph_extent(x, d), d);
-        tc_graph_number known = tc_graph_em_known(e, n);
-        TC_TRY(e->status);
-        known.value->most = c->out[0].shape.d[d];
-        c->extent[0][d] = known.value;
-        c->n->in[0] = tc_graph_em_masked(e, c->n->in[0], d, fill);
-    }
-    return e->status;
-}
-
-tc_status tc_graph_sizes_pool(tc_graph_emitter *e) {
-    const tc_graph_value *x = e->c->n->in[0];
-    bool average = e->c->n->op == TC_GRAPH_OP_AVERAGE_POOL;
-    for (int k = 0; k < e->c->nout; k++)
-        e->c->extent[k][1] = tc_graph_extent(x, 1);
-    return vary_windows(e, average ? tc_graph_em_scalar(e, x->dtype, 0) : tc_graph_em_lowest(e, x->dtype));
-}
-
-/* Contractions walk the second dimension too. */
-tc_status tc_graph_sizes_conv(tc_graph_emitter *e) {
-    TC_TRY(tc_graph_dynamic_refuse_any(e, 0, 1, 2));
-    for (int k = 1; k < e->c->n->nin; k++)
-        if (e->c->n->in[k])
-            TC_TRY(tc_graph_dynamic_refuse_any(e, k, 0, e->c->n->in[k]->shape.ndim));
-    return vary_windows(e, tc_graph_em_scalar(e, e->c->n->in[0]->dtype, 0));
 }
