@@ -32,7 +32,7 @@ static long double (*const REFERENCE[TC_NOPS])(long double) = {
     [TC_OP_RSQRT] = rsqrt_ref,    [TC_OP_SIN] = sinl,     [TC_OP_COS] = cosl,     [TC_OP_TAN] = tanl,     [TC_OP_ASIN] = asinl,
     [TC_OP_ACOS] = acosl,         [TC_OP_ATAN] = atanl,   [TC_OP_SINH] = sinhl,   [TC_OP_COSH] = coshl,   [TC_OP_ASINH] = asinhl,
     [TC_OP_ACOSH] = acoshl,       [TC_OP_ATANH] = atanhl, [TC_OP_EXPM1] = expm1l, [TC_OP_LOG1P] = log1pl, [TC_OP_NCDF] = ncdf_ref,
-    [TC_OP_SIGMOID] = sigmoid_ref};
+    [TC_OP_SIGMOID] = sigmoid_ref}; /* pow has two operands: pow_cases */
 
 static const struct {
     tc_op op;
@@ -45,13 +45,12 @@ static const struct {
 #undef FORMULA
 };
 
-/* pow has two operands (pow_cases). */
 static void every_function_has_a_bound(void **state) {
     (void)state;
     for (int op = 0; op < TC_NOPS; op++) {
-        bool found = op == TC_OP_POW || !(tc_op_traits((tc_op)op) & TC_MATH);
+        bool found = !(tc_op_traits((tc_op)op) & TC_MATH);
         for (size_t f = 0; f < TC_LEN(FUNCTIONS); f++)
-            found |= FUNCTIONS[f].op == (tc_op)op && REFERENCE[op];
+            found |= FUNCTIONS[f].op == (tc_op)op && (REFERENCE[op] || op == TC_OP_POW);
         if (!found)
             fail_msg("te/accuracy.def has no row for %s", tc_op_text((tc_op)op));
     }
@@ -82,10 +81,6 @@ static double error_of(double got, long double want, double least, double most) 
 
 static double error_f32(float got, long double want) {
     return error_of((double)got, fabsl(want) > 0x1.ffffffp127L ? copysignl(INFINITY, want) : want, FLT_MIN, FLT_MAX);
-}
-
-static double ulps32(float got, double want) {
-    return error_f32(got, want) * 0x1p23;
 }
 
 /* Arguments: a stride through all bit patterns, dense around 1 and where functions bend, and the special ones. */
@@ -124,6 +119,8 @@ static void check(tc_dtype t, int lanes, int64_t n) {
     for (size_t f = 0; f < TC_LEN(FUNCTIONS); f++) {
         tc_op op = FUNCTIONS[f].op;
         kernel k;
+        if (!REFERENCE[op])
+            continue;
         kernel_elementwise(&k, 1, &t, t, n, lanes, apply, &op);
         void **args = kernel_args(k.f);
         if (wide)
@@ -175,6 +172,8 @@ static void narrow(void **state) {
         tc_op op = FUNCTIONS[f / 2].op;
         tc_dtype t = types[f % 2];
         kernel k;
+        if (!REFERENCE[op])
+            continue;
         kernel_elementwise(&k, 1, &t, t, N, 16, apply, &op);
         void **args = kernel_args(k.f);
         uint16_t *x = args[0], *y = args[1];
@@ -201,6 +200,13 @@ static const tc_expr *power(tc_ctx *c, const tc_expr *const *in, void *user) {
     return tc_bin(c, TC_OP_POW, in[0], isnan(y) ? in[1] : tc_bcast(c, tc_float(c, TC_F32, y), in[0]->lanes));
 }
 
+static double bound_f32(tc_op op) {
+    size_t f = 0;
+    while (FUNCTIONS[f].op != op)
+        f++;
+    return FUNCTIONS[f].f32;
+}
+
 static void pow_cases(void **state) {
     (void)state;
     static const double exponents[] = {NAN, 1, 2, 3, -1, 0.5, 1.5};
@@ -218,7 +224,7 @@ static void pow_cases(void **state) {
         }
         kernel_run(&k, args, 1);
         for (int i = 0; i < 256; i++)
-            assert_true(ulps32(r[i], pow((double)a[i], (double)b[i])) <= 2);
+            assert_true(error_f32(r[i], powl((long double)a[i], (long double)b[i])) <= bound_f32(TC_OP_POW));
         kernel_free_args(k.f, args);
         kernel_free(&k);
     }
