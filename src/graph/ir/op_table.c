@@ -1,5 +1,4 @@
 /* The operator table as data: names, arities, classes, traits, attribute lists. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph/ir/build.h"
@@ -60,11 +59,15 @@ static const struct {
     int opset;
 } changed[] = {{TC_GRAPH_OP_ATTENTION, 25}}; /* windows, and masks that end at the last key */
 
-bool tc_graph_op_in_opset(tc_graph_op op, int opset) {
+int tc_graph_op_last_opset(tc_graph_op op) {
     for (size_t i = 0; i < TC_LEN(changed); i++)
-        if (changed[i].op == op && opset >= changed[i].opset)
-            return false;
-    return tc_graph_op_info_of(op)->since <= opset;
+        if (changed[i].op == op)
+            return changed[i].opset - 1;
+    return TC_GRAPH_OPSET_MAX;
+}
+
+bool tc_graph_op_in_opset(tc_graph_op op, int opset) {
+    return tc_graph_op_info_of(op)->since <= opset && opset <= tc_graph_op_last_opset(op);
 }
 
 bool tc_graph_op_find(const char *name, tc_graph_op *out) {
@@ -74,21 +77,6 @@ bool tc_graph_op_find(const char *name, tc_graph_op *out) {
             return true;
         }
     return false;
-}
-
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-void tc_graph_list_ops(tc_strbuf *out) {
-    const char *names[TC_GRAPH_OP_COUNT];
-    size_t n = 0;
-    for (int i = 0; i < TC_GRAPH_OP_COUNT; i++)
-        if (infos()[i].since <= TC_GRAPH_OPSET_MAX) /* others are no model's */
-            names[n++] = infos()[i].name;
-    qsort(names, n, sizeof names[0], by_name);
-    for (size_t i = 0; i < n; i++)
-        tc_sb_printf(out, "%s%s", i ? ", " : "", names[i]);
 }
 
 void tc_graph_list_attrs(tc_graph_op op, tc_strbuf *out) {

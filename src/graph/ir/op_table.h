@@ -61,6 +61,8 @@ const tc_graph_op_info *tc_graph_op_info_of(tc_graph_op op);
 const char *tc_graph_op_name(tc_graph_op op);
 /* The table has the operator as models of this opset mean it: it existed then, and no later version changed what it computes. */
 bool tc_graph_op_in_opset(tc_graph_op op, int opset);
+/* The newest opset in which it means what the table says. */
+int tc_graph_op_last_opset(tc_graph_op op);
 /* By the name in the table. */
 bool tc_graph_op_find(const char *name, tc_graph_op *out);
 tc_graph_class tc_graph_class_of(tc_graph_op op);
@@ -70,8 +72,6 @@ bool tc_graph_op_is(tc_graph_op op, unsigned traits);
 static inline bool tc_graph_is_pointwise(tc_graph_op op) {
     return tc_graph_op_is(op, TC_GRAPH_POINTWISE);
 }
-/* "Abs, Add, ...": those that models may have, sorted. */
-void tc_graph_list_ops(tc_strbuf *out);
 /* "axis:i keepdims:i": the attributes that a model may carry, with a letter for their kinds. */
 void tc_graph_list_attrs(tc_graph_op op, tc_strbuf *out);
 /* Finds the attribute that models call `name`; false where the operator has none of that name. */

@@ -67,6 +67,14 @@ typedef struct tc_graph_import_options {
 /* Reads, types, folds and simplifies a model. opts may be NULL. On failure *out is NULL and err names file, node, remedy. */
 TC_NODISCARD tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts, tc_graph **out, tc_error *err);
 
+/* Operators that are not in the operator table, since import itself replaces them: control flow, sequences and optionals. */
+typedef struct tc_graph_import_op {
+    const char *name;
+    int since, min_in, max_in; /* max_in -1: no limit */
+} tc_graph_import_op;
+/* Operator i of these, from 0 on; false: there are no more. */
+bool tc_graph_import_control(size_t i, tc_graph_import_op *out);
+
 /* ---- single tensors: ONNX TensorProto files ---- */
 /* *name is malloc'ed (may be ""); NULL to ignore it. */
 TC_NODISCARD tc_status tc_graph_pb_load(const char *path, tc_graph_tensor *out, char **name, tc_error *err);

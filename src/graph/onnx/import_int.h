@@ -131,7 +131,8 @@ bool tc_graph_import_is_sequence_operator(const tc_graph_importer *im, const Onn
 /* The same, or Identity of a list. */
 bool tc_graph_import_takes_sequence(tc_graph_importer *im, const Onnx__NodeProto *p);
 TC_NODISCARD tc_status tc_graph_import_sequence_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err);
-void tc_graph_list_sequence_ops(tc_strbuf *out); /* ", ConcatFromSequence, ..." */
+/* Operator i on sequences and optionals, from 0 on; false: there are no more. */
+bool tc_graph_import_sequence_op(size_t i, tc_graph_import_op *out);
 
 /* ---- import_lists.c: failures are messages, to which the caller adds the node ---- */
 /* Of the list's elements; false: it has none that say. */

@@ -347,7 +347,7 @@ static tc_status identity(sequencer *s) {
 typedef struct rule {
     const char *name;
     int since;
-    size_t min_in, max_in;
+    int min_in, max_in; /* max_in -1: no limit */
     tc_status (*add)(sequencer *s);
 } rule;
 
@@ -357,12 +357,12 @@ static const rule rules[] = {{"ConcatFromSequence", 11, 1, 1, concat_from_sequen
                              {"OptionalGetElement", 15, 1, 1, optional_get_element},
                              {"OptionalHasElement", 15, 0, 1, optional_has_element},
                              {"SequenceAt", 11, 2, 2, sequence_at},
-                             {"SequenceConstruct", 11, 1, SIZE_MAX, sequence_construct},
+                             {"SequenceConstruct", 11, 1, -1, sequence_construct},
                              {"SequenceEmpty", 11, 0, 0, sequence_empty},
                              {"SequenceErase", 11, 1, 2, sequence_erase},
                              {"SequenceInsert", 11, 2, 3, sequence_insert},
                              {"SequenceLength", 11, 1, 1, sequence_length},
-                             {"SequenceMap", 17, 1, SIZE_MAX, sequence_map},
+                             {"SequenceMap", 17, 1, -1, sequence_map},
                              {"SplitToSequence", 11, 1, 2, split_to_sequence}};
 
 static const rule *rule_of(const tc_graph_importer *im, const Onnx__NodeProto *p) {
@@ -395,7 +395,8 @@ tc_status tc_graph_import_sequence_node(tc_graph_importer *im, const Onnx__NodeP
     s.c = (tc_graph_infer_ctx){.g = im->g, .opset = TC_GRAPH_OPSET_MAX, .err = err};
     s.c.n = tc_graph_new_node(im->g, TC_GRAPH_OP_IDENTITY, p->name && *p->name ? p->name : p->op_type, NULL, 0);
     s.e = (tc_graph_emitter){&s.c, TC_OK};
-    if (s.nin < r->min_in || s.nin > r->max_in || (r->add != sequence_map && p->n_output != 1))
+    if (s.nin < (size_t)r->min_in || (r->max_in >= 0 && s.nin > (size_t)r->max_in) ||
+        (r->add != sequence_map && p->n_output != 1))
         return tc_fail(err, TC_BAD_INPUT, "the operator does not take %zu inputs and %zu outputs", s.nin, p->n_output);
     for (size_t k = 0; k < s.nin; k++)
         TC_TRY(tc_graph_import_input(im, p->input[k], &s.in[k], err));
@@ -403,8 +404,11 @@ tc_status tc_graph_import_sequence_node(tc_graph_importer *im, const Onnx__NodeP
     return tc_graph_import_give_outputs(im, p, s.out, err);
 }
 
-void tc_graph_list_sequence_ops(tc_strbuf *out) {
-    for (size_t i = 0; i < TC_LEN(rules); i++)
-        if (rules[i].add != identity)
-            tc_sb_printf(out, ", %s", rules[i].name);
+bool tc_graph_import_sequence_op(size_t i, tc_graph_import_op *out) {
+    for (size_t k = 0; k < TC_LEN(rules); k++)
+        if (rules[k].add != identity && i-- == 0) {
+            *out = (tc_graph_import_op){rules[k].name, rules[k].since, rules[k].min_in, rules[k].max_in};
+            return true;
+        }
+    return false;
 }

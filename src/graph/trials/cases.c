@@ -81,13 +81,12 @@ static const tc_graph_tensor *given_for(const tc_graph_bundle *in, const char *n
     return !t && n == in->len ? &in->items[i].t : t;
 }
 
-/* Without the path, and without the list of all that is supported. */
+/* Without the path. */
 static const char *shorten(const trial *t, const char *why) {
     size_t len = strlen(t->model);
     if (strncmp(why, t->model, len) == 0 && strncmp(why + len, ": ", 2) == 0)
         why += len + 2;
-    const char *list = strstr(why, ". Supported:");
-    return tc_arena_strndup(t->a, why, list ? (size_t)(list - why) : strlen(why));
+    return tc_arena_strdup(t->a, why);
 }
 
 /* Sizes that neither the model nor --shape gives are those of the data set. */
