@@ -48,7 +48,7 @@ static tc_status check_versions(tc_graph_importer *im, tc_error *err) {
         return tc_refuse(err, TC_ERROR_UNSUPPORTED,
                          "opset %" PRId64 " of the default domain is not supported (%d to %d are); export with opset_version=17",
                          opset, TC_GRAPH_OPSET_MIN, TC_GRAPH_OPSET_MAX);
-    im->g->opset = (int)opset;
+    im->at.g->opset = (int)opset;
     if (im->proto->n_sparse_initializer)
         return tc_refuse(err, TC_ERROR_UNSUPPORTED, "sparse initializers are not supported");
     return TC_OK;
@@ -56,7 +56,7 @@ static tc_status check_versions(tc_graph_importer *im, tc_error *err) {
 
 /* Also an operator newer than the model's opset is unknown to it. */
 int tc_graph_import_opset(const tc_graph_importer *im) {
-    return im->scope ? im->scope->opset : im->root->opset;
+    return im->scope ? im->scope->opset : im->at.root->opset;
 }
 
 /* Of the node's domain. A dot in a name stands behind a domain. */
@@ -118,7 +118,7 @@ static tc_status check_operators(tc_graph_importer *im, tc_error *err) {
             continue;
         const char *domain = tc_graph_import_default_domain(n->domain) ? "ai.onnx" : n->domain;
         const char *key =
-            tc_arena_printf(im->g->arena, "%s (domain %s, first in node '%s'", n->op_type ? n->op_type : "(no type)", domain,
+            tc_arena_printf(im->at.g->arena, "%s (domain %s, first in node '%s'", n->op_type ? n->op_type : "(no type)", domain,
                             n->name && *n->name ? n->name
                             : n->n_output       ? n->output[0]
                                                 : "(unnamed)");
@@ -139,7 +139,7 @@ static tc_status check_operators(tc_graph_importer *im, tc_error *err) {
         s = tc_refuse(
             err, TC_ERROR_UNSUPPORTED,
             "operators that are not supported at opset %d: %s. docs/reference/operators.md lists the operators that are",
-            im->g->opset, tc_sb_str(&b));
+            im->at.g->opset, tc_sb_str(&b));
     tc_strbuf_free(&b);
     tc_map_free(&counts);
     return s;
@@ -167,7 +167,7 @@ static tc_status name_producers(tc_graph_importer *im, tc_error *err) {
 tc_status tc_graph_import_initializer(tc_graph_importer *im, Onnx__TensorProto *p, const char *name, tc_error *err) {
     tc_graph_tensor t;
     TC_TRY(tc_onnx_read_tensor(p, im->dir, true, &t, err));
-    tc_graph_add_constant(im->g, name, &t);
+    tc_graph_add_constant(im->at.g, name, &t);
     return TC_OK;
 }
 
@@ -177,7 +177,7 @@ static tc_status add_initializers(tc_graph_importer *im, tc_error *err) {
         const char *name = p->initializer[i]->name;
         if (!name || !*name)
             return tc_fail(err, TC_BAD_INPUT, "initializer %zu has no name", i);
-        if (tc_graph_find_value(im->g, name) || tc_map_gets(&im->producers, name))
+        if (tc_graph_find_value(im->at.g, name) || tc_map_gets(&im->producers, name))
             return tc_graph_import_duplicate(name, "an initializer", err);
         TC_TRY(tc_graph_import_initializer(im, p->initializer[i], name, err));
     }
@@ -195,11 +195,11 @@ static tc_status add_list_output(tc_graph_importer *im, const char *name, const 
             "the number of elements of the graph's output '%s' depends on data; it must be known when the model is imported",
             name);
     for (size_t i = 0; i < s->n; i++) {
-        const char *item = tc_arena_printf(im->g->arena, "%s[%zu]", name, i);
+        const char *item = tc_arena_printf(im->at.g->arena, "%s[%zu]", name, i);
         if (s->v[i]->sequence)
             TC_TRY(add_list_output(im, item, s->v[i], err));
         else
-            tc_graph_add_output(im->g, item, s->v[i]);
+            tc_graph_add_output(im->at.g, item, s->v[i]);
     }
     return TC_OK;
 }
@@ -210,7 +210,7 @@ static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
         return tc_fail(err, TC_BAD_INPUT, "the graph has no outputs");
     for (size_t i = 0; i < p->n_output; i++) {
         const char *name = p->output[i]->name ? p->output[i]->name : "";
-        tc_graph_value *v = tc_graph_find_value(im->g, name);
+        tc_graph_value *v = tc_graph_find_value(im->at.g, name);
         if (!v)
             return tc_fail(err, TC_BAD_INPUT, "no node makes the graph's output '%s'", name);
         if (v->sequence && im->opts && im->opts->list_outputs) {
@@ -223,9 +223,9 @@ static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
                 "the graph's output '%s' is a sequence or optional (of %zu elements%s): a model gives tensors only; export it "
                 "with the elements as outputs, or with them concatenated",
                 name, v->sequence->n, v->sequence->rows ? " and more" : "");
-        tc_graph_add_output(im->g, name, v);
+        tc_graph_add_output(im->at.g, name, v);
     }
-    tc_graph_add_sizes(im->g);
+    tc_graph_add_sizes(im->at.g);
     return TC_OK;
 }
 
@@ -234,14 +234,14 @@ static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
 /* What a branch relies on may be needed by nodes behind it. What they fail for, as what the branch gives is not there, says
  * nothing. */
 static void look_behind(tc_graph_importer *im, size_t failed) {
-    const tc_graph_sizes *sizes = im->root->sizes;
+    const tc_graph_sizes *sizes = im->at.root->sizes;
     if (!sizes || !sizes->wanted.x)
         return;
     for (size_t i = failed + 1; i < im->proto->n_node && !sizes->again; i++) {
         tc_error unread = {0};
         (void)!tc_graph_import_node(im, im->proto->node[i], &unread);
     }
-    tc_graph_sizes_find_wanted(im->root->sizes);
+    tc_graph_sizes_find_wanted(im->at.root->sizes);
 }
 
 static tc_status add_nodes(tc_graph_importer *im, tc_error *err) {
@@ -259,15 +259,15 @@ static tc_status fill_graph(tc_graph_importer *im, tc_error *err) {
     TC_TRY(check_versions(im, err));
     TC_TRY(check_operators(im, err));
     TC_TRY(name_producers(im, err));
-    im->g->reserved = &im->producers;
+    im->at.g->reserved = &im->producers;
     TC_TRY(add_initializers(im, err));
     TC_TRY(tc_graph_import_inputs(im, err));
     TC_TRY(tc_graph_import_sort(im->model, err));
     TC_TRY(add_nodes(im, err));
     TC_TRY(add_outputs(im, err));
-    if (im->root->sizes)
-        tc_graph_sizes_find_ends(im->root->sizes);
-    tc_graph_simplify(im->g);
+    if (im->at.root->sizes)
+        tc_graph_sizes_find_ends(im->at.root->sizes);
+    tc_graph_simplify(im->at.g);
     return TC_OK;
 }
 
@@ -286,7 +286,7 @@ static void explain_failure(const char *path, const tc_graph_sizes *known, tc_er
 /* known: of symbols, by an attempt before; after it, by this one, if that is to be followed by another. */
 static tc_status import_once(const char *path, const tc_graph_import_options *opts, tc_graph_sizes **known, tc_graph **out,
                              tc_error *err) {
-    tc_graph_importer im = {.path = path, .opts = opts};
+    tc_graph_importer im = {.opts = opts, .at = {.path = path}};
     tc_graph_sizes *before = *known;
     *known = NULL;
     bool in_memory = opts && opts->bytes;
@@ -297,37 +297,37 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
         return s;
     }
     im.proto = im.model->graph;
-    im.g = im.root = tc_graph_new(path);
-    im.g->sizes = before;
+    im.at.g = im.at.root = tc_graph_new(path);
+    im.at.g->sizes = before;
     if (im.proto->name && *im.proto->name)
-        im.g->name = tc_arena_strdup(im.g->arena, im.proto->name);
+        im.at.g->name = tc_arena_strdup(im.at.g->arena, im.proto->name);
     im.used_shapes = tc_xcalloc(opts ? opts->nshapes + 1 : 1, sizeof *im.used_shapes);
     im.used_fixed = tc_xcalloc(opts ? opts->nfixed + 1 : 1, sizeof *im.used_fixed);
     char *dir = in_memory ? NULL : tc_fs_dirname(path);
     im.dir = opts && opts->folder ? opts->folder : dir;
     s = fill_graph(&im, err);
-    im.g->reserved = NULL;
+    im.at.g->reserved = NULL;
     tc_map_free(&im.producers);
     tc_map_free(&im.body_constants);
     free(im.used_shapes);
     free(im.used_fixed);
     free(dir);
     onnx__model_proto__free_unpacked(im.model, NULL);
-    for (size_t i = 0; i < im.notes.len && s == TC_OK && !(im.root->sizes && im.root->sizes->again); i++)
+    for (size_t i = 0; i < im.notes.len && s == TC_OK && !(im.at.root->sizes && im.at.root->sizes->again); i++)
         tc_log(TC_LOG_WARN, "%s: %s", path, im.notes.data[i]);
     tc_vec_free(&im.notes);
-    if (s != TC_OK && im.root->sizes && !im.root->sizes->again)
-        tc_graph_sizes_reconsider(im.root->sizes);
-    bool again = im.root->sizes && im.root->sizes->again; /* also where there was another way than what failed then */
+    if (s != TC_OK && im.at.root->sizes && !im.at.root->sizes->again)
+        tc_graph_sizes_reconsider(im.at.root->sizes);
+    bool again = im.at.root->sizes && im.at.root->sizes->again; /* also where there was another way than what failed then */
     if (s == TC_OK && !again) {
-        *out = im.root;
+        *out = im.at.root;
         return TC_OK;
     }
     if (again)
-        *known = tc_graph_sizes_take(im.root);
+        *known = tc_graph_sizes_take(im.at.root);
     else
-        explain_failure(path, im.root->sizes, err);
-    tc_graph_free(im.root);
+        explain_failure(path, im.at.root->sizes, err);
+    tc_graph_free(im.at.root);
     return s;
 }
 

@@ -1,6 +1,6 @@
 /* If that the data decide about: its branches become graphs of their own, which a node (ops.def) runs one of. A result that does
  * not have the same shape in both lies in memory of its largest and carries its size (dynamic.h) beside it, unless both give it
- * the same size of the graph around them; a list is its rows (import_lists.c). */
+ * the same size of the graph around them; a list is its rows (graph/import/lists.h). */
 #include <string.h>
 
 #include "graph/ir/sizes.h"
@@ -67,7 +67,7 @@ static tc_status rows_of_result(branches *b, size_t k, tc_error *err) {
 
 static tc_status type_result(branches *b, size_t k, tc_error *err) {
     const tc_graph_value *yes = b->out[0][k], *no = b->out[1][k];
-    tc_arena *a = b->im->g->arena;
+    tc_arena *a = b->im->at.g->arena;
     if (yes->dtype != no->dtype || yes->shape.ndim != no->shape.ndim)
         return tc_refuse(err, TC_ERROR_NOT_CONSTANT,
                          "its condition '%s' depends on the network's inputs, and output %zu is %s or %s: branches of "
@@ -82,13 +82,13 @@ static tc_status type_result(branches *b, size_t k, tc_error *err) {
 
 static tc_status type_results(branches *b, tc_error *err) {
     size_t n = b->p->n_output;
-    b->lists = TC_NEW_N(b->im->g->arena, bool, n + 1);
+    b->lists = TC_NEW_N(b->im->at.g->arena, bool, n + 1);
     for (size_t k = 0; k < n; k++)
         TC_TRY(rows_of_result(b, k, err));
-    b->types = TC_NEW_N(b->im->g->arena, tc_graph_type, n * (1 + TC_GRAPH_MAX_DIMS) + 1);
+    b->types = TC_NEW_N(b->im->at.g->arena, tc_graph_type, n * (1 + TC_GRAPH_MAX_DIMS) + 1);
     for (size_t k = 0; k < n; k++)
         TC_TRY(type_result(b, k, err));
-    b->common = TC_NEW_N(b->im->g->arena, tc_graph_value *, n * TC_GRAPH_MAX_DIMS + 1);
+    b->common = TC_NEW_N(b->im->at.g->arena, tc_graph_value *, n * TC_GRAPH_MAX_DIMS + 1);
     for (size_t k = 0; k < n; k++)
         find_common(b, k);
     b->ntypes = n;
@@ -111,17 +111,17 @@ static tc_status name_results(branches *b, int which) {
 }
 
 static tc_status give_results(branches *b, tc_graph_node *n, tc_error *err) {
-    tc_graph_infer_ctx c = {.g = b->im->g, .opset = TC_GRAPH_OPSET_MAX, .n = n, .err = err};
+    tc_graph_infer_ctx c = {.g = b->im->at.g, .opset = TC_GRAPH_OPSET_MAX, .n = n, .err = err};
     tc_graph_emitter e = {&c, TC_OK};
     for (size_t k = 0, size = b->p->n_output; k < b->p->n_output; k++)
         for (int d = 0; d < b->types[k].shape.ndim; d++)
             if (is_open(b, k, d) || common(b, k, d))
                 n->out[k] = tc_graph_em_sized(&e, n->out[k], d, common(b, k, d) ? common(b, k, d) : n->out[size++]);
     TC_TRY(e.status);
-    tc_graph_value **v = tc_arena_dup(b->im->g->arena, n->out, b->p->n_output * sizeof *v);
+    tc_graph_value **v = tc_arena_dup(b->im->at.g->arena, n->out, b->p->n_output * sizeof *v);
     for (size_t k = 0; k < b->p->n_output; k++)
         if (b->lists[k])
-            v[k] = tc_graph_import_list(b->im->g, (tc_graph_sequence){.rows = v[k]});
+            v[k] = tc_graph_import_list(b->im->at.g, (tc_graph_sequence){.rows = v[k]});
     return tc_graph_import_give_outputs(b->im, b->p, v, err);
 }
 
@@ -129,18 +129,18 @@ static const char *const names[] = {"then_branch", "else_branch"};
 
 /* *failed: the branch that cannot be imported; -1: none, or both, which do not fit each other. */
 static tc_status add_branches(branches *b, int *failed, tc_error *err) {
-    tc_graph *of = b->im->g;
+    tc_graph *of = b->im->at.g;
     const tc_expr *holds = tc_graph_condition_of(&of, b->cond);
-    tc_graph_sizes *sizes = tc_graph_sizes_of(b->im->root);
+    tc_graph_sizes *sizes = tc_graph_sizes_of(b->im->at.root);
     const bool chosen = sizes->is_chosen;
     const tc_expr *when[] = {holds, holds ? tc_un(of->sizes->ctx, TC_OP_NOT, holds) : NULL};
     for (int k = 0; k < 2; k++) {
-        tc_graph_import_open_frame(b->im, &b->in[k], b->p, true, err);
+        tc_graph_import_open_frame(&b->im->at, &b->in[k], tc_graph_import_name_of(b->p), true, err);
         tc_graph_sizes_set_condition(b->in[k].f.g, of, when[k]);
         sizes->is_chosen |= k == 1;
         tc_status s = tc_graph_import_branch(b->im, b->p, names[k], &b->out[k], err);
         sizes->is_chosen = chosen;
-        tc_graph_import_leave_frame(b->im, &b->in[k]);
+        tc_graph_import_leave_frame(&b->im->at, &b->in[k]);
         *failed = s == TC_OK ? -1 : k;
         TC_TRY(s);
     }
@@ -154,7 +154,7 @@ static tc_status add_branches(branches *b, int *failed, tc_error *err) {
 /* "sr": the first input of the model that the condition is computed of; NULL: none is near. */
 static const char *deciding_input(const tc_graph_importer *im, const tc_graph_value *v, int depth) {
     enum { NEAR = 8 };
-    const tc_graph_value *root = tc_graph_find_value(im->root, v->name);
+    const tc_graph_value *root = tc_graph_find_value(im->at.root, v->name);
     const char *found = NULL;
     if (!v->producer)
         return root && !root->producer && !root->constant ? root->name : NULL;
@@ -168,7 +168,7 @@ static const char *refusal_text(const branches *b, int kept, const char *when, c
     tc_graph_importer *im = b->im;
     const char *input = deciding_input(im, b->cond, 0);
     return tc_arena_printf(
-        im->root->arena,
+        im->at.root->arena,
         "%s the condition '%s' of node '%s' (If) is %s: the model was built without the %s, because: %s. To build the model for "
         "this branch, give other sizes with --shape%s%s%s",
         when, b->p->input[0], b->p->name && *b->p->name ? b->p->name : b->p->output[0], kept ? "true" : "false", names[1 - kept],
@@ -180,9 +180,9 @@ static tc_status keep_branch(branches *b, int kept, const tc_error *why, tc_erro
     tc_graph_importer *im = b->im;
     tc_graph_value **out;
     const tc_graph_type type = {.dtype = TC_BOOL, .shape = b->cond->shape};
-    tc_graph_node *n = tc_graph_import_place_node(im->g, TC_GRAPH_OP_REQUIRE, b->p->name, &b->cond, 1, &type, 1);
-    tc_graph_set_expected(im->g, n, !kept);
-    tc_graph_set_refusal(im->g, n, refusal_text(b, kept, "the run is refused, as", why));
+    tc_graph_node *n = tc_graph_import_place_node(im->at.g, TC_GRAPH_OP_REQUIRE, b->p->name, &b->cond, 1, &type, 1);
+    tc_graph_set_expected(im->at.g, n, !kept);
+    tc_graph_set_refusal(im->at.g, n, refusal_text(b, kept, "the run is refused, as", why));
     tc_push(&im->notes, refusal_text(b, kept, "runs are refused where", why));
     TC_TRY(tc_graph_import_branch(im, b->p, names[kept], &out, err));
     return tc_graph_import_give_outputs(im, b->p, out, err);
@@ -191,7 +191,7 @@ static tc_status keep_branch(branches *b, int kept, const tc_error *why, tc_erro
 /* Does a branch not fit the sizes, or the other branch? What import does not know at all is refused, and so is a branch that fits
  * only some of the sizes that were given. Test cases can give the value that decides. */
 static bool may_be_left_out(const branches *b, const tc_error *why) {
-    const tc_graph_sizes *sizes = b->im->root->sizes;
+    const tc_graph_sizes *sizes = b->im->at.root->sizes;
     if (why->status != TC_BAD_INPUT || (sizes && (sizes->again || sizes->wanted.x)))
         return false;
     if (tc_error_wants_constant(why))
@@ -201,7 +201,7 @@ static bool may_be_left_out(const branches *b, const tc_error *why) {
 
 /* Branches of different types: the one that runs of the largest sizes take, or else the first. */
 static int kept_of(const branches *b, int failed) {
-    tc_graph *of = b->im->g;
+    tc_graph *of = b->im->at.g;
     const tc_expr *holds = failed < 0 ? tc_graph_condition_of(&of, b->cond) : NULL;
     return failed < 0 ? holds && tc_graph_decide_at_largest(of, holds) == 0 : failed == 0;
 }
@@ -211,7 +211,7 @@ static tc_status leave_out(branches *b, int failed, const tc_error *why, tc_erro
     for (int k = 0; k < 2; k++)
         if (b->in[k].f.g)
             tc_graph_import_drop_frame(&b->in[k]);
-    tc_graph *of = b->im->g;
+    tc_graph *of = b->im->at.g;
     const tc_expr *holds = tc_graph_condition_of(&of, b->cond);
     bool left_out = may_be_left_out(b, why);
     if (left_out && holds && tc_graph_choose(of, holds))
@@ -229,7 +229,7 @@ tc_status tc_graph_import_if_at_run_time(tc_graph_importer *im, const Onnx__Node
     branches b = {.im = im, .p = p, .cond = cond, .nnotes = im->notes.len};
     tc_error why = {0};
     int failed = -1;
-    tc_graph_sizes *sizes = tc_graph_sizes_of(im->root);
+    tc_graph_sizes *sizes = tc_graph_sizes_of(im->at.root);
     const tc_graph_size_limit before = sizes->wanted;
     sizes->wanted = (tc_graph_size_limit){0};
     tc_status s = add_branches(&b, &failed, &why);
@@ -240,7 +240,7 @@ tc_status tc_graph_import_if_at_run_time(tc_graph_importer *im, const Onnx__Node
         sizes->wanted = before;
     if (!whole)
         return s;
-    tc_graph *g = im->g;
+    tc_graph *g = im->at.g;
     for (int k = 0; k < 2; k++)
         tc_graph_simplify(b.in[k].f.g);
     tc_graph_value **in = TC_NEW_N(g->arena, tc_graph_value *, b.in[0].f.around.len + b.in[1].f.around.len + 1);

@@ -68,7 +68,7 @@ static tc_status disagreement(const char *name, size_t i, const tc_graph_range *
 /* The name of dimension d: the model's, or one of its own. */
 static const char *name_of(tc_graph_importer *im, const char *input, const Onnx__TensorShapeProto *s, size_t d) {
     const char *declared = s ? symbol_of(s->dim[d]) : NULL;
-    return declared ? declared : tc_arena_printf(im->g->arena, "%s.shape[%zu]", input, d);
+    return declared ? declared : tc_arena_printf(im->at.g->arena, "%s.shape[%zu]", input, d);
 }
 
 /* ---- which sizes, where nobody says ---- */
@@ -93,7 +93,7 @@ static tc_graph_range assumed_sizes(const char *name, size_t d) {
 
 /* Those of the same name are the same. */
 static tc_graph_range open_sizes(tc_graph_importer *im, const char *name, size_t d) {
-    const tc_graph_size_symbol *y = im->g->sizes ? tc_graph_sizes_symbol(im->g->sizes, name) : NULL;
+    const tc_graph_size_symbol *y = im->at.g->sizes ? tc_graph_sizes_symbol(im->at.g->sizes, name) : NULL;
     return y ? (tc_graph_range){y->least, y->most, y->multiple} : assumed_sizes(name, d);
 }
 
@@ -171,7 +171,7 @@ static bool is_said(const tc_graph_importer *im, const char *input, const char *
 /* The symbol `name` of the input, with these sizes. Several inputs may have been given different single ones. */
 static tc_status want_symbol(tc_graph_importer *im, const char *input, const char *name, const tc_graph_range *sizes,
                              tc_error *err) {
-    tc_graph_sizes *known = tc_graph_sizes_of(im->g);
+    tc_graph_sizes *known = tc_graph_sizes_of(im->at.g);
     const tc_graph_size_symbol *y = tc_graph_sizes_symbol(known, name);
     if (y && (y->least != sizes->least || y->most != sizes->most || y->multiple != sizes->multiple))
         return sizes->least == sizes->most ? TC_OK : disagreeing_symbol(y, input, sizes, err);
@@ -213,8 +213,8 @@ static tc_status vary_shape(tc_graph_importer *im, const char *input, const Onnx
             TC_TRY(want_symbol(im, input, name, r, err));
         if (!open || r->least == r->most)
             continue;
-        const tc_graph_size_symbol *y = tc_graph_sizes_symbol(im->g->sizes, name);
-        out->d[d] = tc_graph_sizes_range(im->g->sizes, y).hi;
+        const tc_graph_size_symbol *y = tc_graph_sizes_symbol(im->at.g->sizes, name);
+        out->d[d] = tc_graph_sizes_range(im->at.g->sizes, y).hi;
         symbol[d] = y->is->op == TC_OP_INT ? NULL : name;
     }
     return TC_OK;
@@ -319,7 +319,7 @@ static const char *shape_text(tc_graph_importer *im, const char *name, const Onn
             tc_sb_printf(&b, "%s%" PRId64, d ? "," : "", s->dim[d]->dim_value);
         else
             tc_sb_printf(&b, "%s%s", d ? "," : "", name_of(im, name, s, d));
-    const char *text = s ? tc_arena_printf(im->g->arena, "[%s]", tc_sb_str(&b)) : "not given";
+    const char *text = s ? tc_arena_printf(im->at.g->arena, "[%s]", tc_sb_str(&b)) : "not given";
     tc_strbuf_free(&b);
     return text;
 }
@@ -354,10 +354,10 @@ static tc_status add_fixed(tc_graph_importer *im, const char *name, const Onnx__
     if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
         return tc_fail(err, TC_BAD_INPUT, "--input %s: the input is not a tensor, so its value cannot be fixed", name);
     TC_TRY(read_fixed(im, name, type->tensor_type, values, &t, err));
-    void *copy = tc_arena_dup(im->g->arena, t.data, tc_graph_tensor_bytes(&t));
-    tc_push(&im->g->fixed,
-            ((tc_graph_named){tc_arena_strdup(im->g->arena, name), tc_graph_tensor_view(t.dtype, &t.shape, copy)}));
-    tc_graph_add_constant(im->g, name, &t);
+    void *copy = tc_arena_dup(im->at.g->arena, t.data, tc_graph_tensor_bytes(&t));
+    tc_push(&im->at.g->fixed,
+            ((tc_graph_named){tc_arena_strdup(im->at.g->arena, name), tc_graph_tensor_view(t.dtype, &t.shape, copy)}));
+    tc_graph_add_constant(im->at.g, name, &t);
     return TC_OK;
 }
 
@@ -383,7 +383,7 @@ static tc_status add_typed_input(tc_graph_importer *im, const char *name, const 
         tc_error_prefix(err, "input '%s': ", name);
         return TC_BAD_INPUT;
     }
-    vary_input(im->g, tc_graph_add_input(im->g, name, dtype, &shape), symbol);
+    vary_input(im->at.g, tc_graph_add_input(im->at.g, name, dtype, &shape), symbol);
     return TC_OK;
 }
 
@@ -399,20 +399,20 @@ static const tc_graph_list *given_list(const tc_graph_importer *im, const char *
 static tc_status add_item(tc_graph_importer *im, const tc_graph_named *item, tc_graph_value **out, tc_error *err) {
     const tc_graph_tensor *constant = given_constant(im, item->name);
     tc_graph_tensor t;
-    if (tc_graph_find_value(im->g, item->name) || tc_map_gets(&im->producers, item->name))
+    if (tc_graph_find_value(im->at.g, item->name) || tc_map_gets(&im->producers, item->name))
         return tc_graph_import_duplicate(item->name, "an element of a graph input", err);
     if (!constant) {
-        *out = tc_graph_add_input(im->g, item->name, item->t.dtype, &item->t.shape);
+        *out = tc_graph_add_input(im->at.g, item->name, item->t.dtype, &item->t.shape);
         return TC_OK;
     }
     TC_TRY(tc_graph_tensor_copy(constant, &t, err));
-    *out = tc_graph_add_constant(im->g, item->name, &t);
+    *out = tc_graph_add_constant(im->at.g, item->name, &t);
     return TC_OK;
 }
 
 /* A value of the graph that is the list, with inputs or constants as its elements. */
 static tc_status add_list(tc_graph_importer *im, const tc_graph_list *list, tc_error *err) {
-    tc_graph *g = im->g;
+    tc_graph *g = im->at.g;
     tc_graph_value **v = TC_NEW_N(g->arena, tc_graph_value *, list->n + 1);
     for (size_t i = 0; i < list->n; i++)
         TC_TRY(add_item(im, &list->items[i], &v[i], err));
@@ -427,7 +427,7 @@ static tc_status add_list(tc_graph_importer *im, const tc_graph_list *list, tc_e
 static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in, tc_error *err) {
     const char *name = in->name ? in->name : "";
     const Onnx__TypeProto *type = in->type;
-    const tc_graph_value *known = tc_graph_find_value(im->g, name);
+    const tc_graph_value *known = tc_graph_find_value(im->at.g, name);
     if (known && known->constant && !given_constant(im, name))
         return TC_OK; /* an initializer gives its value */
     if (!*name || known || tc_map_gets(&im->producers, name))
@@ -436,7 +436,7 @@ static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in
     if (given_constant(im, name)) {
         tc_graph_tensor t;
         TC_TRY(tc_graph_tensor_copy(given_constant(im, name), &t, err));
-        tc_graph_add_constant(im->g, name, &t);
+        tc_graph_add_constant(im->at.g, name, &t);
         return TC_OK;
     }
     if (given_list(im, name))
@@ -472,8 +472,8 @@ static tc_status no_name(tc_graph_importer *im, bool shape, const char *given, t
     const char *eq = shape ? NULL : strrchr(given, '=');
     tc_map names = {0};
     tc_guess g = tc_guess_new(given, eq ? (size_t)(eq - given) : strlen(given));
-    for (size_t i = 0; i < im->g->inputs.len; i++)
-        tc_map_puts(&names, im->g->inputs.data[i]->name, 0);
+    for (size_t i = 0; i < im->at.g->inputs.len; i++)
+        tc_map_puts(&names, im->at.g->inputs.data[i]->name, 0);
     for (size_t i = 0; i < im->proto->n_input && shape; i++) {
         const Onnx__TypeProto *type = im->proto->input[i]->type;
         const Onnx__TensorShapeProto *s =
@@ -501,8 +501,8 @@ tc_status tc_graph_import_inputs(tc_graph_importer *im, tc_error *err) {
     for (size_t i = 0; im->opts && i < im->opts->nfixed; i++)
         if (!im->used_fixed[i])
             return no_name(im, false, im->opts->fixed[i], err);
-    for (size_t i = 0; i < im->g->symbols.len; i++)
-        tc_push(&im->g->inputs, im->g->symbols.data[i].value);
+    for (size_t i = 0; i < im->at.g->symbols.len; i++)
+        tc_push(&im->at.g->inputs, im->at.g->symbols.data[i].value);
     return TC_OK;
 }
 

@@ -3,17 +3,11 @@
 #ifndef TC_GRAPH_ONNX_IMPORT_INT_H
 #define TC_GRAPH_ONNX_IMPORT_INT_H
 
+#include "graph/import/frames.h"
+#include "graph/import/lists.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/onnx_int.h"
 #include "graph/ops/dynamic.h"
-
-/* A sequence, or an optional (of no value or one). Elements may be optionals' sequences. */
-typedef struct tc_graph_sequence {
-    tc_graph_value *rows; /* the first elements where only the data know how many they are (import_lists.c), or NULL */
-    size_t n;             /* elements after these */
-    tc_graph_value **v;
-    bool optional;
-} tc_graph_sequence;
 
 /* The body of a function or a branch while its nodes are added: names that mean something in there only. */
 typedef struct tc_graph_import_scope {
@@ -24,21 +18,11 @@ typedef struct tc_graph_import_scope {
     tc_map values; /* name -> value, 0 for an input that the call leaves out */
 } tc_graph_import_scope;
 
-/* A body that becomes a graph of its own (import_frames.c). What it reads of the graphs around it becomes its inputs. */
-typedef struct tc_graph_import_frame {
-    struct tc_graph_import_frame *up;
-    tc_graph *g;
-    tc_map inside;          /* address of a value of another graph -> what stands for it here */
-    tc_graph_values around; /* of the captured inputs, the last ones of g: the values that they are, in the graph around this */
-} tc_graph_import_frame;
-
 typedef struct tc_graph_importer {
-    const char *path;
     const tc_graph_import_options *opts;
     Onnx__ModelProto *model;
     Onnx__GraphProto *proto;
-    tc_graph *root, *g; /* the model's; the one to which nodes are being added: root, or that of the frame */
-    tc_graph_import_frame *frame;
+    tc_graph_import_place at;
     const char *dir;  /* of external data; NULL: there is none */
     tc_map producers; /* names of the values that nodes of the graph make */
     bool *used_shapes, *used_fixed;
@@ -47,6 +31,11 @@ typedef struct tc_graph_importer {
     uint32_t bodies;              /* that have taken a node's place */
     tc_map body_constants;        /* address of a body's initializer -> value of root: bodies may be added many times */
 } tc_graph_importer;
+
+/* The node's name, or its operator's if it has none. */
+static inline const char *tc_graph_import_name_of(const Onnx__NodeProto *p) {
+    return p->name && *p->name ? p->name : p->op_type;
+}
 
 /* ---- import.c ---- */
 bool tc_graph_import_default_domain(const char *domain);
@@ -125,68 +114,12 @@ TC_NODISCARD tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__N
 TC_NODISCARD tc_status tc_graph_import_turn_rows(tc_graph_import_trips *l, size_t k, tc_graph_value **v, tc_error *err);
 
 /* ---- import_sequences.c ---- */
-/* The list as a value of g. s.v is copied. */
-tc_graph_value *tc_graph_import_list(tc_graph *g, tc_graph_sequence s);
 bool tc_graph_import_is_sequence_operator(const tc_graph_importer *im, const Onnx__NodeProto *p);
 /* The same, or Identity of a list. */
 bool tc_graph_import_takes_sequence(tc_graph_importer *im, const Onnx__NodeProto *p);
 TC_NODISCARD tc_status tc_graph_import_sequence_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err);
 /* Operator i on sequences and optionals, from 0 on; false: there are no more. */
 bool tc_graph_import_sequence_op(size_t i, tc_graph_import_op *out);
-
-/* ---- import_lists.c: failures are messages, to which the caller adds the node ---- */
-/* Of the list's elements; false: it has none that say. */
-bool tc_graph_import_element_type(const tc_graph_sequence *s, tc_graph_type *out);
-/* Are they all tensors of that type, whose sizes do not depend on data? */
-TC_NODISCARD tc_status tc_graph_import_check_elements(tc_graph_emitter *e, const tc_graph_sequence *s, const tc_graph_type *type);
-/* All elements, which must be of that type, as rows. */
-TC_NODISCARD tc_status tc_graph_import_rows(tc_graph_emitter *e, const tc_graph_sequence *s, const tc_graph_type *type,
-                                            tc_graph_value **out);
-tc_graph_value *tc_graph_import_count(tc_graph_emitter *e, const tc_graph_sequence *s);
-/* Positions are of any integer type, and count from the end where negative. NULL: the last. */
-TC_NODISCARD tc_status tc_graph_import_at(tc_graph_emitter *e, const tc_graph_sequence *s, tc_graph_value *at,
-                                          tc_graph_value **out);
-TC_NODISCARD tc_status tc_graph_import_insert_at(tc_graph_emitter *e, const tc_graph_sequence *s, tc_graph_value *v,
-                                                 tc_graph_value *at, tc_graph_value **out);
-TC_NODISCARD tc_status tc_graph_import_erase_at(tc_graph_emitter *e, const tc_graph_sequence *s, tc_graph_value *at,
-                                                tc_graph_value **out);
-/* The elements along the axis; fresh: which is a dimension of their own. */
-TC_NODISCARD tc_status tc_graph_import_concat_rows(tc_graph_emitter *e, const tc_graph_sequence *s, int axis, bool fresh,
-                                                   tc_graph_value **out);
-TC_NODISCARD tc_status tc_graph_import_split_rows(tc_graph_emitter *e, tc_graph_value *x, int axis, bool keep,
-                                                  tc_graph_value **out);
-
-/* ---- import_hoist.c ---- */
-/* Moves what is the same in all trips of f's body, a tidied graph, to the graph around it. */
-void tc_graph_import_hoist(tc_graph *around, tc_graph_import_frame *f);
-
-/* ---- import_frames.c ---- */
-/* What is emitted into a body's graph for a node. */
-typedef struct tc_graph_import_inside {
-    tc_graph_import_frame f;
-    tc_graph_infer_ctx c;
-    tc_graph_emitter e;
-} tc_graph_import_inside;
-
-/* v, which may be of a graph around im->g, in im->g. */
-tc_graph_value *tc_graph_import_here(tc_graph_importer *im, tc_graph_value *v);
-/* The value of the graph around the body that its input v is; NULL: it is none. Until the body is closed. */
-tc_graph_value *tc_graph_import_outside(const tc_graph_import_inside *x, const tc_graph_value *v);
-/* A new graph, of a body of node p, to which import adds until it leaves. It is closed or dropped in the end. is_branch: not all
- * runs compute it. */
-void tc_graph_import_open_frame(tc_graph_importer *im, tc_graph_import_inside *x, const Onnx__NodeProto *p, bool is_branch,
-                                tc_error *err);
-void tc_graph_import_leave_frame(tc_graph_importer *im, const tc_graph_import_inside *x);
-void tc_graph_import_drop_frame(tc_graph_import_inside *x);
-/* Once its results are named: tidied, and the graph around it has it. captured[]: what it reads of that; room for all of around. */
-size_t tc_graph_import_close_body(tc_graph *around, tc_graph_import_inside *x, tc_graph_value **captured);
-/* v with its memory cut or padded to `to`, and every dimension at its largest. */
-tc_graph_value *tc_graph_import_fitted(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_shape *to);
-void tc_graph_import_add_result(tc_graph *g, tc_graph_value *v);
-/* A node without attributes; out[k] are made by types[k]. */
-tc_graph_node *tc_graph_import_place_node(tc_graph *g, tc_graph_op op, const char *name, tc_graph_value **in, size_t nin,
-                                          const tc_graph_type *types, size_t nout);
-tc_graph_type tc_graph_import_scalar_type(tc_dtype t);
 
 /* ---- import_branches.c ---- */
 /* Adds a node that runs one of the branches at run time, and gives p's outputs. cond: one bool. */

@@ -49,8 +49,8 @@ static tc_status carry(loop *l, tc_graph_value *const *next, tc_error *err) {
             return tc_fail(err, TC_BAD_INPUT,
                            "value %zu that it carries is %s before a trip and %s after it; where the number of trips depends on "
                            "data, it must keep its type",
-                           k, tc_graph_type_str(l->im->g->arena, old->dtype, &old->shape),
-                           tc_graph_type_str(l->im->g->arena, next[k]->dtype, &next[k]->shape));
+                           k, tc_graph_type_str(l->im->at.g->arena, old->dtype, &old->shape),
+                           tc_graph_type_str(l->im->at.g->arena, next[k]->dtype, &next[k]->shape));
         l->state[k] = l->go ? tc_graph_em_either(&l->e, l->go, next[k], l->state[k]) : next[k];
     }
     if (l->go)
@@ -76,7 +76,7 @@ static tc_graph_value *filled(loop *l, tc_graph_value *rows) {
 static tc_status stacked(loop *l, size_t k, int64_t axis, bool reverse, const tc_graph_value *empty, tc_graph_value **out,
                          tc_error *err) {
     int64_t n = l->trips;
-    tc_graph_value **parts = TC_NEW_N(l->im->g->arena, tc_graph_value *, n + 1);
+    tc_graph_value **parts = TC_NEW_N(l->im->at.g->arena, tc_graph_value *, n + 1);
     const tc_graph_value *first = n ? l->rows[k] : empty;
     tc_graph_shape s = first->shape;
     axis = axis < 0 ? axis + s.ndim + 1 : axis;
@@ -90,8 +90,8 @@ static tc_status stacked(loop *l, size_t k, int64_t axis, bool reverse, const tc
         if (!tc_graph_shape_equal(&row->shape, &first->shape) || row->dtype != first->dtype || tc_graph_is_dynamic(row) ||
             row->sequence)
             return tc_fail(err, TC_BAD_INPUT, "result %zu is %s in one trip and %s in another, or its size depends on data",
-                           k + l->nstate, tc_graph_type_str(l->im->g->arena, first->dtype, &first->shape),
-                           tc_graph_type_str(l->im->g->arena, row->dtype, &row->shape));
+                           k + l->nstate, tc_graph_type_str(l->im->at.g->arena, first->dtype, &first->shape),
+                           tc_graph_type_str(l->im->at.g->arena, row->dtype, &row->shape));
         parts[i] = tc_graph_em_reshape(&l->e, row, &s);
     }
     if (n == 0) {
@@ -107,7 +107,7 @@ static tc_status stacked(loop *l, size_t k, int64_t axis, bool reverse, const tc
 }
 
 static tc_status give(loop *l, tc_graph_value *const *empty, const int64_t *axes, const int64_t *reverse, tc_error *err) {
-    tc_graph_value **v = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->nstate + l->nscan + 1);
+    tc_graph_value **v = TC_NEW_N(l->im->at.g->arena, tc_graph_value *, l->nstate + l->nscan + 1);
     memcpy(v, l->state, l->nstate * sizeof *v);
     for (size_t k = 0; k < l->nscan && k + l->nstate < l->p->n_output; k++)
         if (*l->p->output[l->nstate + k])
@@ -116,7 +116,7 @@ static tc_status give(loop *l, tc_graph_value *const *empty, const int64_t *axes
 }
 
 static void keep_rows(loop *l, tc_graph_value *const *rows) {
-    tc_graph_value **all = TC_NEW_N(l->im->g->arena, tc_graph_value *, (size_t)(l->trips + 1) * l->nscan + 1);
+    tc_graph_value **all = TC_NEW_N(l->im->at.g->arena, tc_graph_value *, (size_t)(l->trips + 1) * l->nscan + 1);
     if (l->trips && l->nscan)
         memcpy(all, l->rows, (size_t)l->trips * l->nscan * sizeof *all);
     if (l->nscan)
@@ -128,10 +128,10 @@ static tc_status open_loop(loop *l, tc_error *err) {
     const Onnx__AttributeProto *a = tc_graph_import_attribute(l->p, "body");
     if (!a || !a->g)
         return tc_fail(err, TC_BAD_INPUT, "attribute 'body' must be a graph");
-    tc_graph *g = l->im->g;
+    tc_graph *g = l->im->at.g;
     l->body = a->g;
     l->c = (tc_graph_infer_ctx){.g = g, .opset = TC_GRAPH_OPSET_MAX, .err = err};
-    l->c.n = tc_graph_new_node(g, TC_GRAPH_OP_IDENTITY, l->p->name && *l->p->name ? l->p->name : l->p->op_type, NULL, 0);
+    l->c.n = tc_graph_new_node(g, TC_GRAPH_OP_IDENTITY, tc_graph_import_name_of(l->p), NULL, 0);
     l->e = (tc_graph_emitter){&l->c, TC_OK};
     return TC_OK;
 }
@@ -168,7 +168,7 @@ static void also(loop *l, tc_graph_value *cond) {
 /* *last stays NULL where no trip is made; *open: the data decide about trips, which l does not allow. */
 static tc_status write_loop(loop *l, tc_graph_value ***last, bool *open, tc_error *err) {
     const tc_graph_number *m = &l->limit;
-    tc_graph_value *cond = l->cond, **in = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->body->n_input + 1), **out;
+    tc_graph_value *cond = l->cond, **in = TC_NEW_N(l->im->at.g->arena, tc_graph_value *, l->body->n_input + 1), **out;
     also(l, cond);
     for (int64_t i = 0; !is_false(cond) && i < m->most; i++) {
         if (!m->constant)
@@ -192,7 +192,7 @@ static tc_status write_loop(loop *l, tc_graph_value ***last, bool *open, tc_erro
 }
 
 static tc_status read_loop(loop *l, tc_error *err) {
-    tc_arena *a = l->im->g->arena;
+    tc_arena *a = l->im->at.g->arena;
     tc_graph_value **in = TC_NEW_N(a, tc_graph_value *, l->p->n_input + 3);
     l->limit = (tc_graph_number){.most = INT64_MAX, .constant = true};
     TC_TRY(open_loop(l, err));
@@ -216,14 +216,14 @@ static tc_status read_loop(loop *l, tc_error *err) {
 
 /* Made by nothing, for what is dropped as dead. */
 static tc_graph_value *of_type(const loop *l, tc_dtype t, const tc_graph_shape *shape) {
-    tc_graph *g = l->im->g;
+    tc_graph *g = l->im->at.g;
     return tc_graph_add_value(g, tc_graph_fresh_name(g, l->c.n->name), t, shape);
 }
 
 /* No trip is made: one is written out for the types of its results, and dropped as dead. Where there is nothing at the place of a
  * first trip, as in what has no rows, it is that of a number that nobody knows. */
 static tc_status types_of_rows(loop *l, tc_graph_value ***last, tc_error *err) {
-    tc_graph_value **args = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->nstate + 3);
+    tc_graph_value **args = TC_NEW_N(l->im->at.g->arena, tc_graph_value *, l->nstate + 3);
     tc_error again = {0};
     args[0] = number(l, TC_I64, 0);
     args[1] = number(l, TC_BOOL, 1);
@@ -268,7 +268,7 @@ static tc_status scan_length(loop *l, scan *s, tc_error *err) {
             return tc_fail(err, TC_BAD_INPUT,
                            "scan input %zu ('%s') is %s: it has no axis %" PRId64
                            ", or its length there differs from the other inputs",
-                           k, v->name, tc_graph_type_str(l->im->g->arena, v->dtype, &v->shape), axis);
+                           k, v->name, tc_graph_type_str(l->im->at.g->arena, v->dtype, &v->shape), axis);
         s->size = s->size ? s->size : tc_graph_extent(v, (int)axis);
         s->axis[k] = (int)axis;
         s->length = v->shape.d[axis];
@@ -338,7 +338,7 @@ static tc_graph_value **read_batch(loop *l, tc_graph_value **in, size_t nin) {
 
 static tc_status read_scan(loop *l, tc_error *err) {
     size_t n = l->p->n_input;
-    tc_arena *a = l->im->g->arena;
+    tc_arena *a = l->im->at.g->arena;
     bool lengths = tc_graph_import_opset(l->im) < 9; /* are its first input */
     tc_graph_value **in = TC_NEW_N(a, tc_graph_value *, n + 1), **rest = in + lengths;
     if (n < 1 + (size_t)lengths)
@@ -364,7 +364,7 @@ static tc_status read_scan(loop *l, tc_error *err) {
 }
 
 static tc_status scan_trip(loop *l, int64_t i, tc_graph_value ***out, tc_error *err) {
-    tc_graph_value **args = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->body->n_input + 1);
+    tc_graph_value **args = TC_NEW_N(l->im->at.g->arena, tc_graph_value *, l->body->n_input + 1);
     memcpy(args, l->state, l->nstate * sizeof *args);
     for (size_t k = 0; k < l->scan->n; k++)
         args[l->nstate + k] = element(l, k, i);
@@ -432,7 +432,7 @@ static tc_status attempt(const loop *l, bool data, bool *open, tc_error *err) {
     copy.e.c = &copy.c;
     copy.c.err = err;
     copy.data = data;
-    copy.state = tc_arena_dup(l->im->g->arena, l->state, (l->nstate + 1) * sizeof *l->state);
+    copy.state = tc_arena_dup(l->im->at.g->arena, l->state, (l->nstate + 1) * sizeof *l->state);
     return write_out(&copy, open, err);
 }
 
@@ -447,7 +447,7 @@ tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__NodeProto *p, 
     if (!open)
         return TC_OK;
     tc_status status = tc_graph_import_trips_at_run_time(&l, err);
-    if (im->root->sizes && im->root->sizes->again)
+    if (im->at.root->sizes && im->at.root->sizes->again)
         return status; /* import begins again */
     if (status == TC_BAD_INPUT && l.limit.most >= 0 && l.limit.most <= MAX_TRIPS) {
         tc_error again = {0};

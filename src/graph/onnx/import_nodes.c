@@ -56,11 +56,11 @@ static bool attr_kind(int type, tc_graph_attr_kind *kind) {
 static bool old_cast_target(tc_graph_importer *im, tc_graph_node *n, const Onnx__AttributeProto *a) {
     if (n->op != TC_GRAPH_OP_CAST || strcmp(a->name, "to") != 0 || attr_type(a) != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING)
         return false;
-    const char *name = bytes_to_text(im->g->arena, a->s);
+    const char *name = bytes_to_text(im->at.g->arena, a->s);
     int64_t code = 1;
     while (strcmp(tc_graph_onnx_type_name(code), name) != 0 && strcmp(tc_graph_onnx_type_name(code), "unknown") != 0)
         code++;
-    tc_graph_set_to(im->g, n, code);
+    tc_graph_set_to(im->at.g, n, code);
     return true;
 }
 
@@ -70,8 +70,8 @@ static bool function_names(tc_graph_importer *im, tc_graph_node *n, const Onnx__
         return false;
     tc_strbuf b = {0};
     for (size_t i = 0; i < a->n_strings; i++)
-        tc_sb_printf(&b, "%s%s", i ? "," : "", bytes_to_text(im->g->arena, a->strings[i]));
-    tc_graph_set_activations(im->g, n, tc_sb_str(&b));
+        tc_sb_printf(&b, "%s%s", i ? "," : "", bytes_to_text(im->at.g->arena, a->strings[i]));
+    tc_graph_set_activations(im->at.g, n, tc_sb_str(&b));
     tc_strbuf_free(&b);
     return true;
 }
@@ -99,19 +99,19 @@ static tc_status add_attr(tc_graph_importer *im, tc_graph_node *n, Onnx__Attribu
                        tc_graph_attr_kind_name(tc_graph_attr_kind_of(id)));
     switch (kind) {
     case TC_GRAPH_ATTR_INT:
-        tc_graph_set_int(im->g, n, id, a->i);
+        tc_graph_set_int(im->at.g, n, id, a->i);
         break;
     case TC_GRAPH_ATTR_FLOAT:
-        tc_graph_set_float(im->g, n, id, (double)a->f);
+        tc_graph_set_float(im->at.g, n, id, (double)a->f);
         break;
     case TC_GRAPH_ATTR_STRING:
-        tc_graph_set_str(im->g, n, id, bytes_to_text(im->g->arena, a->s));
+        tc_graph_set_str(im->at.g, n, id, bytes_to_text(im->at.g->arena, a->s));
         break;
     case TC_GRAPH_ATTR_INTS:
-        tc_graph_set_ints(im->g, n, id, a->ints, a->n_ints);
+        tc_graph_set_ints(im->at.g, n, id, a->ints, a->n_ints);
         break;
     case TC_GRAPH_ATTR_FLOATS:
-        tc_graph_set_floats(im->g, n, id, a->floats, a->n_floats);
+        tc_graph_set_floats(im->at.g, n, id, a->floats, a->n_floats);
         break;
     case TC_GRAPH_ATTR_TENSOR: {
         tc_graph_tensor t;
@@ -119,7 +119,7 @@ static tc_status add_attr(tc_graph_importer *im, tc_graph_node *n, Onnx__Attribu
             return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be a tensor", a->name);
         bool once = !im->scope; /* a body may be added again */
         TC_TRY(tc_onnx_read_tensor(a->t, im->dir, once, &t, err));
-        tc_graph_set_tensor(im->g, n, id, &t);
+        tc_graph_set_tensor(im->at.g, n, id, &t);
         break;
     }
     }
@@ -147,9 +147,9 @@ tc_status tc_graph_import_input(tc_graph_importer *im, const char *name, tc_grap
         return TC_OK;
     bool found = find_in_scopes(im, name, out, &closed);
     if (!found && !closed)
-        *out = tc_graph_find_value(im->root, name);
+        *out = tc_graph_find_value(im->at.root, name);
     if (found || *out) {
-        *out = *out ? tc_graph_import_here(im, *out) : NULL;
+        *out = *out ? tc_graph_import_here(&im->at, *out) : NULL;
         return TC_OK;
     }
     return tc_fail(err, TC_BAD_INPUT, "its input '%s' is neither %s, nor an initializer, nor the output of a node", name,
@@ -168,13 +168,13 @@ static tc_status build_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_
     if (!tc_graph_import_known_operator(im, p, &op)) /* check_operators has refused it already, but for bodies */
         return tc_refuse(err, TC_ERROR_UNSUPPORTED, "the operator (domain %s) is not supported at opset %d",
                          tc_graph_import_default_domain(p->domain) ? "ai.onnx" : p->domain, tc_graph_import_opset(im));
-    tc_graph_value **in = TC_NEW_N(im->g->arena, tc_graph_value *, p->n_input);
+    tc_graph_value **in = TC_NEW_N(im->at.g->arena, tc_graph_value *, p->n_input);
     for (size_t k = 0; k < p->n_input; k++) {
         TC_TRY(tc_graph_import_input(im, p->input[k], &in[k], err));
         if (in[k] && in[k]->sequence)
             return tc_fail(err, TC_BAD_INPUT, "its input '%s' is a sequence or optional, not a tensor", p->input[k]);
     }
-    *out = tc_graph_new_node(im->g, op, p->name, in, (int)p->n_input);
+    *out = tc_graph_new_node(im->at.g, op, p->name, in, (int)p->n_input);
     for (size_t k = 0; k < p->n_attribute; k++)
         TC_TRY(add_attr(im, *out, p->attribute[k], err));
     return TC_OK;
@@ -190,8 +190,8 @@ static void prefix_node(const Onnx__NodeProto *p, tc_error *err) {
 
 /* The name in the graph of a value that is called `name` here. */
 static tc_status name_here(tc_graph_importer *im, const char *name, const char **out, tc_error *err) {
-    *out = im->scope ? tc_graph_fresh_name(im->g, name) : name;
-    if (!im->scope && tc_graph_find_value(im->g, name))
+    *out = im->scope ? tc_graph_fresh_name(im->at.g, name) : name;
+    if (!im->scope && tc_graph_find_value(im->at.g, name))
         return tc_graph_import_duplicate(name, "as a node's output", err);
     if (im->scope && tc_map_gets(&im->scope->values, name))
         return tc_graph_import_duplicate(name, "in one body", err);
@@ -200,7 +200,7 @@ static tc_status name_here(tc_graph_importer *im, const char *name, const char *
 
 static void bind_here(tc_graph_importer *im, const char *name, const char *in_graph) {
     if (im->scope)
-        tc_map_puts(&im->scope->values, name, (uintptr_t)tc_graph_find_value(im->g, in_graph));
+        tc_map_puts(&im->scope->values, name, (uintptr_t)tc_graph_find_value(im->at.g, in_graph));
 }
 
 static tc_status add_plain_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
@@ -209,11 +209,11 @@ static tc_status add_plain_node(tc_graph_importer *im, const Onnx__NodeProto *p,
         prefix_node(p, err);
         return TC_BAD_INPUT;
     }
-    const char **names = TC_NEW_N(im->g->arena, const char *, p->n_output);
+    const char **names = TC_NEW_N(im->at.g->arena, const char *, p->n_output);
     for (size_t k = 0; k < p->n_output; k++)
         if (*p->output[k])
             TC_TRY(name_here(im, p->output[k], &names[k], err));
-    TC_TRY(tc_graph_place(im->g, n, names, (int)p->n_output, tc_graph_import_opset(im), err));
+    TC_TRY(tc_graph_place(im->at.g, n, names, (int)p->n_output, tc_graph_import_opset(im), err));
     for (size_t k = 0; k < p->n_output; k++)
         if (names[k])
             bind_here(im, p->output[k], names[k]);
@@ -231,13 +231,13 @@ typedef struct body {
 
 /* In the model's graph, which outlives those of bodies. */
 static tc_status add_body_constant(tc_graph_importer *im, Onnx__TensorProto *p, uint64_t key, tc_error *err) {
-    tc_graph *g = im->g;
-    im->g = im->root;
-    const char *name = tc_graph_fresh_name(im->root, p->name);
+    tc_graph *g = im->at.g;
+    im->at.g = im->at.root;
+    const char *name = tc_graph_fresh_name(im->at.root, p->name);
     tc_status s = tc_graph_import_initializer(im, p, name, err);
-    im->g = g;
+    im->at.g = g;
     if (s == TC_OK)
-        tc_map_put(&im->body_constants, key, (uintptr_t)tc_graph_find_value(im->root, name));
+        tc_map_put(&im->body_constants, key, (uintptr_t)tc_graph_find_value(im->at.root, name));
     return s;
 }
 
@@ -268,13 +268,13 @@ static tc_status fill_body(tc_graph_importer *im, const body *b, tc_graph_value 
 static tc_status add_body(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_import_scope *s, const body *b,
                           tc_graph_value ***out, tc_error *err) {
     tc_status status;
-    *out = TC_NEW_N(im->g->arena, tc_graph_value *, b->n_outputs);
+    *out = TC_NEW_N(im->at.g->arena, tc_graph_value *, b->n_outputs);
     s->up = im->scope;
     s->depth = im->scope ? im->scope->depth + 1 : 1;
     im->scope = s;
     if (s->depth > MAX_CALLS)
         status = tc_fail(err, TC_BAD_INPUT, "bodies are nested more than %d deep; does the function call itself?", MAX_CALLS);
-    else if (++im->bodies > MAX_BODIES || im->g->next_id > MAX_NODES)
+    else if (++im->bodies > MAX_BODIES || im->at.g->next_id > MAX_NODES)
         status = tc_fail(err, TC_BAD_INPUT, "the model's functions and branches become more than %d bodies or %d nodes",
                          MAX_BODIES, MAX_NODES);
     else if (p->n_output > b->n_outputs)
@@ -290,7 +290,7 @@ static tc_status add_body(tc_graph_importer *im, const Onnx__NodeProto *p, tc_gr
 static tc_status give_output(tc_graph_importer *im, const Onnx__NodeProto *p, size_t k, tc_graph_node *n, tc_error *err) {
     const char *name;
     TC_TRY(name_here(im, p->output[k], &name, err));
-    TC_TRY(tc_graph_place(im->g, n, &name, 1, TC_GRAPH_OPSET_MAX, err));
+    TC_TRY(tc_graph_place(im->at.g, n, &name, 1, TC_GRAPH_OPSET_MAX, err));
     bind_here(im, p->output[k], name);
     return TC_OK;
 }
@@ -298,7 +298,7 @@ static tc_status give_output(tc_graph_importer *im, const Onnx__NodeProto *p, si
 static tc_status give_list(tc_graph_importer *im, const Onnx__NodeProto *p, size_t k, const tc_graph_value *list, tc_error *err) {
     const char *name;
     TC_TRY(name_here(im, p->output[k], &name, err));
-    tc_graph_add_value(im->g, name, list->dtype, &list->shape)->sequence = list->sequence;
+    tc_graph_add_value(im->at.g, name, list->dtype, &list->shape)->sequence = list->sequence;
     bind_here(im, p->output[k], name);
     return TC_OK;
 }
@@ -310,7 +310,7 @@ tc_status tc_graph_import_give_outputs(tc_graph_importer *im, const Onnx__NodePr
         else if (*p->output[k] && v[k]->sequence)
             TC_TRY(give_list(im, p, k, v[k], err));
         else if (*p->output[k])
-            TC_TRY(give_output(im, p, k, tc_graph_new_node(im->g, TC_GRAPH_OP_IDENTITY, p->name, &v[k], 1), err));
+            TC_TRY(give_output(im, p, k, tc_graph_new_node(im->at.g, TC_GRAPH_OP_IDENTITY, p->name, &v[k], 1), err));
     return TC_OK;
 }
 
@@ -325,7 +325,7 @@ tc_status tc_graph_import_graph(tc_graph_importer *im, const Onnx__NodeProto *p,
               .initializers = g->initializer,
               .n_initializers = g->n_initializer,
               .n_outputs = g->n_output};
-    b.outputs = TC_NEW_N(im->g->arena, const char *, g->n_output);
+    b.outputs = TC_NEW_N(im->at.g->arena, const char *, g->n_output);
     for (size_t k = 0; k < g->n_output; k++)
         b.outputs[k] = g->output[k]->name;
     return add_body(im, p, s, &b, out, err);
@@ -342,7 +342,7 @@ tc_status tc_graph_import_branch(tc_graph_importer *im, const Onnx__NodeProto *p
 
 /* 1: the condition holds in all runs, 0: in none, -1: in some. Sizes and their ranges may decide it. */
 static int decide(tc_graph_importer *im, const tc_graph_value *cond) {
-    tc_graph *of = im->g;
+    tc_graph *of = im->at.g;
     if (cond->constant)
         return *(const uint8_t *)cond->constant->data != 0;
     const tc_expr *holds = tc_graph_condition_of(&of, cond);
@@ -463,9 +463,9 @@ static tc_status add_call(tc_graph_importer *im, const Onnx__NodeProto *p, const
         tc_map_free(&s.values);
         return status;
     }
-    call c = {im->g->arena, p, f};
+    call c = {im->at.g->arena, p, f};
     body b = {.nodes = resolve_nodes(&c, f->node, f->n_node, 0), .n_nodes = f->n_node, .n_outputs = f->n_output};
-    b.outputs = TC_NEW_N(im->g->arena, const char *, f->n_output);
+    b.outputs = TC_NEW_N(im->at.g->arena, const char *, f->n_output);
     for (size_t k = 0; k < f->n_output; k++)
         b.outputs[k] = f->output[k];
     tc_graph_value **out;
@@ -483,11 +483,11 @@ static bool is_in_function(const tc_graph_importer *im) {
 
 static const tc_graph_origin *origin_of(const tc_graph_importer *im, const Onnx__NodeProto *p) {
     if (is_in_function(im))
-        return im->g->origin;
+        return im->at.g->origin;
     for (size_t k = 0; k < p->n_output && (!p->name || !*p->name); k++)
         if (*p->output[k])
-            return tc_graph_origin_of(im->g, p->output[k]);
-    return p->name && *p->name ? tc_graph_origin_of(im->g, p->name) : NULL;
+            return tc_graph_origin_of(im->at.g, p->output[k]);
+    return p->name && *p->name ? tc_graph_origin_of(im->at.g, p->name) : NULL;
 }
 
 static tc_status import_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
@@ -506,7 +506,7 @@ static tc_status import_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc
 }
 
 tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
-    tc_graph *g = im->g;
+    tc_graph *g = im->at.g;
     const tc_graph_origin *around = g->origin;
     g->origin = origin_of(im, p);
     tc_status s = import_node(im, p, err);

@@ -67,7 +67,7 @@ static tc_graph_value *with_same(run *r, const carried *c) {
     tc_graph_value *v = c->in;
     for (int d = 0; d < c->most.ndim; d++)
         if (c->same[d])
-            v = tc_graph_em_sized(&r->x.e, v, d, tc_graph_import_here(r->l->im, c->same[d]));
+            v = tc_graph_em_sized(&r->x.e, v, d, tc_graph_import_here(&r->l->im->at, c->same[d]));
     return v;
 }
 
@@ -113,10 +113,10 @@ static tc_graph_value *element(run *r, size_t k, tc_graph_value *i) {
     const tc_graph_number *n = &r->l->limit;
     tc_graph_value *last = n->constant ? number(&r->x.e, TC_I64, n->most - 1) : NULL;
     if (s->directions && s->directions[k]) {
-        last = last ? last : em_sub(&r->x.e, tc_graph_import_here(r->l->im, n->value), number(&r->x.e, TC_I64, 1));
+        last = last ? last : em_sub(&r->x.e, tc_graph_import_here(&r->l->im->at, n->value), number(&r->x.e, TC_I64, 1));
         i = em_sub(&r->x.e, last, i);
     }
-    return tc_graph_em_gather(&r->x.e, TC_GRAPH_OP_GATHER, tc_graph_import_here(r->l->im, s->in[k]), i, s->axis[k]);
+    return tc_graph_em_gather(&r->x.e, TC_GRAPH_OP_GATHER, tc_graph_import_here(&r->l->im->at, s->in[k]), i, s->axis[k]);
 }
 
 static tc_status fill(run *r, tc_error *err) {
@@ -262,8 +262,8 @@ static tc_status settle_all(run *r, bool *again, tc_error *err) {
             return tc_fail(err, TC_BAD_INPUT,
                            "value %zu that it carries is %s before a trip and %s after it; in a loop that is not written out "
                            "trip by trip, it must keep its type",
-                           k, tc_graph_type_str(r->l->im->g->arena, c->dtype, &c->most),
-                           tc_graph_type_str(r->l->im->g->arena, c->next->dtype, &c->next->shape));
+                           k, tc_graph_type_str(r->l->im->at.g->arena, c->dtype, &c->most),
+                           tc_graph_type_str(r->l->im->at.g->arena, c->next->dtype, &c->next->shape));
         for (int d = 0; d < c->most.ndim; d++)
             TC_TRY(settle(r, k, d, again, err));
         TC_TRY(tc_graph_shape_check(&c->most, err));
@@ -275,7 +275,7 @@ static tc_status settle_all(run *r, bool *again, tc_error *err) {
 static const tc_expr *makes_trips(run *r) {
     if (r->l->limit.constant || !r->l->limit.value)
         return NULL;
-    tc_ctx *c = tc_graph_sizes_of(r->l->im->g)->ctx;
+    tc_ctx *c = tc_graph_sizes_of(r->l->im->at.g)->ctx;
     return tc_bin(c, TC_OP_GE, tc_graph_em_known(&r->l->e, r->l->limit.value).x, tc_i64(c, 1));
 }
 
@@ -285,10 +285,10 @@ static tc_status make_body(run *r, tc_error *err) {
     const tc_expr *when = makes_trips(r);
     tc_status s = r->l->e.status;
     for (int round = 0; again && s == TC_OK; round++) {
-        tc_graph_import_open_frame(r->l->im, &r->x, r->l->p, false, err);
+        tc_graph_import_open_frame(&r->l->im->at, &r->x, tc_graph_import_name_of(r->l->p), false, err);
         tc_graph_sizes_set_condition(r->x.f.g, r->x.f.g->sizes->around, when);
         s = fill(r, err);
-        tc_graph_import_leave_frame(r->l->im, &r->x);
+        tc_graph_import_leave_frame(&r->l->im->at, &r->x);
         if (s == TC_OK)
             s = settle_all(r, &again, err);
         if (s == TC_OK && again && round == ROUNDS)
@@ -323,9 +323,9 @@ static tc_status name_outputs(run *r) {
 }
 
 static void list_rows(run *r) {
-    r->row_size = tc_arena_alloc(r->l->im->g->arena, (r->l->nscan + 1) * sizeof *r->row_size);
+    r->row_size = tc_arena_alloc(r->l->im->at.g->arena, (r->l->nscan + 1) * sizeof *r->row_size);
     memset(r->row_size, 0, (r->l->nscan + 1) * sizeof *r->row_size);
-    r->rows = TC_NEW_N(r->l->im->g->arena, size_t, r->l->nscan + 1);
+    r->rows = TC_NEW_N(r->l->im->at.g->arena, size_t, r->l->nscan + 1);
     for (size_t k = 0; k < r->l->nscan && r->l->nstate + k < r->l->p->n_output; k++)
         if (*r->l->p->output[r->l->nstate + k])
             r->rows[r->nrows++] = k;
@@ -352,7 +352,7 @@ static tc_status check_rows(const run *r, tc_error *err) {
             return tc_fail(
                 err, TC_BAD_INPUT,
                 "result %zu is %s in a trip: it is a sequence, its size depends on data, or it has too many dimensions", which,
-                tc_graph_type_str(r->l->im->g->arena, v->dtype, &v->shape));
+                tc_graph_type_str(r->l->im->at.g->arena, v->dtype, &v->shape));
     }
     for (size_t k = 0; k < r->l->nstate; k++)
         if (r->state[k].row && !has_limit(r))
@@ -403,7 +403,7 @@ static bool is_size(run *r) {
     const tc_graph_number *m = &r->l->limit;
     if (m->constant || !has_limit(r))
         return false;
-    tc_ival range = tc_te_bounds(tc_graph_em_known(&r->l->e, m->value).x, tc_graph_sizes_of(r->l->im->g)->sure);
+    tc_ival range = tc_te_bounds(tc_graph_em_known(&r->l->e, m->value).x, tc_graph_sizes_of(r->l->im->at.g)->sure);
     return range.lo >= 0 && range.hi <= m->most;
 }
 
@@ -461,7 +461,7 @@ static tc_status give_appended(run *r, size_t k, tc_graph_value *rows, tc_graph_
         TC_TRY(tc_graph_import_rows(e, first, &r->state[k].element, &both[0]));
         rows = tc_graph_em_concat(e, 0, both, 2);
     }
-    *out = tc_graph_import_list(r->l->im->g, (tc_graph_sequence){.rows = rows});
+    *out = tc_graph_import_list(r->l->im->at.g, (tc_graph_sequence){.rows = rows});
     return e->status;
 }
 
@@ -478,12 +478,12 @@ static void give_states(run *r, const tc_graph_node *n, tc_graph_value **v) {
                 v[k] = tc_graph_em_sized(&r->l->e, v[k], d, r->state[k].same[d]);
     for (size_t k = 0; k < r->l->nstate; k++)
         if (r->l->state[k]->sequence && !r->state[k].beside)
-            v[k] = tc_graph_import_list(r->l->im->g, (tc_graph_sequence){.rows = v[k]});
+            v[k] = tc_graph_import_list(r->l->im->at.g, (tc_graph_sequence){.rows = v[k]});
 }
 
 static tc_status give(run *r, tc_graph_node *n, size_t states, tc_error *err) {
     tc_graph_import_trips *l = r->l;
-    tc_graph_value **v = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->nstate + l->nscan + 1);
+    tc_graph_value **v = TC_NEW_N(l->im->at.g->arena, tc_graph_value *, l->nstate + l->nscan + 1);
     bool goes_on = is_true(l->cond) && is_true(n->body[0]->outputs.data[0].value), all = l->limit.constant && goes_on;
     size_t at = 1 + states;
     tc_graph_value *trips = goes_on && is_size(r) ? l->limit.value : n->out[0];
@@ -511,7 +511,7 @@ static tc_status check_end(const run *r, tc_error *err) {
 }
 
 static tc_status add_node(run *r, tc_error *err) {
-    tc_graph *g = r->l->im->g;
+    tc_graph *g = r->l->im->at.g;
     size_t most = 3 + r->l->nstate * (2 + TC_GRAPH_MAX_DIMS) + r->nrows, nin, nout;
     tc_graph_value **first = TC_NEW_N(g->arena, tc_graph_value *, most), **in;
     tc_graph_type *types = TC_NEW_N(g->arena, tc_graph_type, most);
@@ -558,7 +558,7 @@ static tc_status start(run *r, size_t k, tc_error *err) {
 }
 
 tc_status tc_graph_import_trips_at_run_time(tc_graph_import_trips *l, tc_error *err) {
-    run r = {.l = l, .state = TC_NEW_N(l->im->g->arena, carried, l->nstate + 1)};
+    run r = {.l = l, .state = TC_NEW_N(l->im->at.g->arena, carried, l->nstate + 1)};
     for (size_t k = 0; k < l->nstate; k++)
         TC_TRY(start(&r, k, err));
     list_rows(&r);

@@ -7,18 +7,18 @@
 
 /* Names in the body: a model's own body must not see them. The node's first result is nobody else's. */
 static char *own_name(tc_graph_importer *im, const Onnx__NodeProto *p, const char *what, size_t k) {
-    return tc_arena_printf(im->root->arena, "%s.%s[%zu]", p->n_output ? p->output[0] : "", what, k);
+    return tc_arena_printf(im->at.root->arena, "%s.%s[%zu]", p->n_output ? p->output[0] : "", what, k);
 }
 
 static Onnx__ValueInfoProto *value_of(tc_graph_importer *im, char *name) {
-    Onnx__ValueInfoProto *v = TC_NEW(im->root->arena, Onnx__ValueInfoProto);
+    Onnx__ValueInfoProto *v = TC_NEW(im->at.root->arena, Onnx__ValueInfoProto);
     onnx__value_info_proto__init(v);
     v->name = name;
     return v;
 }
 
 const Onnx__GraphProto *tc_graph_import_sequence_of_batch(tc_graph_importer *im, const Onnx__NodeProto *p) {
-    tc_arena *a = im->root->arena;
+    tc_arena *a = im->at.root->arena;
     Onnx__GraphProto *body = TC_NEW(a, Onnx__GraphProto);
     Onnx__NodeProto *one = TC_NEW(a, Onnx__NodeProto);
     onnx__graph_proto__init(body);

@@ -1,5 +1,5 @@
 /* Sequences and optionals: lists of values that only import knows, so that their operators leave nothing behind but what they do
- * to tensors (slices, concatenations). Where only the data know lengths and positions, elements must be alike (import_lists.c);
+ * to tensors (slices, concatenations). Where only the data know lengths and positions, elements must be alike (graph/import/lists.h);
  * an optional is a list of one value or none.
  *
  * A list is a value of the graph whose `sequence` says what is in it, and which no node makes or reads. */
@@ -19,15 +19,6 @@ typedef struct sequencer {
     tc_graph_emitter e;
     tc_error *err;
 } sequencer;
-
-tc_graph_value *tc_graph_import_list(tc_graph *g, tc_graph_sequence s) {
-    tc_graph_sequence *own = TC_NEW(g->arena, tc_graph_sequence);
-    s.v = tc_arena_dup(g->arena, s.v, s.n * sizeof *s.v);
-    *own = s;
-    tc_graph_value *list = tc_graph_add_value(g, tc_graph_fresh_name(g, "sequence"), TC_F32, &(tc_graph_shape){0});
-    list->sequence = own;
-    return list;
-}
 
 /* ---- operands ---- */
 
@@ -82,7 +73,7 @@ static int64_t attribute(const sequencer *s, const char *name, int64_t otherwise
 }
 
 static tc_graph_value *list_of(sequencer *s, tc_graph_value **v, size_t n) {
-    return tc_graph_import_list(s->im->g, (tc_graph_sequence){.n = n, .v = v});
+    return tc_graph_import_list(s->im->at.g, (tc_graph_sequence){.n = n, .v = v});
 }
 
 static tc_graph_value *constant(sequencer *s, tc_dtype t, int64_t v) {
@@ -120,11 +111,11 @@ static tc_status sequence_insert(sequencer *s) {
         at--;
     if (at > from->n)
         return tc_fail(s->err, TC_BAD_INPUT, "its position is outside of a sequence of %zu", from->n);
-    tc_graph_value **to = TC_NEW_N(s->im->g->arena, tc_graph_value *, from->n + 1);
+    tc_graph_value **to = TC_NEW_N(s->im->at.g->arena, tc_graph_value *, from->n + 1);
     memcpy(to, from->v, at * sizeof *to);
     to[at] = v;
     memcpy(to + at + 1, from->v + at, (from->n - at) * sizeof *to);
-    s->out[0] = tc_graph_import_list(s->im->g, (tc_graph_sequence){.rows = from->rows, .n = from->n + 1, .v = to});
+    s->out[0] = tc_graph_import_list(s->im->at.g, (tc_graph_sequence){.rows = from->rows, .n = from->n + 1, .v = to});
     return TC_OK;
 }
 
@@ -136,7 +127,7 @@ static tc_status sequence_erase(sequencer *s) {
     if (is_open(s, from, 1))
         return tc_graph_import_erase_at(&s->e, from, input(s, 1), &s->out[0]);
     TC_TRY(want_position(s, 1, (int64_t)from->n, -1, &at));
-    tc_graph_value **to = TC_NEW_N(s->im->g->arena, tc_graph_value *, from->n);
+    tc_graph_value **to = TC_NEW_N(s->im->at.g->arena, tc_graph_value *, from->n);
     memcpy(to, from->v, at * sizeof *to);
     memcpy(to + at, from->v + at + 1, (from->n - at - 1) * sizeof *to);
     s->out[0] = list_of(s, to, from->n - 1);
@@ -176,7 +167,7 @@ static tc_status part_sizes(sequencer *s, int64_t length, int64_t **sizes, size_
         return tc_refuse(s->err, TC_ERROR_UNSUPPORTED, "it makes %" PRId64 " parts of %" PRId64 "; at most %d are supported",
                          count, length, MAX_LENGTH);
     *n = (size_t)count;
-    *sizes = TC_NEW_N(s->im->g->arena, int64_t, count + 1);
+    *sizes = TC_NEW_N(s->im->at.g->arena, int64_t, count + 1);
     for (int64_t i = 0; i < count; i++) {
         (*sizes)[i] = step > 0 ? TC_MIN(step, length - i * step) : tc_load_i(v->dtype, v->constant->data, i);
         if ((*sizes)[i] < 0 || (*sizes)[i] > length - sum)
@@ -223,7 +214,7 @@ static tc_status split_to_sequence(sequencer *s) {
         return split_open_axis(s, x, axis);
     TC_TRY(part_sizes(s, x->shape.d[axis], &sizes, &n));
     bool squeeze = !input(s, 1) && attribute(s, "keepdims", 1) == 0;
-    tc_graph_value **parts = TC_NEW_N(s->im->g->arena, tc_graph_value *, n + 1);
+    tc_graph_value **parts = TC_NEW_N(s->im->at.g->arena, tc_graph_value *, n + 1);
     for (size_t i = 0; i < n; at += sizes[i++]) {
         tc_graph_shape shape = x->shape;
         memmove(&shape.d[axis], &shape.d[axis + 1], sizeof shape.d[0] * (size_t)(shape.ndim - axis - 1));
@@ -258,7 +249,7 @@ static tc_status concat_from_sequence(sequencer *s) {
     if (ndim > TC_GRAPH_MAX_DIMS)
         return tc_refuse(s->err, TC_ERROR_UNSUPPORTED, "the result has %d dimensions; at most %d are supported", ndim,
                          TC_GRAPH_MAX_DIMS);
-    tc_graph_value **parts = tc_arena_dup(s->im->g->arena, from->v, from->n * sizeof *parts);
+    tc_graph_value **parts = tc_arena_dup(s->im->at.g->arena, from->v, from->n * sizeof *parts);
     for (size_t i = 0; i < from->n && fresh; i++) {
         tc_graph_shape shape = parts[i]->shape;
         memmove(&shape.d[axis + 1], &shape.d[axis], sizeof shape.d[0] * (size_t)(shape.ndim++ - axis));
@@ -298,7 +289,7 @@ static tc_status sequence_map(sequencer *s) {
     for (size_t k = 1; k < s->nin; k++)
         if (want_sequence(s, k, &other) == TC_OK && other->n != first->n)
             return tc_fail(s->err, TC_BAD_INPUT, "its sequences have %zu and %zu elements", first->n, other->n);
-    tc_arena *arena = s->im->g->arena;
+    tc_arena *arena = s->im->at.g->arena;
     tc_graph_value **all = TC_NEW_N(arena, tc_graph_value *, first->n * s->p->n_output + 1), **one;
     for (size_t i = 0; i < first->n; i++) {
         TC_TRY(map_element(s, a->g, i, &one));
@@ -318,7 +309,7 @@ static bool is_optional(const tc_graph_value *v) {
 
 static tc_status optional(sequencer *s) {
     tc_graph_value *v = input(s, 0);
-    s->out[0] = tc_graph_import_list(s->im->g, (tc_graph_sequence){.n = v ? 1 : 0, .v = &v, .optional = true});
+    s->out[0] = tc_graph_import_list(s->im->at.g, (tc_graph_sequence){.n = v ? 1 : 0, .v = &v, .optional = true});
     return TC_OK;
 }
 
@@ -388,12 +379,12 @@ bool tc_graph_import_takes_sequence(tc_graph_importer *im, const Onnx__NodeProto
 
 tc_status tc_graph_import_sequence_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
     const rule *r = rule_of(im, p);
-    tc_arena *a = im->g->arena;
+    tc_arena *a = im->at.g->arena;
     sequencer s = {.im = im, .p = p, .nin = p->n_input, .err = err};
     s.in = TC_NEW_N(a, tc_graph_value *, p->n_input + 1);
     s.out = TC_NEW_N(a, tc_graph_value *, p->n_output + 1);
-    s.c = (tc_graph_infer_ctx){.g = im->g, .opset = TC_GRAPH_OPSET_MAX, .err = err};
-    s.c.n = tc_graph_new_node(im->g, TC_GRAPH_OP_IDENTITY, p->name && *p->name ? p->name : p->op_type, NULL, 0);
+    s.c = (tc_graph_infer_ctx){.g = im->at.g, .opset = TC_GRAPH_OPSET_MAX, .err = err};
+    s.c.n = tc_graph_new_node(im->at.g, TC_GRAPH_OP_IDENTITY, tc_graph_import_name_of(p), NULL, 0);
     s.e = (tc_graph_emitter){&s.c, TC_OK};
     if (s.nin < (size_t)r->min_in || (r->max_in >= 0 && s.nin > (size_t)r->max_in) ||
         (r->add != sequence_map && p->n_output != 1))

@@ -1,8 +1,9 @@
-/* Graphs of bodies: what is read of the graphs around one becomes its inputs (import_branches.c, import_run_time.c). */
+/* Graphs of bodies: what is read of the graphs around one becomes its inputs . */
 #include <string.h>
 
+#include "graph/import/frames.h"
+#include "graph/import/lists.h"
 #include "graph/ir/sizes.h"
-#include "graph/onnx/import_int.h"
 
 typedef tc_graph_import_frame frame;
 
@@ -22,40 +23,40 @@ static tc_graph_value *capture(frame *f, tc_graph_value *v, tc_graph_value *oute
     return in;
 }
 
-static tc_graph_value *here(tc_graph_importer *im, frame *f, tc_graph_value *v);
+static tc_graph_value *here(tc_graph_import_place *at, frame *f, tc_graph_value *v);
 
-static tc_graph_value *list_here(tc_graph_importer *im, frame *f, const tc_graph_value *v) {
+static tc_graph_value *list_here(tc_graph_import_place *at, frame *f, const tc_graph_value *v) {
     const tc_graph_sequence *s = v->sequence;
     tc_graph_value **all = TC_NEW_N(f->g->arena, tc_graph_value *, s->n + 1);
     for (size_t i = 0; i < s->n; i++)
-        all[i] = here(im, f, s->v[i]);
-    tc_graph_value *rows = s->rows ? here(im, f, s->rows) : NULL;
+        all[i] = here(at, f, s->v[i]);
+    tc_graph_value *rows = s->rows ? here(at, f, s->rows) : NULL;
     tc_graph_value *list = tc_graph_import_list(f->g, (tc_graph_sequence){rows, s->n, all, s->optional});
     tc_map_put(&f->inside, (uint64_t)(uintptr_t)v, (uintptr_t)list);
     return list;
 }
 
-static tc_graph_value *here(tc_graph_importer *im, frame *f, tc_graph_value *v) {
-    if (tc_graph_owns(f ? f->g : im->root, v) || !f)
+static tc_graph_value *here(tc_graph_import_place *at, frame *f, tc_graph_value *v) {
+    if (tc_graph_owns(f ? f->g : at->root, v) || !f)
         return v;
     uintptr_t *known = tc_map_get(&f->inside, (uint64_t)(uintptr_t)v);
     if (known)
         return (tc_graph_value *)*known;
     if (v->sequence)
-        return list_here(im, f, v);
-    tc_graph_value *outer = here(im, f->up, v), *in = capture(f, v, outer);
+        return list_here(at, f, v);
+    tc_graph_value *outer = here(at, f->up, v), *in = capture(f, v, outer);
     for (int d = 0; d < outer->shape.ndim; d++) {
         if (!tc_graph_extent(outer, d))
             continue;
         if (!in->extent)
             in->extent = TC_NEW_N(f->g->arena, tc_graph_value *, TC_GRAPH_MAX_DIMS);
-        in->extent[d] = here(im, f, outer->extent[d]);
+        in->extent[d] = here(at, f, outer->extent[d]);
     }
     return in;
 }
 
-tc_graph_value *tc_graph_import_here(tc_graph_importer *im, tc_graph_value *v) {
-    return here(im, im->frame, v);
+tc_graph_value *tc_graph_import_here(tc_graph_import_place *at, tc_graph_value *v) {
+    return here(at, at->frame, v);
 }
 
 tc_graph_value *tc_graph_import_outside(const tc_graph_import_inside *x, const tc_graph_value *v) {
@@ -66,22 +67,22 @@ tc_graph_value *tc_graph_import_outside(const tc_graph_import_inside *x, const t
     return NULL;
 }
 
-void tc_graph_import_open_frame(tc_graph_importer *im, tc_graph_import_inside *x, const Onnx__NodeProto *p, bool is_branch,
+void tc_graph_import_open_frame(tc_graph_import_place *at, tc_graph_import_inside *x, const char *name, bool is_branch,
                                 tc_error *err) {
-    *x = (tc_graph_import_inside){.f = {.up = im->frame, .g = tc_graph_new(im->path)}};
-    x->f.g->name = tc_arena_strdup(x->f.g->arena, p->name && *p->name ? p->name : p->op_type);
+    *x = (tc_graph_import_inside){.f = {.up = at->frame, .g = tc_graph_new(at->path)}};
+    x->f.g->name = tc_arena_strdup(x->f.g->arena, name);
     x->c = (tc_graph_infer_ctx){.g = x->f.g, .opset = TC_GRAPH_OPSET_MAX, .err = err};
-    x->f.g->origin = im->g->origin;
+    x->f.g->origin = at->g->origin;
     x->c.n = tc_graph_new_node(x->f.g, TC_GRAPH_OP_IDENTITY, x->f.g->name, NULL, 0);
     x->e = (tc_graph_emitter){&x->c, TC_OK};
-    tc_graph_sizes_enter(x->f.g, im->g, is_branch);
-    im->frame = &x->f;
-    im->g = x->f.g;
+    tc_graph_sizes_enter(x->f.g, at->g, is_branch);
+    at->frame = &x->f;
+    at->g = x->f.g;
 }
 
-void tc_graph_import_leave_frame(tc_graph_importer *im, const tc_graph_import_inside *x) {
-    im->frame = x->f.up;
-    im->g = x->f.up ? x->f.up->g : im->root;
+void tc_graph_import_leave_frame(tc_graph_import_place *at, const tc_graph_import_inside *x) {
+    at->frame = x->f.up;
+    at->g = x->f.up ? x->f.up->g : at->root;
 }
 
 void tc_graph_import_drop_frame(tc_graph_import_inside *x) {

@@ -4,10 +4,19 @@
  *     SequenceAt(list, i)  =>  Gather(rows, i)                 SequenceInsert(list, x)  =>  Concat(rows, x[1, ..])
  *
  * What is appended stays apart from the rows until somebody asks for all of them: a loop whose trips append and never look gives
- * each trip's own elements as a result (import_run_time.c). */
+ * each trip's own elements as a result (graph/onnx/import_run_time.c). */
 #include <string.h>
 
-#include "graph/onnx/import_int.h"
+#include "graph/import/lists.h"
+
+tc_graph_value *tc_graph_import_list(tc_graph *g, tc_graph_sequence s) {
+    tc_graph_sequence *own = TC_NEW(g->arena, tc_graph_sequence);
+    s.v = tc_arena_dup(g->arena, s.v, s.n * sizeof *s.v);
+    *own = s;
+    tc_graph_value *list = tc_graph_add_value(g, tc_graph_fresh_name(g, "sequence"), TC_F32, &(tc_graph_shape){0});
+    list->sequence = own;
+    return list;
+}
 
 static tc_graph_value *number(tc_graph_emitter *e, int64_t v) {
     return tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &v);

@@ -5,7 +5,7 @@
  *     Loop: y = Add(state, MatMul(a, b))   =>   m = MatMul(a, b), Loop: y = Add(state, m) */
 #include <stdlib.h>
 
-#include "graph/onnx/import_int.h"
+#include "graph/import/frames.h"
 #include "graph/ops/lower.h"
 #include "graph/passes/pass.h"
 
