@@ -2,10 +2,11 @@
 // fusion, and small networks. Each case is written as an ONNX test case (model.onnx, test_data_set_0) with ONNX Runtime's outputs
 // as what is expected, and `tctune verify` runs them, a batch per process. A failing case's folder stays.
 //
-//   TCTUNE=PATH node differential.js [--cases N] [--seed S] [--only NAME] [--keep] [--work DIR]
+//   TCTUNE=PATH node differential.js [--cases N] [--seed S] [--only NAME] [--edge EDGE] [--keep] [--work DIR]
 //
-// Case i has the seed S + i, and depends on it (and --only) alone. What ONNX Runtime cannot run is skipped and counted; N cases are
-// compared.
+// Case i has the seed S + i, and depends on it (and --only, --edge) alone. Two of three cases are at an edge or two (edges.js).
+// What ONNX Runtime cannot run is skipped and counted; N cases are compared. A case that differs is compared once more with the
+// same model in f64 (reference.js). KNOWN (known.js) lists the other differences, each with its reason.
 'use strict';
 
 const child_process = require('child_process');
@@ -14,19 +15,21 @@ const path = require('path');
 const {parseArgs} = require('util');
 
 const pb = require('../../benchmarks/ort/tensor_pb.js');
-const {Model, single} = require('./model.js');
+const {EDGES, FORMAT, fromHalf} = require('./edges.js');
+const {generate, names} = require('./generate.js');
+const {known} = require('./known.js');
 const onnx = require('./onnx_pb.js');
-const {Random} = require('./random.js');
+const {Oracle, version} = require('./oracle.js');
+const reference = require('./reference.js');
 
-const root = path.resolve(__dirname, '../..'), ort = require(path.join(root, 'benchmarks/ort/node_modules/onnxruntime-node'));
-const chains = Object.assign({}, ...['chains', 'control', 'graphs'].map(f => require(`./ops/${f}.js`).chains));
-const families = ['elementwise', 'move', 'reduce', 'window', 'contract', 'select', 'others', 'microsoft', 'attention'].map(
-    f => require(`./ops/${f}.js`).ops);
-const ops = Object.assign({}, ...families);
-
-const OPSETS = [7, 24], BATCH = 50, PROCESSES = 2, ATTEMPTS = 6;
+const root = path.resolve(__dirname, '../..'), oracle = new Oracle();
+const BATCH = 50, PROCESSES = 2, ATTEMPTS = 6, SLACK = 4;
 // Relative and absolute, by the case's float types. The relative one is not for integers.
-const TOLERANCE = {half: [2e-2, 1e-2], single: [1e-4, 2e-5], double: [1e-9, 1e-9]};
+const TOLERANCE = {
+    half: [2e-2, 1e-2],
+    single: [1e-4, 2e-5],
+    double: [1e-9, 1e-9]
+};
 
 function options() {
     const {values} = parseArgs({
@@ -34,6 +37,7 @@ function options() {
             cases: {type: 'string', default: '2000'},
             seed: {type: 'string', default: '1'},
             only: {type: 'string'},
+            edge: {type: 'string'},
             keep: {type: 'boolean', default: false},
             work: {type: 'string', default: path.join(root, 'build/differential')},
         }
@@ -43,53 +47,16 @@ function options() {
         throw new Error('--cases and --seed take whole numbers');
     if (!process.env.TCTUNE)
         throw new Error('TCTUNE must name the command');
+    if (values.edge && !EDGES[values.edge])
+        throw new Error(`--edge: there is no edge '${values.edge}': ${Object.keys(EDGES).join(', ')}`);
     return {...values, cases, seed, names: names(values.only)};
-}
-
-// All there is, chains twice as often; a generator is missing where the operator table has grown.
-function names(only) {
-    const table = fs.readFileSync(path.join(root, 'src/graph/ir/ops.def'), 'utf8')
-                      .matchAll(/^(?:|POINTWISE_|REWRITTEN_)OP\(\w+, "([\w.]+)", (\d+)/gm);
-    const missing = [...table].filter(([, name, since]) => Number(since) <= OPSETS[1] && !ops[name]).map(x => x[1]);
-    if (missing.length)
-        throw new Error(`no generator for: ${missing.join(', ')}`);
-    const own = Object.keys(chains).map(c => `chain_${c}`),
-          all = [...Object.keys(ops), ...own, ...own].filter(n => !only || n === only);
-    if (!all.length)
-        throw new Error(`--only: there is no operator or chain '${only}'`);
-    return all;
-}
-
-function generate(seed, list) {
-    const r = new Random(seed), name = list[seed % list.length];
-    if (name.startsWith('chain_')) {
-        const chain = chains[name.slice('chain_'.length)], m = new Model(r, r.int(...(chain.opsets || [13, 17])));
-        chain(r, m).forEach(([result, type]) => m.result(result, type));
-        return {name, model: m};
-    }
-    const op = ops[name], opset = r.int(Math.max(op.since, OPSETS[0]), op.until || OPSETS[1]);
-    return {name, model: single(r, opset, name, {exact: op.exact, ...op.make(r, opset)})};
-}
-
-async function expected(model, bytes) {
-    const session = await ort.InferenceSession.create(bytes, {
-        executionProviders: ['cpu'],
-        intraOpNumThreads: 1,
-        interOpNumThreads: 1,
-        graphOptimizationLevel: 'disabled',
-        logSeverityLevel: 4,
-    });
-    try {
-        const feeds = Object.fromEntries(model.inputs.map(x => [x.name, new ort.Tensor(x.type, x.data, x.dims)]));
-        return await session.run(feeds);
-    } finally {
-        await session.release();
-    }
 }
 
 // Why ONNX Runtime has no answer, in few words.
 function reason(error) {
     const text = error.message.replace(/\s+/g, ' ');
+    if (/process ended/.test(text))
+        return text;
     if (/Could not find an implementation|NOT_IMPLEMENTED|not implemented|is not supported/i.test(text))
         return 'not implemented';
     if (/is invalid|Type Error/.test(text))
@@ -105,6 +72,35 @@ function write(dir, model, bytes, out) {
     model.outputs.forEach((name, i) => fs.writeFileSync(path.join(set, `output_${i}.pb`), pb.encode(name, out[name])));
 }
 
+// ---- tolerances ----
+
+const kindOf = model => model.half ? 'half' : model.double ? 'double' : 'single';
+
+const SIZED = new Set(['small', 'large', 'scale']);
+
+// At edges that draw numbers of all sizes the absolute tolerance follows the largest result, in powers of ten. What is below the
+// smallest normal number may be 0.
+function tolerance(model, edges, out) {
+    const kind = kindOf(model), [rtol, atol] = TOLERANCE[kind];
+    if (!edges.some(e => SIZED.has(e)))
+        return {rtol, atol};
+    let most = 0, least = 0;
+    for (const t of Object.values(out)) {
+        const type = FORMAT[t.type];
+        if (!type)
+            continue;
+        least = Math.max(least, 2 * type.normal);
+        t.data.forEach(v => {
+            const size = Math.abs(t.type === 'float16' ? fromHalf(v) : v);
+            if (size > most && size < Infinity)
+                most = size;
+        });
+    }
+    return {rtol, atol: most ? Math.max(least, atol * 10 ** Math.ceil(Math.log10(most))) : atol};
+}
+
+// ---- tctune ----
+
 function spawn(args) {
     return new Promise(resolve => {
         child_process.execFile(
@@ -114,24 +110,25 @@ function spawn(args) {
     });
 }
 
-// Runs these folders; where the process dies, the first without a verdict is the one it died of.
-async function verify(dirs, tolerance) {
-    const verdicts = [];
-    for (let rest = dirs; rest.length;) {
-        const [rtol, atol] = TOLERANCE[tolerance];
-        const done = await spawn(['verify', '--threads', '2', '--rtol', String(rtol), '--atol', String(atol), ...rest]),
-              seen = new Set();
+// Runs the folders of these cases, which have the same symbols. Where the process dies, the first without a verdict is the case
+// that it died of.
+async function verify(cases, {rtol, atol}) {
+    const verdicts = [], shapes = (cases[0].model.shapes || []).flatMap(s => ['--shape', s]);
+    for (let rest = cases; rest.length;) {
+        const dirs = rest.map(c => c.dir), seen = new Set();
+        const done =
+            await spawn(['verify', '--threads', '2', '--rtol', String(rtol), '--atol', String(atol), ...shapes, ...dirs]);
         for (const line of done.stdout.split('\n')) {
-            const m = /^(passed|failed|skipped) +(.*?)(?:: (.*))?$/.exec(line);
-            if (m && rest.includes(m[2])) {
-                seen.add(m[2]);
-                verdicts.push({dir: m[2], verdict: m[1], why: m[3] || ''});
+            const m = /^(passed|failed|skipped) +(.*?)(?:: (.*))?$/.exec(line), of = m && rest.find(c => c.dir === m[2]);
+            if (of) {
+                seen.add(of);
+                verdicts.push({of, verdict: m[1], why: m[3] || ''});
             }
         }
-        rest = rest.filter(d => !seen.has(d));
+        rest = rest.filter(c => !seen.has(c));
         if (rest.length)
             verdicts.push({
-                dir: rest.shift(),
+                of: rest.shift(),
                 verdict: 'failed',
                 why: `the process ended: ${done.signal || ''} ${done.stderr.trim().slice(-200)}`
             });
@@ -139,84 +136,153 @@ async function verify(dirs, tolerance) {
     return verdicts;
 }
 
-class Tally {
-    constructor(o) {
-        Object.assign(this, {o, compared: 0, passed: 0, failed: [], skipped: {}, perOp: {}});
-    }
+// ---- verdicts ----
 
-    skip(name, why) {
-        const of = this.skipped[why] = this.skipped[why] || {};
-        of[name] = (of[name] || 0) + 1;
-    }
-
-    add({dir, verdict, why}) {
-        const [, seed, name] = /(\d+)-([\w.]+)$/.exec(dir), only = this.o.only ? ` --only ${name}` : '';
-        this.compared++;
-        if (verdict === 'passed') {
-            this.passed++;
-        } else {
-            this.failed.push(name);
-            console.log(`${verdict} ${name}, seed ${seed}: ${why}\n    again: tests/differential/run --cases 1 --seed ${seed}${
-                only} --keep; the case: ${dir}`);
-        }
-        if (verdict === 'passed' && !this.o.keep)
-            fs.rmSync(dir, {recursive: true});
+// Is the result that of the same model in f64? The absolute tolerance is some times what ONNX Runtime is off by.
+async function isExact(c) {
+    try {
+        const model = reference.wide(c.model), exact = await oracle.run(model, onnx.model(model));
+        const {results, slack} = reference.rounded(c.out, exact), dir = `${c.dir}-f64`;
+        write(dir, c.model, c.bytes, results);
+        const own = tolerance(c.model, c.edges, results),
+              [v] = await verify([{...c, dir}], {...own, atol: Math.max(own.atol, SLACK * slack)});
+        fs.rmSync(dir, {recursive: true});
+        return v.verdict === 'passed';
+    } catch (e) {
+        return false; // ONNX Runtime has no f64 for it
     }
 }
 
-// Draws cases and starts a batch whenever one is full; at most PROCESSES run at a time.
+// Without the names and numbers of one case.
+const kindOfRefusal = why =>
+    why.replace(/^(node '[^']*' \([^)]*\): )+/, '').replace(/'[^']*'( \([^)]*\))?/g, 'X').replace(/\d+/g, 'N');
+
+// passed; exact: as the f64 model says, not as ONNX Runtime; known: a row of known.js; refused: sizes that vary are not supported
+// there; failed.
+async function judge({of, verdict, why}) {
+    if (verdict === 'passed')
+        return {of, verdict, why};
+    if (of.edges.includes('symbols') && !/^output \d|^the process ended/.test(why))
+        return {of, verdict: 'refused', why: kindOfRefusal(why)};
+    if (verdict === 'failed' && await isExact(of))
+        return {of, verdict: 'exact', why};
+    const reason = known(of.name, of.edges, of.model, why);
+    return reason ? {of, verdict: 'known', why: reason} : {of, verdict: 'failed', why};
+}
+
+class Counts {
+    constructor() {
+        this.of = {};
+    }
+
+    add(what, name) {
+        const of = this.of[what] = this.of[what] || {};
+        of[name] = (of[name] || 0) + 1;
+    }
+
+    print(title) {
+        for (const [what, of] of Object.entries(this.of))
+            console.log(`${title}${what}: ${Object.entries(of).map(([name, n]) => n > 1 ? `${name} x${n}` : name).join(' ')}`);
+    }
+}
+
+class Tally {
+    constructor(o) {
+        Object.assign(this, {o, n: {passed: 0, exact: 0, known: 0, refused: 0, failed: 0}, perOp: {}, edges: {}});
+        for (const what of ['skipped', 'exact', 'known', 'refused'])
+            this[what] = new Counts();
+    }
+
+    add({of, verdict, why}) {
+        const {name, seed, dir, edges} = of, {only, edge} = this.o;
+        this.n[verdict]++;
+        this.perOp[name] = (this.perOp[name] || 0) + 1;
+        for (const e of edges)
+            (this.edges[e] = this.edges[e] || new Counts()).add(verdict, name);
+        if (verdict === 'exact' || verdict === 'known' || verdict === 'refused')
+            this[verdict].add(verdict === 'exact' ? '' : why, name);
+        if (verdict === 'failed')
+            console.log(`failed ${name}${edges.length ? ` at ${edges.join(', ')}` : ''}, seed ${seed}: ${why}\n` +
+                        `    again: tests/differential/run --cases 1 --seed ${seed}${only ? ` --only ${only}` : ''}${
+                            edge ? ` --edge ${edge}` : ''} --keep; the case: ${dir}`);
+        if (verdict !== 'failed' && !this.o.keep)
+            fs.rmSync(dir, {recursive: true});
+    }
+
+    compared() {
+        return Object.values(this.n).reduce((a, b) => a + b);
+    }
+
+    // What the whole list of generators has never compared, if there were cases enough.
+    print(drawn, seconds) {
+        const {o} = this, n = this.compared(), never = [...new Set(o.names)].filter(name => !this.perOp[name]);
+        this.skipped.print('skipped, ');
+        this.refused.print('tctune refuses sizes that vary, ');
+        this.known.print('known: ');
+        this.exact.print('ONNX Runtime differs, the model in f64 agrees');
+        if (never.length && o.cases >= 5 * o.names.length)
+            console.log(`never compared: ${never.join(' ')}`);
+        const edges = Object.keys(EDGES).map(
+            e =>
+                `${e} ${Object.values(this.edges[e] ? this.edges[e].of : {}).flatMap(Object.values).reduce((a, b) => a + b, 0)}`);
+        console.log(`cases at edges: ${edges.join(', ')}`);
+        console.log(`seeds ${o.seed} to ${o.seed + drawn - 1}: ${n} compared: ${
+            Object.entries(this.n).map(([what, k]) => `${k} ${what}`).join(', ')}; ${drawn - n} skipped by ONNX Runtime; ${
+            seconds.toFixed(0)} s`);
+    }
+}
+
+// Draws cases and starts a batch whenever one is full; at most PROCESSES run at a time. A batch has one tolerance and one list of
+// symbols.
 async function all(o, tally) {
-    const batches = {half: [], single: [], double: []}, running = new Set();
+    const batches = new Map(), running = new Set();
     let drawn = 0, wanted = 0;
-    const start = async kind => {
-        const dirs = batches[kind].splice(0);
+    const start = async batch => {
+        const cases = batch.cases.splice(0);
         if (running.size >= PROCESSES)
             await Promise.race(running);
-        const job = verify(dirs, kind).then(list => {
+        const job = verify(cases, batch.tolerance).then(list => Promise.all(list.map(judge))).then(list => {
             list.forEach(v => tally.add(v));
             running.delete(job);
         });
         running.add(job);
     };
     for (; wanted < o.cases && drawn < ATTEMPTS * o.cases; drawn++) {
-        const seed = o.seed + drawn, {name, model} = generate(seed, o.names), bytes = onnx.model(model);
+        const seed = o.seed + drawn, {name, model, edges} = generate(seed, o.names, o.edge);
+        if (o.edge && !edges.length)
+            continue;
+        const bytes = onnx.model(model);
         let out;
         try {
-            out = await expected(model, bytes);
+            out = await oracle.run(model, bytes);
         } catch (e) {
-            tally.skip(name, reason(e));
+            tally.skipped.add(reason(e), name);
             continue;
         }
-        const kind = model.half ? 'half' : model.double ? 'double' : 'single', dir = path.join(o.work, `${seed}-${name}`);
+        const dir = path.join(o.work, `${seed}-${name}`), own = tolerance(model, edges, out), shapes = model.shapes || [],
+              key = JSON.stringify([own, shapes]);
         write(dir, model, bytes, out);
-        tally.perOp[name] = (tally.perOp[name] || 0) + 1;
         wanted++;
-        if (batches[kind].push(dir) === BATCH)
-            await start(kind);
+        const batch = batches.get(key) || {tolerance: own, cases: []};
+        batches.set(key, batch);
+        if (batch.cases.push({name, seed, dir, model, bytes, out, edges}) === BATCH || shapes.length)
+            await start(batch);
     }
-    for (const kind of Object.keys(batches))
-        if (batches[kind].length)
-            await start(kind);
+    for (const batch of batches.values())
+        if (batch.cases.length)
+            await start(batch);
     await Promise.all(running);
+    oracle.close();
     return drawn;
 }
 
 async function main() {
     const o = options(), tally = new Tally(o), started = performance.now();
     fs.mkdirSync(o.work, {recursive: true});
-    console.log(
-        `differential test: seed ${o.seed}, ${o.cases} cases, ${o.names.length} generators; ONNX Runtime ${ort.env.versions.node}`);
+    console.log(`differential test: seed ${o.seed}, ${o.cases} cases, ${o.names.length} generators; ONNX Runtime ${version}`);
     const drawn = await all(o, tally);
-    for (const [why, of] of Object.entries(tally.skipped))
-        console.log(`skipped, ${why}: ${Object.entries(of).map(([name, n]) => n > 1 ? `${name} x${n}` : name).join(' ')}`);
-    const never = [...new Set(o.names)].filter(n => !tally.perOp[n]);
-    if (never.length && o.cases >= 5 * o.names.length)
-        console.log(`never compared: ${never.join(' ')}`);
-    console.log(
-        `seeds ${o.seed} to ${o.seed + drawn - 1}: ${tally.compared} compared, ${tally.passed} passed, ${
-            tally.failed.length} failed; ` +
-        `${drawn - tally.compared} skipped by ONNX Runtime; ${((performance.now() - started) / 1000).toFixed(0)} s`);
-    return tally.failed.length ? 1 : 0;
+    tally.print(drawn, (performance.now() - started) / 1000);
+    return tally.n.failed ? 1 : 0;
 }
 
 main().then(code => process.exit(code), e => {

@@ -31,8 +31,10 @@ function half(value) {
 }
 
 class Random {
+    // empty: sizes may be 0 (edges.js).
     constructor(seed) {
         this.state = Math.imul(seed ^ (seed >>> 16), 0x45d9f3b) >>> 0;
+        this.empty = false;
     }
 
     // mulberry32: a few lines, the same on every machine.
@@ -75,7 +77,20 @@ class Random {
         const d = Array.from({length: this.int(low, high)}, () => this.pick(sizes));
         while (product(d) > 3000)
             d[d.indexOf(Math.max(...d))] = 2;
+        if (this.empty && d.length)
+            d[this.int(0, d.length - 1)] = 0;
         return d;
+    }
+
+    // Some of n: 1 .. n, but 0 of 0.
+    some(n, most = n) {
+        return n ? this.int(1, most) : 0;
+    }
+
+    // A size of a dimension that may be 0.
+    size(low, high) {
+        const n = this.int(low, high);
+        return this.empty && this.chance(0.4) ? 0 : n;
     }
 
     // A number of an axis, now and then counted from the end.

@@ -13,7 +13,7 @@ const numbers = (values, type = 'int32') => ints(values, type);
 ops.Attention = {
     since: 23,
     make: (r, opset) => {
-        const b = r.int(1, 3), shared = r.int(1, 3), heads = shared * r.int(1, 2), s = r.int(1, 5), d = r.pick([2, 4, 8]),
+        const b = r.size(1, 3), shared = r.int(1, 3), heads = shared * r.int(1, 2), s = r.size(1, 5), d = r.pick([2, 4, 8]),
               dv = r.pick([d, 3]), flat = r.chance(0.5), causal = r.chance(0.4);
         const of = (n, rows, width) => f32(r, flat ? [b, rows, n * width] : [b, n, rows, width]),
               past = r.chance(0.4) ? r.int(1, 4) : 0;
@@ -63,7 +63,7 @@ function padding(r, b, s, t, kinds) {
 ops[ms('Attention')] = {
     since: 7,
     make: r => {
-        const b = r.int(1, 3), n = r.int(1, 3), s = r.int(1, 5), x = r.int(1, 9), h = r.pick([2, 4, 8]),
+        const b = r.size(1, 3), n = r.int(1, 3), s = r.size(1, 5), x = r.int(1, 9), h = r.pick([2, 4, 8]),
               past = r.chance(0.3) ? r.int(1, 4) : 0, hv = !past && r.chance(0.3) ? h + 2 : h, t = past + s;
         const all = n * (2 * h + hv), sizes = hv !== h || r.chance(0.2) ? {qkv_hidden_sizes: {I: [n * h, n * h, n * hv]}} : {};
         const attrs = {num_heads: {i: n}, ...sizes, ...scale(r), ...(r.chance(0.4) ? {unidirectional: {i: 1}} : {})};
@@ -78,7 +78,7 @@ ops[ms('Attention')] = {
 ops[ms('MultiHeadAttention')] = {
     since: 7,
     make: r => {
-        const b = r.int(1, 3), n = r.int(1, 3), s = r.int(1, 5), causal = r.chance(0.3), l = causal && s > 1 ? s : r.int(1, 6),
+        const b = r.size(1, 3), n = r.int(1, 3), s = r.size(1, 5), causal = r.chance(0.3), l = causal && s > 1 ? s : r.int(1, 6),
               h = r.pick([2, 4, 8]), form = r.int(0, 4), past = form < 2 && r.chance(0.3) ? r.int(1, 4) : 0,
               hv = !past && r.chance(0.3) ? h + 1 : h, t = past + l;
         const attrs = {num_heads: {i: n}, ...scale(r), ...(causal ? {unidirectional: {i: 1}} : {})},
@@ -95,7 +95,7 @@ ops[ms('MultiHeadAttention')] = {
 ops[ms('GroupQueryAttention')] = {
     since: 7,
     make: r => {
-        const b = r.int(1, 3), k = r.int(1, 2), n = k * r.int(1, 3), d = 16, prompt = r.chance(0.4),
+        const b = r.size(1, 3), k = r.int(1, 2), n = k * r.int(1, 3), d = 16, prompt = r.chance(0.4),
               s = prompt           ? r.int(1, 6) :
             r.chance(0.7) || b > 1 ? 1 :
                                      r.int(2, 3),
@@ -122,7 +122,7 @@ ops[ms('GroupQueryAttention')] = {
 
 // Tables of 12 rows.
 function rotary(r, opset, own) {
-    const b = r.int(1, 3), s = r.int(1, 5), n = r.int(1, 3), d = r.pick([4, 8, 16]), flat = r.chance(0.5),
+    const b = r.size(1, 3), s = r.size(1, 5), n = r.int(1, 3), d = r.pick([4, 8, 16]), flat = r.chance(0.5),
           part = r.chance(0.3) ? d / 2 : 0, half = (part || d) / 2;
     const x = f32(r, flat ? [b, s, n * d] : [b, n, s, d]), offset = own && r.chance(0.3), by = own || r.chance(0.6),
           at = offset ? ints([r.int(0, 12 - s)]) : r.tensor('int64', [b, s], {low: 0, high: 11});
@@ -139,7 +139,7 @@ ops[ms('RotaryEmbedding')] = {since: 7, make: (r, opset) => rotary(r, opset, tru
 ops.TensorScatter = {
     since: 24,
     make: r => {
-        const b = r.int(1, 3), flat = r.chance(0.4), t = r.int(1, 8), s = r.int(1, t), d = r.int(1, 4),
+        const b = r.size(1, 3), flat = r.chance(0.4), t = r.int(1, 8), s = r.int(1, t), d = r.int(1, 4),
               of = n => flat ? [b, n, d] : [b, 2, n, d], circular = r.chance(0.5);
         const at = r.chance(0.8) ? ints(Array.from({length: b}, () => r.int(0, circular ? t - 1 : t - s))) : null;
         return {

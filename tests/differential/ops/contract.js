@@ -10,7 +10,7 @@ const INTEGER = ['int32', 'int64', 'uint32', 'uint64'];
 
 // [..., m, k] and [..., k, n], whose leading dimensions broadcast; or vectors.
 function factors(r, a, b = a) {
-    const m = r.int(1, 20), k = r.int(1, 20), n = r.int(1, 20), batch = r.dims(0, 2, [1, 2, 3]);
+    const m = r.size(1, 20), k = r.size(1, 20), n = r.size(1, 20), batch = r.dims(0, 2, [1, 2, 3]);
     const left = [...(r.chance(0.6) ? batch : r.broadcasting(batch)), m, k],
           right = [...(r.chance(0.5) ? r.broadcasting(batch) : []), k, n];
     return [r.tensor(a, left, {low: -2, high: 2}), r.tensor(b, right, {low: -2, high: 2})];
@@ -24,8 +24,8 @@ ops.MatMul = {since: 7, make: (r, opset) => {
 ops.Gemm = {
     since: 7,
     make: (r, opset) => {
-        const type = r.pick(opset >= 9 ? [...FLOATS, ...FLOATS, ...INTEGER] : FLOATS), m = r.int(1, 20), k = r.int(1, 20),
-              n = r.int(1, 20), ta = r.int(0, 1), tb = r.int(0, 1);
+        const type = r.pick(opset >= 9 ? [...FLOATS, ...FLOATS, ...INTEGER] : FLOATS), m = r.size(1, 20), k = r.size(1, 20),
+              n = r.size(1, 20), ta = r.int(0, 1), tb = r.int(0, 1);
         const whole = !FLOATS.includes(type), factor = () => ({f: whole ? r.int(1, 2) : r.int(1, 16) / 8}),
               bias = r.pick([[n], [m, n], [1, n], [m, 1], [], [1]]);
         const c = opset >= 11 && r.chance(0.3) ? null : r.tensor(type, bias);
@@ -37,7 +37,7 @@ ops.Einsum = {
     since: 12,
     make: r => {
         const type = r.pick(['float32', 'float64', 'int32', 'int64', 'float16']), letters = 'abcd',
-              size = {a: r.int(1, 5), b: r.int(1, 5), c: r.int(1, 5), d: r.int(1, 5)};
+              size = {a: r.size(1, 5), b: r.size(1, 5), c: r.size(1, 5), d: r.size(1, 5)};
         const term = () => r.shuffled(letters).slice(0, r.int(1, 3)).join(''), terms = Array.from({length: r.int(1, 3)}, term);
         const present = [...new Set(terms.join(''))], out = r.shuffled(present).slice(0, r.int(0, present.length)).join('');
         return {
@@ -71,7 +71,7 @@ ops.QuantizeLinear = {
 };
 // Weights of 4 bits, two to a byte, in blocks or by one axis.
 function fourBits(r) {
-    const type = r.pick(['int4', 'uint4']), dims = [r.int(1, 6), r.int(1, 9)], block = r.pick([0, 1, 2, 3]), axis = r.int(0, 1);
+    const type = r.pick(['int4', 'uint4']), dims = [r.size(1, 6), r.size(1, 9)], block = r.pick([0, 1, 2, 3]), axis = r.int(0, 1);
     const packed = d => fixed({type, dims: d, data: Uint8Array.from({length: Math.ceil(product(d) / 2)}, () => r.int(0, 255))});
     const own = block ? dims.map((d, i) => i === axis ? Math.ceil(d / block) : d) : [dims[axis]], scale = step(r, product(own));
     return {
@@ -121,7 +121,7 @@ ops.ConvInteger = {
               ci = r.int(1, 3), co = r.int(1, 4);
         return {
             operands: [
-                r.tensor(tx, [1, group * ci, ...w.sizes], {low: 0, high: 60}),
+                r.tensor(tx, [r.size(1, 1), group * ci, ...w.sizes], {low: 0, high: 60}),
                 r.tensor(tw, [group * co, ci, ...w.kernel], {low: -8, high: 8}), r.chance(0.6) ? fixed(zero(r, tx, 0)) : null,
                 r.chance(0.5) ? fixed(zero(r, tw, 0)) : null
             ],
@@ -152,7 +152,7 @@ ops.QLinearConv = {
             per ? {...r.tensor(tw, [per], {low: 0, high: 0}), data: r.tensor(tw, [per], {low: 3, high: 3}).data} : zero(r, tw, 0);
         return {
             operands: [
-                r.tensor(t, [1, group * ci, ...w.sizes], {low: -30, high: 60}), step(r, 0), zero(r, t, 0),
+                r.tensor(t, [r.size(1, 1), group * ci, ...w.sizes], {low: -30, high: 60}), step(r, 0), zero(r, t, 0),
                 fixed(r.tensor(tw, [group * co, ci, ...w.kernel], {low: -8, high: 8})), step(r, per), fixed(zw), step(r, 0),
                 zero(r, t, 0), r.chance(0.5) ? fixed(r.tensor('int32', [group * co], {low: -50, high: 50})) : null
             ],

@@ -48,7 +48,7 @@ ops.SimplifiedLayerNormalization = {since: 7, make: rms(() => 'float32')};
 ops[ms('SimplifiedLayerNormalization')] = ops.SimplifiedLayerNormalization;
 function skip(lists) {
     return r => {
-        const [a, ...rest] = [r.int(1, 3), r.int(1, 5), r.pick([2, 3, 8, 16, 17])], flat = r.chance(0.2),
+        const [a, ...rest] = [r.size(1, 3), r.size(1, 5), r.pick([2, 3, 8, 16, 17])], flat = r.chance(0.2),
                   dims = flat ? rest : [a, ...rest], own = [rest[1]];
         const other = flat ? dims : r.pick([dims, rest, [1, ...rest]]),
               optional = Array.from({length: lists}, () => r.chance(0.6) ? f32(r, own) : null);
@@ -64,7 +64,7 @@ ops[ms('SkipSimplifiedLayerNormalization')] = {since: 7, make: skip(1)};
 ops[ms('EmbedLayerNormalization')] = {
     since: 7,
     make: r => {
-        const b = r.int(1, 3), s = r.int(1, 6), h = r.pick([2, 3, 8, 16]),
+        const b = r.size(1, 3), s = r.size(1, 6), h = r.pick([2, 3, 8, 16]),
               id = (n, dims = [b, s]) => r.tensor('int32', dims, {low: 0, high: n - 1}), segments = r.chance(0.7);
         const mask = r.chance(0.5) ? r.tensor('int32', [b, s], {low: 0, high: 1}) : null,
               own = r.chance(0.3) ? id(9, r.chance(0.5) ? [1, s] : [b, s]) : null;
@@ -81,7 +81,7 @@ ops[ms('EmbedLayerNormalization')] = {
 ops[ms('FusedMatMul')] = {
     since: 7,
     make: r => {
-        const type = r.pick(['float32', 'float32', 'float64']), m = r.int(1, 9), k = r.int(1, 9), n = r.int(1, 9),
+        const type = r.pick(['float32', 'float32', 'float64']), m = r.size(1, 9), k = r.size(1, 9), n = r.size(1, 9),
               batch = r.dims(0, 2, [1, 2, 3]), attrs = {};
         const side = (rows_, columns, name, batched) => {
             const turn = r.int(0, 1), own = turn ? [columns, rows_] : [rows_, columns];
@@ -106,7 +106,7 @@ ops[ms('FusedConv')] = {since: 7, make: r => {
     const params = n ? {activation_params: {F: activation === 'Clip' ? [-1, 1] : [0.25, 0.5].slice(0, n)}} : {};
     return {
         operands: [
-            f32(r, [1, group * ci, ...w.sizes]), fixed(f32(r, [group * co, ci, ...w.kernel])),
+            f32(r, [r.size(1, 1), group * ci, ...w.sizes]), fixed(f32(r, [group * co, ci, ...w.kernel])),
             r.chance(0.6) ? fixed(f32(r, [group * co])) : null
         ],
         attrs: {...w.attrs, ...(group > 1 ? {group: {i: group}} : {}), activation: {s: activation}, ...params}
@@ -182,7 +182,7 @@ for (const global of [true, false])
         since: 7,
         make: r => {
             const t = byte(r), w = window(r, {dilations: false, smallPads: true, rank: r.int(1, 2), isPool: true}),
-                  last = r.int(0, 1), n = r.int(1, 2), c = r.int(1, 5);
+                  last = r.int(0, 1), n = r.size(1, 2), c = r.int(1, 5);
             const attrs = global ? {} : {...w.attrs, count_include_pad: {i: r.int(0, 1)}};
             return {
                 operands:
@@ -196,13 +196,13 @@ for (const global of [true, false])
 ops[ms('QLinearConcat')] = {since: 7, make: r => {
     const t = byte(r), dims = r.dims(1, 3), axis = r.int(0, dims.length - 1);
     const parts = Array.from(
-        {length: r.int(1, 3)}, () => [quantised(r, t, dims.map((d, i) => i === axis ? r.int(1, 5) : d)), power(r), zero(r, t)]);
+        {length: r.int(1, 3)}, () => [quantised(r, t, dims.map((d, i) => i === axis ? r.size(1, 5) : d)), power(r), zero(r, t)]);
     return {operands: [power(r), zero(r, t), ...parts.flat()], attrs: {axis: {i: axis}}, types: [t], fuse: false};
 }};
 ops[ms('QGemm')] = {
     since: 7,
     make: r => {
-        const ta = 'uint8', tb = byte(r), m = r.int(1, 9), k = r.int(1, 20), n = r.int(1, 20), a = r.int(0, 1), b = r.int(0, 1),
+        const ta = 'uint8', tb = byte(r), m = r.size(1, 9), k = r.int(1, 20), n = r.int(1, 20), a = r.int(0, 1), b = r.int(0, 1),
               per = r.chance(0.4) ? n : 0, out = r.chance(0.6);
         const addend = r.chance(0.5) ? fixed(r.tensor('int32', [n], {low: -500, high: 500})) : null,
               wide = fixed(scalar('float32', 8));
@@ -245,7 +245,8 @@ ops[ms('DynamicQuantizeMatMul')] = {since: 7, make: r => {
 ops[ms('QAttention')] = {
     since: 7,
     make: r => {
-        const tb = byte(r), b = r.int(1, 2), n = r.int(1, 3), s = r.int(1, 5), x = r.int(2, 9), h = r.pick([2, 4]), all = 3 * n * h,
+        const tb = byte(r), b = r.size(1, 2), n = r.int(1, 3), s = r.int(1, 5), x = r.int(2, 9), h = r.pick([2, 4]),
+              all = 3 * n * h,
               past = r.chance(0.3) ? r.int(1, 3) : 0;
         const small = (dims, t) => r.tensor(t, dims, {low: t === 'uint8' ? 0 : -8, high: 16}),
               step = () => fixed(scalar('float32', 1 / 16)),

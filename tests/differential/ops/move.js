@@ -70,12 +70,12 @@ ops.Transpose = {since: 7, make: r => {
 }};
 ops.Concat = {since: 7, make: (r, opset) => {
     const type = r.pick(ALL), dims = r.dims(1, 4), axis = r.int(0, dims.length - 1);
-    const operands = Array.from({length: r.int(1, 4)}, () => r.tensor(type, dims.map((d, i) => i === axis ? r.int(1, 6) : d)));
+    const operands = Array.from({length: r.int(1, 4)}, () => r.tensor(type, dims.map((d, i) => i === axis ? r.size(1, 6) : d)));
     return {operands, attrs: {axis: {i: opset >= 11 && r.chance(0.3) ? axis - dims.length : axis}}};
 }};
 ops.Split = {since: 7, make: (r, opset) => {
     const x = any(r, 1, 4), axis = r.int(0, x.dims.length - 1), parts = r.int(1, 3), attrs = {axis: {i: axis}};
-    const sizes = Array.from({length: parts}, () => r.int(1, 4)), even = r.chance(0.4);
+    const sizes = Array.from({length: parts}, () => r.size(1, 4)), even = r.chance(0.4);
     x.dims[axis] = even ? parts * sizes[0] - (opset >= 18 && sizes[0] > parts ? r.int(0, 1) : 0) : sizes.reduce((a, b) => a + b);
     const t = r.tensor(x.type, x.dims), types = Array(parts).fill(x.type);
     if (even && opset >= 18)
@@ -106,15 +106,15 @@ ops.Slice = {since: 7, make: (r, opset) => {
 function indices(r, opset, dims, n, unique = false) {
     const type = r.pick(['int32', 'int64']), values = [], order = unique ? r.shuffled([...Array(n).keys()]) : null;
     for (let i = 0; i < product(dims); i++)
-        values.push((unique ? order[i % n] : r.int(0, n - 1)) - (opset >= 11 && !unique && r.chance(0.3) ? n : 0));
+        values.push((unique && n ? order[i % n] : r.int(0, n - 1)) - (opset >= 11 && !unique && r.chance(0.3) ? n : 0));
     return {...ints(values, type), dims};
 }
 ops.Gather = {since: 7, make: (r, opset) => {
     const x = any(r, 1, 4), axis = r.axis(x.dims.length), n = x.dims.at(axis);
-    return {operands: [x, indices(r, opset, r.dims(0, 3, [1, 2, 3, 4]), n)], attrs: {axis: {i: axis}}};
+    return {operands: [x, indices(r, opset, n ? r.dims(0, 3, [1, 2, 3, 4]) : [0, 2], n)], attrs: {axis: {i: axis}}};
 }};
 ops.GatherElements = {since: 11, make: (r, opset) => {
-    const x = any(r, 1, 4), axis = r.int(0, x.dims.length - 1), dims = x.dims.map((d, i) => i === axis ? r.int(1, 5) : r.int(1, d));
+    const x = any(r, 1, 4), axis = r.int(0, x.dims.length - 1), dims = x.dims.map((d, i) => i === axis ? r.some(d, 5) : r.some(d));
     return {operands: [x, indices(r, opset, dims, x.dims[axis])], attrs: {axis: {i: r.chance(0.3) ? axis - x.dims.length : axis}}};
 }};
 // Rows of indices, each within the dimensions it addresses.
@@ -134,9 +134,11 @@ ops.GatherND = {
     make: (r, opset) => {
         const x = any(r, 2, 4), batch = opset >= 12 ? r.int(0, Math.min(1, x.dims.length - 1)) : 0,
               depth = r.int(1, x.dims.length - batch);
-        const leading = [...x.dims.slice(0, batch), ...r.dims(0, 2, [1, 2, 3])];
+        const bounds = x.dims.slice(batch, batch + depth), leading = [...x.dims.slice(0, batch), ...r.dims(0, 2, [1, 2, 3])];
+        if (!product(bounds) && product(leading))
+            leading.push(0); // there is nothing to gather
         return {
-            operands: [x, rows(r, leading, x.dims.slice(batch, batch + depth), true)],
+            operands: [x, rows(r, leading, bounds, true)],
             attrs: opset >= 12 ? {batch_dims: {i: batch}} : {}
         };
     }
@@ -153,7 +155,7 @@ ops.Expand = {since: 8, make: r => {
 }};
 ops.Tile = {since: 7, make: r => {
     const x = any(r, 1, 4);
-    return {operands: [x, fixed(ints(x.dims.map(() => r.int(1, 3))))]};
+    return {operands: [x, fixed(ints(x.dims.map(() => r.size(1, 3))))]};
 }};
 ops.Pad = {since: 7, make: (r, opset) => {
     const type = r.pick(opset >= 13 ? ALL : opset >= 11 ? NUMBERS : FLOATS), x = r.tensor(type, r.dims(1, 4, [2, 3, 4, 5, 7]));
@@ -172,14 +174,14 @@ ops.Trilu = {since: 14, make: r => {
     return {operands: [x, r.chance(0.3) ? null : fixed(scalar('int64', r.int(-4, 4)))], attrs: {upper: {i: r.int(0, 1)}}};
 }};
 ops.DepthToSpace = {since: 7, make: (r, opset) => {
-    const b = r.int(1, 3), dims = [r.int(1, 2), b * b * r.int(1, 3), r.int(1, 4), r.int(1, 5)];
+    const b = r.int(1, 3), dims = [r.size(1, 2), b * b * r.int(1, 3), r.size(1, 4), r.size(1, 5)];
     return {operands: [r.tensor(r.pick(opset >= 13 ? ALL : FLOATS), dims)],
             attrs: {blocksize: {i: b}, ...(opset >= 11 ? {mode: {s: r.pick(['DCR', 'CRD'])}} : {})}};
 }};
 ops.SpaceToDepth = {since: 7, make: r => {
     const b = r.int(1, 3);
     return {
-        operands: [r.tensor(r.pick(FLOATS), [r.int(1, 2), r.int(1, 3), b * r.int(1, 4), b * r.int(1, 4)])],
+        operands: [r.tensor(r.pick(FLOATS), [r.size(1, 2), r.size(1, 3), b * r.size(1, 4), b * r.size(1, 4)])],
         attrs: {blocksize: {i: b}}
     };
 }};
@@ -231,7 +233,7 @@ ops.Size = {since: 7, make: r => ({operands: [any(r)], types: ['int64'], fuse: f
 const REDUCTIONS = opset => opset >= 18 ? ['none', 'add', 'mul', 'max', 'min'] : opset >= 16 ? ['none', 'add', 'mul'] : ['none'];
 function scatterElements(r, opset) {
     const type = r.pick(NUMBERS), dims = r.dims(1, 3), axis = r.int(0, dims.length - 1), reduction = r.pick(REDUCTIONS(opset));
-    const part = dims.map((d, i) => i === axis && reduction !== 'none' ? r.int(1, d + 2) : r.int(1, d)), n = dims[axis];
+    const part = dims.map((d, i) => i === axis && reduction !== 'none' ? r.some(d, d + 2) : r.some(d)), n = dims[axis];
     const stride = product(part.slice(axis + 1)), values = [], orders = {};
     for (let i = 0; i < product(part); i++) {
         const place = Math.floor(i / stride) % part[axis], line = `${Math.floor(i / stride / part[axis])},${i % stride}`;
@@ -254,7 +256,7 @@ ops.ScatterND = {
     make: (r, opset) => {
         const type = r.pick(NUMBERS), dims = r.dims(1, 4, [2, 3, 4, 5]), depth = r.int(1, dims.length),
               reduction = r.pick(REDUCTIONS(opset));
-        const places = product(dims.slice(0, depth)), leading = [r.int(1, reduction === 'none' ? Math.min(places, 6) : 8)];
+        const places = product(dims.slice(0, depth)), leading = [r.some(places, reduction === 'none' ? Math.min(places, 6) : 8)];
         const at = rows(r, leading, dims.slice(0, depth), false, reduction === 'none');
         return {
             operands: [r.tensor(type, dims), at, r.tensor(type, [...leading, ...dims.slice(depth)], {low: -2, high: 2})],
@@ -286,7 +288,7 @@ ops.ReverseSequence = {
 ops.CenterCropPad = {since: 18, make: r => {
     const x = r.tensor(r.pick(ALL), r.dims(1, 4)), on = r.subset(x.dims.length, 1);
     return {
-        operands: [x, fixed(ints(on.map(() => r.int(1, 9))))],
+        operands: [x, fixed(ints(on.map(() => r.size(1, 9))))],
         attrs: {axes: {I: on.map(d => r.chance(0.3) ? d - x.dims.length : d)}}
     };
 }};

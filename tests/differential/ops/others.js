@@ -6,7 +6,7 @@ const {FLOATS, ints, list, scalar} = require('../random.js');
 const {fixed} = require('./move.js');
 
 const ops = {};
-const image = (r, most = 7) => [1, r.int(1, 3), r.int(2, most), r.int(2, most)];
+const image = (r, most = 7) => [r.size(1, 1), r.size(1, 3), r.int(2, most), r.int(2, most)];
 const scales = v => fixed(list('float32', v));
 
 ops.Upsample = {
@@ -70,7 +70,7 @@ ops.GridSample = {
     }
 };
 ops.AffineGrid = {since: 20, make: r => {
-    const three = r.chance(0.3), n = r.int(1, 2);
+    const three = r.chance(0.3), n = r.size(1, 2);
     return {
         operands: [
             r.tensor(r.pick(['float32', 'float64']), [n, three ? 3 : 2, three ? 4 : 3]),
@@ -82,7 +82,7 @@ ops.AffineGrid = {since: 20, make: r => {
 ops.RoiAlign = {
     since: 10,
     make: (r, opset) => {
-        const n = r.int(1, 3), type = r.pick(['float32', 'float64']),
+        const n = r.size(1, 3), type = r.pick(['float32', 'float64']),
               boxes =
                   Array.from({length: n}, () => [r.int(0, 8) / 8, r.int(0, 8) / 8, r.int(16, 40) / 8, r.int(16, 40) / 8]).flat();
         const attrs = {
@@ -104,7 +104,7 @@ ops.RoiAlign = {
 // Gates of a recurrent layer: X, W, R, B?, lengths?, initial state?, ...
 function recurrent(gates, extra) {
     return (r, opset) => {
-        const type = 'float32', t = r.int(1, 4), n = r.int(1, 3), k = r.int(1, 6), h = r.int(1, 6),
+        const type = 'float32', t = r.int(1, 4), n = r.size(1, 3), k = r.size(1, 6), h = r.int(1, 6),
               direction = r.pick(['forward', 'reverse', 'bidirectional']), d = direction[0] === 'b' ? 2 : 1;
         const layout = opset >= 14 && r.chance(0) ? 1 : 0, small = dims => r.tensor(type, dims, {low: -1, high: 1});
         const state = () => r.chance(0.4) ? small([d, n, h]) : null;
@@ -159,7 +159,7 @@ ops.DFT = {
     since: 17,
     make: (r, opset) => {
         const type = r.pick(['float32', 'float64']), complex = r.chance(0.5),
-              dims = [r.int(1, 2), r.int(2, 9), r.int(2, 9), complex ? 2 : 1], axis = r.int(1, 2),
+              dims = [r.size(1, 2), r.int(2, 9), r.int(2, 9), complex ? 2 : 1], axis = r.int(1, 2),
               inverse = complex ? r.int(0, 1) : 0;
         const attrs = {inverse: {i: inverse}, onesided: {i: complex ? 0 : r.int(0, 1)}},
               length = r.chance(0.3) ? fixed(scalar('int64', r.int(2, 9))) : null;
@@ -177,7 +177,7 @@ ops.STFT = {since: 17, make: r => {
     const frame = r.pick([4, 8]), n = frame + r.int(0, 12);
     return {
         operands: [
-            r.tensor('float32', [1, n, 1]), fixed(scalar('int64', r.int(1, 4))),
+            r.tensor('float32', [r.size(1, 1), n, 1]), fixed(scalar('int64', r.int(1, 4))),
             r.chance(0.6) ? fixed(r.tensor('float32', [frame])) : null, fixed(scalar('int64', frame))
         ],
         attrs: {onesided: {i: r.int(0, 1)}},

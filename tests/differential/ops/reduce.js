@@ -65,7 +65,7 @@ ops.LayerNormalization = {
         };
     }
 };
-const channels = r => [r.int(1, 3), r.int(1, 8), ...r.dims(1, 3, [1, 2, 3, 4, 5])];
+const channels = r => [r.size(1, 3), r.size(1, 8), ...r.dims(1, 3, [1, 2, 3, 4, 5])];
 ops.BatchNormalization = {since: 7, make: (r, opset) => {
     const type = r.pick(FLOATS), x = r.tensor(type, channels(r)), c = [x.dims[1]];
     const p = [r.tensor(type, c), r.tensor(type, c), r.tensor(type, c), r.positive(type, c)];
@@ -88,7 +88,7 @@ ops.GroupNormalization = {since: 18, make: (r, opset) => {
     };
 }};
 ops.MeanVarianceNormalization = {since: 9, make: r => {
-    const x = r.tensor(r.pick(FLOATS), [r.int(2, 3), r.int(1, 4), r.int(3, 5), r.int(3, 5)]);
+    const x = r.tensor(r.pick(FLOATS), [r.size(2, 3), r.size(1, 4), r.size(3, 5), r.size(3, 5)]);
     return {operands: [x], attrs: r.chance(0.3) ? {} : {axes: {I: r.pick([[0, 2, 3], [2, 3], [1, 2, 3], [0, 1, 2, 3]])}}};
 }};
 ops.LpNormalization = {since: 7, exact: true, make: r => {
@@ -96,7 +96,7 @@ ops.LpNormalization = {since: 7, exact: true, make: r => {
     return {operands: [x], attrs: {axis: {i: r.axis(x.dims.length)}, p: {i: r.int(1, 2)}}};
 }};
 ops.LRN = {since: 7, make: r => ({
-    operands: [r.tensor(r.pick(FLOATS), [r.int(1, 2), r.int(1, 9), r.int(1, 4), r.int(1, 4)])],
+    operands: [r.tensor(r.pick(FLOATS), [r.size(1, 2), r.size(1, 9), r.size(1, 4), r.size(1, 4)])],
     attrs: {size: {i: r.pick([1, 3, 5])}, alpha: eighths(r, 0.125, 1), beta: eighths(r, 0.5, 1), bias: eighths(r, 1, 2)},
 })};
 ops.TopK = {
@@ -115,7 +115,7 @@ ops.TopK = {
 
 // Scores [N, C, d...], classes [N, d...].
 function loss(r) {
-    const type = r.pick(['float32', 'float64', 'float16']), n = r.int(1, 4), c = r.int(2, 6), d = r.dims(0, 2, [1, 2, 3]),
+    const type = r.pick(['float32', 'float64', 'float16']), n = r.size(1, 4), c = r.int(2, 6), d = r.dims(0, 2, [1, 2, 3]),
           target = r.pick(['int32', 'int64']);
     const ignored = r.chance(0.5) ? {ignore_index: {i: r.int(0, c - 1)}} : {}, reduction = r.pick(['none', 'sum', 'mean']);
     const classes = r.tensor(target, [n, ...d], {low: 0, high: c - 1});

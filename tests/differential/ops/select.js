@@ -20,7 +20,7 @@ ops.NonZero = {
 ops.Compress = {since: 9, make: r => {
     const x = r.tensor(r.pick(ALL), r.dims(1, 4)), axis = r.chance(0.3) ? null : r.axis(x.dims.length);
     const n = axis === null ? product(x.dims) : x.dims.at(axis < 0 ? axis : axis - x.dims.length),
-          condition = lively(r.tensor('bool', [r.int(1, n)]));
+          condition = lively(r.tensor('bool', [r.some(n)]));
     return {operands: [x, condition], attrs: axis === null ? {} : {axis: {i: axis}}, fuse: false};
 }};
 
@@ -36,7 +36,7 @@ ops.Unique = {since: 11, make: r => {
 
 // Scores are all different: which of two equal ones comes first is not said.
 ops.NonMaxSuppression = {since: 10, make: r => {
-    const batches = r.int(1, 2), classes = r.int(1, 3), n = r.int(2, 9), corners = r.chance(0.6);
+    const batches = r.size(1, 2), classes = r.int(1, 3), n = r.size(2, 9), corners = r.chance(0.6);
     const boxes = Array.from({length: batches * n}, () => {
         const y = r.int(0, 16) / 8, x = r.int(0, 16) / 8, h = r.int(4, 16) / 8, w = r.int(4, 16) / 8;
         return corners ? [y, x, y + h, x + w] : [x, y, w, h];
@@ -55,7 +55,7 @@ ops.NonMaxSuppression = {since: 10, make: r => {
 }};
 
 ops.Det = {since: 11, make: r => {
-    const n = r.int(1, 6);
+    const n = r.size(1, 6);
     return {
         operands: [r.tensor(r.pick(['float32', 'float64']), [...r.dims(0, 2), n, n], {low: -2, high: 2})],
         exact: true,
@@ -64,7 +64,7 @@ ops.Det = {since: 11, make: r => {
 }};
 
 ops.MaxRoiPool = {since: 7, make: r => {
-    const n = r.int(1, 3), rois = Array.from({length: n}, () => {
+    const n = r.size(1, 3), rois = Array.from({length: n}, () => {
         const x = r.int(0, 3), y = r.int(0, 3);
         return [0, x, y, x + r.int(1, 4), y + r.int(1, 4)];
     }).flat();

@@ -44,7 +44,7 @@ ops.Conv = {
         const group = depthwise ? r.int(2, 8) : g, inside = depthwise ? 1 : ci, out = depthwise ? 1 : co;
         return {
             operands: [
-                r.tensor(type, [r.int(1, 2), group * inside, ...w.sizes]),
+                r.tensor(type, [r.size(1, 2), group * inside, ...w.sizes]),
                 r.tensor(type, [group * out, inside, ...w.kernel], {low: -1, high: 1}),
                 r.chance(0.5) ? r.tensor(type, [group * out]) : null
             ],
@@ -66,7 +66,7 @@ ops.ConvTranspose = {
         }
         return {
             operands: [
-                r.tensor(type, [r.int(1, 2), group * ci, ...sizes]),
+                r.tensor(type, [r.size(1, 2), group * ci, ...sizes]),
                 r.tensor(type, [group * ci, co, ...w.kernel], {low: -1, high: 1}),
                 r.chance(0.5) ? r.tensor(type, [group * co]) : null
             ],
@@ -74,7 +74,7 @@ ops.ConvTranspose = {
         };
     }
 };
-const image = (r, w) => [r.int(1, 2), r.int(1, 5), ...w.sizes];
+const image = (r, w) => [r.size(1, 2), r.size(1, 5), ...w.sizes];
 ops.MaxPool = {
     since: 7,
     make: (r, opset) => {
@@ -104,7 +104,7 @@ for (const op of ['GlobalAveragePool', 'GlobalMaxPool', 'GlobalLpPool'])
     ops[op] = {
         since: 7,
         make: r => ({
-            operands: [r.tensor(r.pick(FLOATS), [r.int(1, 3), r.int(1, 5), ...r.dims(1, 3, [1, 2, 3, 5])])],
+            operands: [r.tensor(r.pick(FLOATS), [r.size(1, 3), r.size(1, 5), ...r.dims(1, 3, [1, 2, 3, 5])])],
             attrs: op === 'GlobalLpPool' ? {p: {i: r.int(1, 3)}} : {},
         })
     };
@@ -118,7 +118,7 @@ ops.Col2Im = {since: 18, make: r => {
     const blocks = out.map((n, d) => Math.floor((n + p.begin[d] + p.end[d] - e[d] * (w.kernel[d] - 1) - 1) / s[d]) + 1);
     return {
         operands: [
-            r.tensor(r.pick(FLOATS), [r.int(1, 2), r.int(1, 3) * product(w.kernel), product(blocks)]), fixed(ints(out)),
+            r.tensor(r.pick(FLOATS), [r.size(1, 2), r.size(1, 3) * product(w.kernel), product(blocks)]), fixed(ints(out)),
             fixed(ints(w.kernel))
         ],
         attrs

@@ -1,0 +1,60 @@
+// Draws cases: an operator or a network, the edges that it is drawn at, and the model.
+'use strict';
+
+const fs = require('fs');
+const path = require('path');
+
+const {changeDrawn, changeModel, drawn, edgesOf} = require('./edges.js');
+const {Model, single} = require('./model.js');
+const {Random} = require('./random.js');
+
+const OPSETS = [7, 24];
+const chains = Object.assign({}, ...['chains', 'control', 'graphs'].map(f => require(`./ops/${f}.js`).chains));
+const families = ['elementwise', 'move', 'reduce', 'window', 'contract', 'select', 'others', 'microsoft', 'attention'].map(
+    f => require(`./ops/${f}.js`).ops);
+const ops = Object.assign({}, ...families);
+
+// The operators of models in the operator table.
+function table() {
+    const text = fs.readFileSync(path.resolve(__dirname, '../../src/graph/ir/ops.def'), 'utf8');
+    return [...text.matchAll(/^(?:|POINTWISE_|REWRITTEN_)OP\(\w+, "([\w.]+)", (\d+)/gm)]
+        .filter(([, , since]) => Number(since) <= OPSETS[1])
+        .map(x => x[1]);
+}
+
+// All there is, chains twice as often; a generator is missing where the operator table has grown.
+function names(only) {
+    const missing = table().filter(name => !ops[name]);
+    if (missing.length)
+        throw new Error(`no generator for: ${missing.join(', ')}`);
+    const own = Object.keys(chains).map(c => `chain_${c}`),
+          all = [...Object.keys(ops), ...own, ...own].filter(n => !only || n === only);
+    if (!all.length)
+        throw new Error(`--only: there is no operator or chain '${only}'`);
+    return all;
+}
+
+function chain(r, name) {
+    const make = chains[name.slice('chain_'.length)], m = new Model(r, r.int(...(make.opsets || [13, 17])));
+    make(r, m).forEach(([result, type]) => m.result(result, type));
+    return m;
+}
+
+// {name, model, edges}: the edges that changed something. edge: at this one alone.
+function generate(seed, list, edge) {
+    const r = new Random(seed), name = list[seed % list.length], edges = drawn(r, name, edge), op = ops[name];
+    r.empty = edges.includes('empty');
+    if (!op) {
+        const model = chain(r, name);
+        return {name, model, edges: changeModel(r, name, model, edges)};
+    }
+    const opset = r.int(Math.max(op.since, OPSETS[0]), op.until || OPSETS[1]), d = {exact: op.exact, ...op.make(r, opset)};
+    const done = changeDrawn(r, name, d, edges), model = single(r, opset, name, d);
+    return {name, model, edges: [...done, ...changeModel(r, name, model, edges)]};
+}
+
+module.exports = {
+    edgesOf,
+    generate,
+    names
+};
