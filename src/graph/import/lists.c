@@ -4,7 +4,7 @@
  *     SequenceAt(list, i)  =>  Gather(rows, i)                 SequenceInsert(list, x)  =>  Concat(rows, x[1, ..])
  *
  * What is appended stays apart from the rows until somebody asks for all of them: a loop whose trips append and never look gives
- * each trip's own elements as a result (graph/onnx/import_run_time.c). */
+ * each trip's own elements as a result (run_time.c). */
 #include <string.h>
 
 #include "graph/import/lists.h"

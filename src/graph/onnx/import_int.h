@@ -75,43 +75,10 @@ TC_NODISCARD tc_status tc_graph_import_give_outputs(tc_graph_importer *im, const
                                                     tc_error *err);
 
 /* ---- import_loops.c ---- */
-/* What Scan walks. */
-typedef struct tc_graph_import_scan {
-    size_t n;
-    tc_graph_value **in;
-    const int64_t *axes, *directions, *out_axes, *out_directions;
-    int *axis;            /* of each, not negative */
-    int64_t length;       /* the largest, where */
-    tc_graph_value *size; /* depends on data; else NULL */
-    bool batch;           /* of opset 8: its body is such a Scan of one sequence, */
-    bool fill;            /* the rows of which are as many as the inputs are long: zeros after its last trip */
-} tc_graph_import_scan;
-
-/* A Loop, or a Scan as one. */
-typedef struct tc_graph_import_trips {
-    tc_graph_importer *im;
-    const Onnx__NodeProto *p;
-    const Onnx__GraphProto *body;
-    tc_graph_infer_ctx c; /* in the graph around it */
-    tc_graph_emitter e;
-    size_t nstate, nscan;       /* values carried from trip to trip; results that every trip adds to */
-    tc_graph_number limit;      /* the largest number of trips; value NULL: there is none */
-    tc_graph_value *cond;       /* before the first trip; NULL: it holds */
-    tc_graph_value **state;     /* [nstate] */
-    tc_graph_import_scan *scan; /* NULL: a Loop */
-    /* where it is written out: */
-    bool data;                 /* go on where the data decide about trips */
-    tc_graph_value **rows;     /* [trips * nscan] */
-    tc_graph_value *go, *done; /* does this trip count? NULL: yes. How many did: an i64 scalar; NULL: all */
-    int64_t trips;
-} tc_graph_import_trips;
-
 /* The body for Scan p of opset 8, whose inputs have a batch dimension (import_scan_batch.c). */
 const Onnx__GraphProto *tc_graph_import_sequence_of_batch(tc_graph_importer *im, const Onnx__NodeProto *p);
 
 TC_NODISCARD tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err);
-/* Result k's rows, [n, ..], with the axis and in the direction that the node asks for. */
-TC_NODISCARD tc_status tc_graph_import_turn_rows(tc_graph_import_trips *l, size_t k, tc_graph_value **v, tc_error *err);
 
 /* ---- import_sequences.c ---- */
 bool tc_graph_import_is_sequence_operator(const tc_graph_importer *im, const Onnx__NodeProto *p);
@@ -125,9 +92,5 @@ bool tc_graph_import_sequence_op(size_t i, tc_graph_import_op *out);
 /* Adds a node that runs one of the branches at run time, and gives p's outputs. cond: one bool. */
 TC_NODISCARD tc_status tc_graph_import_if_at_run_time(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_value *cond,
                                                       tc_error *err);
-
-/* ---- import_run_time.c ---- */
-/* Adds a node that runs the body at run time, and gives p's outputs. On failure, nothing but dead nodes has been added. */
-TC_NODISCARD tc_status tc_graph_import_trips_at_run_time(tc_graph_import_trips *l, tc_error *err);
 
 #endif

@@ -11,8 +11,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "graph/import/lists.h"
+#include "graph/import/loops.h"
 #include "graph/ir/sizes.h"
-#include "graph/onnx/import_int.h"
 
 /* What is carried settles in a few rounds: a list's elements and use, a size that changes, its growth, sizes that follow from it.
  */
@@ -41,10 +42,6 @@ typedef struct run {
         *row_size)[TC_GRAPH_MAX_DIMS]; /* of those: the sizes around the loop that their rows have; NULL: as the shape says */
 } run;
 
-static const Onnx__ValueInfoProto *body_input(const run *r, size_t k) {
-    return r->l->body->input[k];
-}
-
 static bool has_limit(const run *r) {
     return r->l->limit.most >= 0 && r->l->limit.most < INT64_MAX;
 }
@@ -67,7 +64,7 @@ static tc_graph_value *with_same(run *r, const carried *c) {
     tc_graph_value *v = c->in;
     for (int d = 0; d < c->most.ndim; d++)
         if (c->same[d])
-            v = tc_graph_em_sized(&r->x.e, v, d, tc_graph_import_here(&r->l->im->at, c->same[d]));
+            v = tc_graph_em_sized(&r->x.e, v, d, tc_graph_import_here(r->l->at, c->same[d]));
     return v;
 }
 
@@ -77,12 +74,12 @@ static tc_graph_value *add_inputs(run *r, size_t first) {
     tc_graph_value *i = tc_graph_add_input(g, "trip", TC_I64, &(tc_graph_shape){0});
     i->most = has_limit(r) ? TC_MAX(r->l->limit.most - 1, 0) : 0;
     for (size_t k = 0; k < r->l->nstate; k++) {
-        const char *name = body_input(r, first + k)->name;
+        const char *name = r->l->body->in[first + k];
         carried *c = &r->state[k];
         if (c->appends) /* what stands for its rows is nobody's, and nobody's input */
             c->in = tc_graph_add_value(g, tc_graph_fresh_name(g, "rows"), c->dtype, &c->most);
         else if (!c->beside)
-            c->in = tc_graph_add_input(g, name ? name : "state", c->dtype, &c->most);
+            c->in = tc_graph_add_input(g, *name ? name : "state", c->dtype, &c->most);
         if (c->appends)
             tc_graph_em_sized(&r->x.e, c->in, 0,
                               tc_graph_add_value(g, tc_graph_fresh_name(g, "size"), TC_I64, &(tc_graph_shape){0}));
@@ -113,17 +110,16 @@ static tc_graph_value *element(run *r, size_t k, tc_graph_value *i) {
     const tc_graph_number *n = &r->l->limit;
     tc_graph_value *last = n->constant ? number(&r->x.e, TC_I64, n->most - 1) : NULL;
     if (s->directions && s->directions[k]) {
-        last = last ? last : em_sub(&r->x.e, tc_graph_import_here(&r->l->im->at, n->value), number(&r->x.e, TC_I64, 1));
+        last = last ? last : em_sub(&r->x.e, tc_graph_import_here(r->l->at, n->value), number(&r->x.e, TC_I64, 1));
         i = em_sub(&r->x.e, last, i);
     }
-    return tc_graph_em_gather(&r->x.e, TC_GRAPH_OP_GATHER, tc_graph_import_here(&r->l->im->at, s->in[k]), i, s->axis[k]);
+    return tc_graph_em_gather(&r->x.e, TC_GRAPH_OP_GATHER, tc_graph_import_here(r->l->at, s->in[k]), i, s->axis[k]);
 }
 
 static tc_status fill(run *r, tc_error *err) {
     tc_graph_import_trips *l = r->l;
-    tc_graph_import_scope s = {.opset = tc_graph_import_opset(l->im), .of_batch = l->scan && l->scan->batch};
     size_t first = l->scan ? 0 : 2;
-    tc_graph_value *i = add_inputs(r, first), **in = TC_NEW_N(r->x.f.g->arena, tc_graph_value *, l->body->n_input + 1);
+    tc_graph_value *i = add_inputs(r, first), **in = TC_NEW_N(r->x.f.g->arena, tc_graph_value *, l->body->nin + 1);
     if (!l->scan) {
         in[0] = i;
         in[1] = number(&r->x.e, TC_BOOL, 1);
@@ -133,9 +129,7 @@ static tc_status fill(run *r, tc_error *err) {
     for (size_t k = 0; l->scan && k < l->scan->n; k++)
         in[l->nstate + k] = element(r, k, i);
     TC_TRY(r->x.e.status);
-    for (size_t k = 0; k < l->body->n_input; k++)
-        tc_map_puts(&s.values, body_input(r, k)->name ? body_input(r, k)->name : "", (uintptr_t)in[k]);
-    TC_TRY(tc_graph_import_graph(l->im, l->p, l->body, &s, &r->out, err));
+    TC_TRY(l->body->add(l->body, in, &r->out, err));
     r->cond = l->scan ? number(&r->x.e, TC_BOOL, 1) : r->out[0];
     for (size_t k = 0; k < l->nstate; k++)
         r->state[k].next = r->out[k + (l->scan ? 0 : 1)];
@@ -202,7 +196,7 @@ static bool is_read(const run *r, const tc_graph_value *v) {
     uint32_t *uses = tc_graph_count_uses(g);
     bool read = uses[v->id] > 0;
     free(uses);
-    for (size_t k = 0; k < r->l->body->n_output; k++)
+    for (size_t k = 0; k < r->l->body->nout; k++)
         read |= r->out[k] == v;
     return read;
 }
@@ -262,8 +256,8 @@ static tc_status settle_all(run *r, bool *again, tc_error *err) {
             return tc_fail(err, TC_BAD_INPUT,
                            "value %zu that it carries is %s before a trip and %s after it; in a loop that is not written out "
                            "trip by trip, it must keep its type",
-                           k, tc_graph_type_str(r->l->im->at.g->arena, c->dtype, &c->most),
-                           tc_graph_type_str(r->l->im->at.g->arena, c->next->dtype, &c->next->shape));
+                           k, tc_graph_type_str(r->l->at->g->arena, c->dtype, &c->most),
+                           tc_graph_type_str(r->l->at->g->arena, c->next->dtype, &c->next->shape));
         for (int d = 0; d < c->most.ndim; d++)
             TC_TRY(settle(r, k, d, again, err));
         TC_TRY(tc_graph_shape_check(&c->most, err));
@@ -275,7 +269,7 @@ static tc_status settle_all(run *r, bool *again, tc_error *err) {
 static const tc_expr *makes_trips(run *r) {
     if (r->l->limit.constant || !r->l->limit.value)
         return NULL;
-    tc_ctx *c = tc_graph_sizes_of(r->l->im->at.g)->ctx;
+    tc_ctx *c = tc_graph_sizes_of(r->l->at->g)->ctx;
     return tc_bin(c, TC_OP_GE, tc_graph_em_known(&r->l->e, r->l->limit.value).x, tc_i64(c, 1));
 }
 
@@ -285,10 +279,10 @@ static tc_status make_body(run *r, tc_error *err) {
     const tc_expr *when = makes_trips(r);
     tc_status s = r->l->e.status;
     for (int round = 0; again && s == TC_OK; round++) {
-        tc_graph_import_open_frame(&r->l->im->at, &r->x, tc_graph_import_name_of(r->l->p), false, err);
+        tc_graph_import_open_frame(r->l->at, &r->x, r->l->c.n->name, false, err);
         tc_graph_sizes_set_condition(r->x.f.g, r->x.f.g->sizes->around, when);
         s = fill(r, err);
-        tc_graph_import_leave_frame(&r->l->im->at, &r->x);
+        tc_graph_import_leave_frame(r->l->at, &r->x);
         if (s == TC_OK)
             s = settle_all(r, &again, err);
         if (s == TC_OK && again && round == ROUNDS)
@@ -323,11 +317,11 @@ static tc_status name_outputs(run *r) {
 }
 
 static void list_rows(run *r) {
-    r->row_size = tc_arena_alloc(r->l->im->at.g->arena, (r->l->nscan + 1) * sizeof *r->row_size);
+    r->row_size = tc_arena_alloc(r->l->at->g->arena, (r->l->nscan + 1) * sizeof *r->row_size);
     memset(r->row_size, 0, (r->l->nscan + 1) * sizeof *r->row_size);
-    r->rows = TC_NEW_N(r->l->im->at.g->arena, size_t, r->l->nscan + 1);
-    for (size_t k = 0; k < r->l->nscan && r->l->nstate + k < r->l->p->n_output; k++)
-        if (*r->l->p->output[r->l->nstate + k])
+    r->rows = TC_NEW_N(r->l->at->g->arena, size_t, r->l->nscan + 1);
+    for (size_t k = 0; k < r->l->nscan; k++)
+        if (r->l->wanted[r->l->nstate + k])
             r->rows[r->nrows++] = k;
 }
 
@@ -352,7 +346,7 @@ static tc_status check_rows(const run *r, tc_error *err) {
             return tc_fail(
                 err, TC_BAD_INPUT,
                 "result %zu is %s in a trip: it is a sequence, its size depends on data, or it has too many dimensions", which,
-                tc_graph_type_str(r->l->im->at.g->arena, v->dtype, &v->shape));
+                tc_graph_type_str(r->l->at->g->arena, v->dtype, &v->shape));
     }
     for (size_t k = 0; k < r->l->nstate; k++)
         if (r->state[k].row && !has_limit(r))
@@ -403,7 +397,7 @@ static bool is_size(run *r) {
     const tc_graph_number *m = &r->l->limit;
     if (m->constant || !has_limit(r))
         return false;
-    tc_ival range = tc_te_bounds(tc_graph_em_known(&r->l->e, m->value).x, tc_graph_sizes_of(r->l->im->at.g)->sure);
+    tc_ival range = tc_te_bounds(tc_graph_em_known(&r->l->e, m->value).x, tc_graph_sizes_of(r->l->at->g)->sure);
     return range.lo >= 0 && range.hi <= m->most;
 }
 
@@ -461,7 +455,7 @@ static tc_status give_appended(run *r, size_t k, tc_graph_value *rows, tc_graph_
         TC_TRY(tc_graph_import_rows(e, first, &r->state[k].element, &both[0]));
         rows = tc_graph_em_concat(e, 0, both, 2);
     }
-    *out = tc_graph_import_list(r->l->im->at.g, (tc_graph_sequence){.rows = rows});
+    *out = tc_graph_import_list(r->l->at->g, (tc_graph_sequence){.rows = rows});
     return e->status;
 }
 
@@ -478,12 +472,12 @@ static void give_states(run *r, const tc_graph_node *n, tc_graph_value **v) {
                 v[k] = tc_graph_em_sized(&r->l->e, v[k], d, r->state[k].same[d]);
     for (size_t k = 0; k < r->l->nstate; k++)
         if (r->l->state[k]->sequence && !r->state[k].beside)
-            v[k] = tc_graph_import_list(r->l->im->at.g, (tc_graph_sequence){.rows = v[k]});
+            v[k] = tc_graph_import_list(r->l->at->g, (tc_graph_sequence){.rows = v[k]});
 }
 
-static tc_status give(run *r, tc_graph_node *n, size_t states, tc_error *err) {
+static tc_status give(run *r, tc_graph_node *n, size_t states, tc_graph_value ***out, tc_error *err) {
     tc_graph_import_trips *l = r->l;
-    tc_graph_value **v = TC_NEW_N(l->im->at.g->arena, tc_graph_value *, l->nstate + l->nscan + 1);
+    tc_graph_value **v = TC_NEW_N(l->at->g->arena, tc_graph_value *, l->nstate + l->nscan + 1);
     bool goes_on = is_true(l->cond) && is_true(n->body[0]->outputs.data[0].value), all = l->limit.constant && goes_on;
     size_t at = 1 + states;
     tc_graph_value *trips = goes_on && is_size(r) ? l->limit.value : n->out[0];
@@ -502,7 +496,8 @@ static tc_status give(run *r, tc_graph_node *n, size_t states, tc_error *err) {
         if (r->state[k].row)
             TC_TRY(give_appended(r, k, n->out[at++], &v[k]));
     TC_TRY(l->e.status);
-    return tc_graph_import_give_outputs(l->im, l->p, v, err);
+    *out = v;
+    return TC_OK;
 }
 
 static tc_status check_end(const run *r, tc_error *err) {
@@ -510,8 +505,8 @@ static tc_status check_end(const run *r, tc_error *err) {
     return ends ? TC_OK : tc_fail(err, TC_BAD_INPUT, "it never ends: it has no trip count, and its condition always holds");
 }
 
-static tc_status add_node(run *r, tc_error *err) {
-    tc_graph *g = r->l->im->at.g;
+static tc_status add_node(run *r, tc_graph_value ***out, tc_error *err) {
+    tc_graph *g = r->l->at->g;
     size_t most = 3 + r->l->nstate * (2 + TC_GRAPH_MAX_DIMS) + r->nrows, nin, nout;
     tc_graph_value **first = TC_NEW_N(g->arena, tc_graph_value *, most), **in;
     tc_graph_type *types = TC_NEW_N(g->arena, tc_graph_type, most);
@@ -532,10 +527,10 @@ static tc_status add_node(run *r, tc_error *err) {
     in = TC_NEW_N(g->arena, tc_graph_value *, nin + r->x.f.around.len);
     memcpy(in, first, nin * sizeof *in);
     nin += tc_graph_import_close_body(g, &r->x, in + nin);
-    tc_graph_node *n = tc_graph_import_place_node(g, TC_GRAPH_OP_LOOP, r->l->p->name, in, nin, types, nout);
+    tc_graph_node *n = tc_graph_import_place_node(g, TC_GRAPH_OP_LOOP, r->l->name, in, nin, types, nout);
     tc_graph_set_states(g, n, (int64_t)states);
     n->body[0] = r->x.f.g;
-    return give(r, n, states, err);
+    return give(r, n, states, out, err);
 }
 
 /* The state before the first trip. */
@@ -557,11 +552,11 @@ static tc_status start(run *r, size_t k, tc_error *err) {
     return type_list(r, k, err);
 }
 
-tc_status tc_graph_import_trips_at_run_time(tc_graph_import_trips *l, tc_error *err) {
-    run r = {.l = l, .state = TC_NEW_N(l->im->at.g->arena, carried, l->nstate + 1)};
+tc_status tc_graph_import_trips_at_run_time(tc_graph_import_trips *l, tc_graph_value ***out, tc_error *err) {
+    run r = {.l = l, .state = TC_NEW_N(l->at->g->arena, carried, l->nstate + 1)};
     for (size_t k = 0; k < l->nstate; k++)
         TC_TRY(start(&r, k, err));
     list_rows(&r);
     TC_TRY(make_body(&r, err));
-    return add_node(&r, err);
+    return add_node(&r, out, err);
 }
