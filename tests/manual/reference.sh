@@ -1,7 +1,7 @@
 #!/bin/sh
 # docs/reference/options.md is what the tables of options say today, and has every option that a manual page has.
-# docs/reference/operators.md is what the table of operators says today, with the types of each. Every operator of the installed ONNX
-# is on that page, or docs/reference/networks.md names it as out of scope.
+# docs/reference/operators.md is what the table of operators says today, with the types of each. Every operator of the installed
+# ONNX is on that page, or docs/reference/networks.md names it as out of scope.
 #   reference.sh MANUAL-FOLDER SOURCE-FOLDER ONNX-FOLDER
 set -eu
 page=$2/docs/reference/options.md
@@ -15,8 +15,9 @@ if grep -F '| ? |' "$page"; then
     exit 1
 fi
 scope=$(sed -n '/^## Out of scope/,/^## V/p' "$2/docs/reference/networks.md")
-sed -n 's/^.*class ONNX_\(PREVIEW_\)\?OPERATOR_SET_SCHEMA_CLASS_NAME([^)]*, \([A-Za-z0-9]*\)).*/\2/p' "$3"/onnx/defs/operator_sets.h \
-    "$3"/onnx/defs/operator_sets_preview.h | sort -u | while read -r operator; do
+cat "$3/onnx/defs/operator_sets.h" "$3/onnx/defs/operator_sets_preview.h" |
+    sed -n 's/^.*class ONNX_\(PREVIEW_\)\?OPERATOR_SET_SCHEMA_CLASS_NAME([^)]*, \([A-Za-z0-9]*\)).*/\2/p' |
+    sort -u | while read -r operator; do
     grep -q "^| $operator |" "$page" || echo "$scope" | grep -q -w "$operator" ||
         { echo "$operator of ONNX is neither in $page nor under 'Out of scope' in docs/reference/networks.md"; exit 1; }
 done
