@@ -1,7 +1,7 @@
-/* src/graph/import owns what importers of any format share: bodies that become graphs of their own, and lists of values. Not here:
- * a format's files and operators (src/graph/onnx). No type of a format stands here.
+/* src/graph/import owns what importers of any format share: what branches, loops and sequences become. Not here: a format's files,
+ * names and operators (src/graph/onnx). No type of a format stands here.
  *
- * This header: where nodes are added, and bodies of branches and loops. */
+ * This header: where nodes are added, and bodies that become graphs of their own. */
 #ifndef TC_GRAPH_IMPORT_FRAMES_H
 #define TC_GRAPH_IMPORT_FRAMES_H
 
@@ -21,6 +21,15 @@ typedef struct tc_graph_import_place {
     tc_graph *root, *g;           /* the model's graph; the graph to which nodes are being added: root, or that of the frame */
     tc_graph_import_frame *frame; /* NULL: in root */
 } tc_graph_import_place;
+
+/* The body of a loop or of a branch, as a format describes it. A format's own structure begins with this one. */
+typedef struct tc_graph_import_body {
+    size_t nin, nout;
+    const char *const *in; /* names of its inputs */
+    size_t nodes;          /* how many it has, with those of bodies inside of it */
+    /* Adds its nodes to the graph to which nodes are being added. in[]: its inputs; *out: its outputs. */
+    tc_status (*add)(const struct tc_graph_import_body *b, tc_graph_value *const *in, tc_graph_value ***out, tc_error *err);
+} tc_graph_import_body;
 
 /* What is emitted into a body's graph for a node. */
 typedef struct tc_graph_import_inside {

@@ -4,15 +4,6 @@
 
 #include "graph/import/frames.h"
 
-/* The body of a loop, as a format describes it. A format's own structure begins with this one. */
-typedef struct tc_graph_import_body {
-    size_t nin, nout;
-    const char *const *in; /* names of its inputs */
-    size_t nodes;          /* how many it has, with those of bodies inside of it */
-    /* Adds its nodes to the graph to which nodes are being added. in[]: its inputs; *out: its outputs. */
-    tc_status (*add)(const struct tc_graph_import_body *b, tc_graph_value *const *in, tc_graph_value ***out, tc_error *err);
-} tc_graph_import_body;
-
 /* What Scan walks. */
 typedef struct tc_graph_import_scan {
     size_t n;
@@ -21,8 +12,7 @@ typedef struct tc_graph_import_scan {
     int *axis;            /* of each, not negative */
     int64_t length;       /* the largest, where */
     tc_graph_value *size; /* depends on data; else NULL */
-    bool batch;           /* of opset 8: its body is such a Scan of one sequence, */
-    bool fill;            /* the rows of which are as many as the inputs are long: zeros after its last trip */
+    bool fill;            /* results have as many rows as the inputs are long: zeros after the last trip */
 } tc_graph_import_scan;
 
 /* A Loop, or a Scan as one. */

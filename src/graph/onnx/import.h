@@ -1,5 +1,5 @@
-/* src/graph/onnx owns ONNX files: import (control flow and sequences included), writing, and changes of a file in place
- * (edit.h). Not here: what an operator means (src/graph/ops). */
+/* src/graph/onnx owns ONNX files: import, writing, and changes of a file in place (edit.h). Not here: what an operator means
+ * (src/graph/ops), and what any format's branches, loops and sequences become (src/graph/import). */
 #ifndef TC_GRAPH_ONNX_IMPORT_H
 #define TC_GRAPH_ONNX_IMPORT_H
 

@@ -1,5 +1,5 @@
 /* What the files of ONNX import share: import.c reads the file, its checks, inputs and outputs, import_nodes.c one node after the
- * other; bodies and lists have files of their own. */
+ * other. What branches, loops and lists become is in graph/import. */
 #ifndef TC_GRAPH_ONNX_IMPORT_INT_H
 #define TC_GRAPH_ONNX_IMPORT_INT_H
 

@@ -21,6 +21,7 @@ typedef struct loop {
     tc_graph_import_trips t;
     tc_graph_importer *im;
     const Onnx__NodeProto *p;
+    bool batch; /* a Scan of opset 8: its body is such a Scan of one sequence */
     body body;
 } loop;
 
@@ -53,7 +54,7 @@ static void set_body(loop *l, const Onnx__GraphProto *g) {
     for (size_t k = 0; k < g->n_input; k++)
         in[k] = g->input[k]->name ? g->input[k]->name : "";
     tc_graph_import_body b = {g->n_input, g->n_output, in, count_nodes(g, 0), add_body};
-    l->body = (body){b, l->im, l->p, g, l->t.scan && l->t.scan->batch};
+    l->body = (body){b, l->im, l->p, g, l->batch};
     l->t.body = &l->body.b;
 }
 
@@ -183,8 +184,8 @@ static tc_status read_scan(loop *l, tc_error *err) {
     TC_TRY(open_loop(l, err));
     TC_TRY(read_inputs(l, in, lengths, err));
     l->t.scan->fill = lengths && l->im->scope && l->im->scope->of_batch;
-    l->t.scan->batch = lengths && !l->t.scan->fill;
-    if (l->t.scan->batch)
+    l->batch = lengths && !l->t.scan->fill;
+    if (l->batch)
         rest = read_batch(l, in, n);
     else
         TC_TRY(read_scan_attributes(l, n - lengths, err));
@@ -195,7 +196,7 @@ static tc_status read_scan(loop *l, tc_error *err) {
     l->t.limit = (tc_graph_number){
         .value = l->t.scan->size, .most = l->t.scan->length, .constant = !l->t.scan->size || l->t.scan->length == 0};
     TC_TRY(l->t.e.status);
-    if (l->t.scan->size && (l->t.scan->fill || l->t.scan->batch))
+    if (l->t.scan->size && (l->t.scan->fill || l->batch))
         return tc_refuse(err, TC_ERROR_UNSUPPORTED, "the size of its inputs depends on data, which is not supported at opset 8");
     return l->t.scan->fill && in[0] ? read_scan_trips(l, in[0], err) : TC_OK;
 }

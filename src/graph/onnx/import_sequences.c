@@ -1,6 +1,6 @@
 /* Sequences and optionals: lists of values that only import knows, so that their operators leave nothing behind but what they do
- * to tensors (slices, concatenations). Where only the data know lengths and positions, elements must be alike (graph/import/lists.h);
- * an optional is a list of one value or none.
+ * to tensors (slices, concatenations). Where only the data know lengths and positions, elements must be alike
+ * (graph/import/lists.h); an optional is a list of one value or none.
  *
  * A list is a value of the graph whose `sequence` says what is in it, and which no node makes or reads. */
 #include <inttypes.h>
