@@ -182,6 +182,29 @@ static void test_one_model(void **state) {
     tctune_work_free(w);
 }
 
+/* Windows that have no place: the run says which size would do. */
+static void test_too_small_for_windows(void **state) {
+    (void)state;
+    static const char *const shapes[] = {"n=1..16", NULL};
+    static float x[2 * 16], y[2 * 16];
+    tctune_work *w = open_model("windows.onnx", shapes, 0);
+    tctune_build_options o = {.struct_size = sizeof o, .threads = 1};
+    tctune_model *m;
+    OK(tctune_build(w, &o, &m, error, sizeof error));
+    int64_t in_shape[] = {1, 2, 5}, out_shape[] = {1, 2, 5};
+    DLTensor from = {.data = x, .device = {kDLCPU, 0}, .ndim = 3, .dtype = {kDLFloat, 32, 1}, .shape = in_shape}, to = from;
+    to.data = y;
+    to.shape = out_shape;
+    assert_int_equal(tctune_model_run(m, &from, &to, error, sizeof error), TCTUNE_BAD_INPUT);
+    assert_non_null(strstr(error, "node 'wide' (LpPool): dimension 2 of 'h', "));
+    assert_non_null(strstr(error, "is 2 (n is 5), but it must be at least 3; the next larger n that fits is 7 (dimension 2 of "
+                                  "input 'x')"));
+    in_shape[2] = 7;
+    OK(tctune_model_run(m, &from, &to, error, sizeof error));
+    tctune_model_free(m);
+    tctune_work_free(w);
+}
+
 /* Kernels have threads too: those of several runs at once. */
 static void test_kernels_with_threads(void **state) {
     (void)state;
@@ -333,8 +356,13 @@ static void test_inputs(void **state) {
 int main(void) {
     const char *models = getenv("TCTUNE_TEST_MODELS");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_model), cmocka_unit_test(test_kernels_with_threads), cmocka_unit_test(test_caches),
-        cmocka_unit_test(test_log),       cmocka_unit_test(test_log_in_callback),      cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_one_model),
+        cmocka_unit_test(test_too_small_for_windows),
+        cmocka_unit_test(test_kernels_with_threads),
+        cmocka_unit_test(test_caches),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_log_in_callback),
+        cmocka_unit_test(test_inputs),
     };
     if (!models)
         return 1;

@@ -114,6 +114,19 @@ static void equal(const char *path) {
     save(w, path);
 }
 
+/* Two windows, one after the other: x has at least 7 columns. */
+static void windows(const char *path) {
+    tc_graph_writer *w = tc_graph_writer_new("fixture", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "1,2,n");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_node(w, "MaxPool", "narrow", "x", "h");
+    tc_graph_writer_ints(w, "kernel_shape", "3");
+    tc_graph_writer_ints(w, "strides", "2");
+    tc_graph_writer_node(w, "LpPool", "wide", "h", "y");
+    tc_graph_writer_ints(w, "kernel_shape", "3");
+    save(w, path);
+}
+
 /* y is p with relu(x) behind it. */
 static void cache(const char *path) {
     char past[32];
@@ -232,6 +245,7 @@ static int models(const char *dir) {
     dense(in(dir, "symbolic.onnx"), "batch");
     joined(in(dir, "joined.onnx"));
     divided(in(dir, "divided.onnx"));
+    windows(in(dir, "windows.onnx"));
     equal(in(dir, "equal.onnx"));
     cache(in(dir, "cache.onnx"));
     unknown_operator(in(dir, "operator.onnx"));

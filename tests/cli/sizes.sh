@@ -63,6 +63,17 @@ ok "$TCTUNE" bench --model d.so --repeats 3
 says "d.so over n" "d.so over parts"
 refused 2 'n is 7|multiple of parts, which is 2' "$TCTUNE" run --model d.so --at n=7 --at parts=2
 
+# ---- windows that are larger than what they move over ----
+ok "$TCTUNE" build --model "$models/windows.onnx" --untuned --threads 1 --shape n=1..16 -o w.so
+ok "$TCTUNE" run --model w.so --at n=7
+says "y: f32[1,2,1]"
+for source in w.so "$models/windows.onnx --untuned --shape n=1..16"; do
+    refused 2 "node 'wide' (LpPool): dimension 2 of 'h', |is 2 (n is 5)|at least 3; the next larger n that fits is 7" \
+        "$TCTUNE" run --model $source --at n=5
+done
+refused 1 "node 'wide' (LpPool)|the window has 3 elements, but dimension 2 of 'h' has 2; give at least 3 there" \
+    "$TCTUNE" run --model "$models/windows.onnx" --untuned --shape n=5
+
 # ---- sizes that must be equal, of which none makes the other ----
 ok "$TCTUNE" build --model "$models/equal.onnx" --untuned --threads 1 --shape n=1..16 --shape m=1..16 -o e.so
 ok "$TCTUNE" show --model e.so

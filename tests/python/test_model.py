@@ -87,6 +87,21 @@ def test_sizes_vary(varying):
         np.testing.assert_array_equal(model(x)["Y"], x * 2)
 
 
+def test_too_small_for_a_window(tmp_path):
+    onnx = pytest.importorskip("onnx", reason="it needs python3-onnx")
+    make, kind = onnx.helper, onnx.TensorProto.FLOAT
+    pool = make.make_node("AveragePool", ["x"], ["y"], name="pool", kernel_shape=[5], pads=[1, 0])
+    graph = make.make_graph([pool], "net", [make.make_tensor_value_info("x", kind, [1, 2, "n"])],
+                            [make.make_tensor_value_info("y", kind, None)])
+    path = tmp_path / "pool.onnx"
+    onnx.save(make.make_model(graph, opset_imports=[make.make_opsetid("", 17)]), os.fspath(path))
+    with tctune.build(path, shape={"n": "1..9"}, threads=1) as model:
+        with pytest.raises(BadInput, match=r"node 'pool' \(AveragePool\).*n is 3.*at least 4; the next larger n that fits is 4 "
+                                           r"\(dimension 2 of input 'x'\)"):
+            model(np.ones((1, 2, 3), "float32"))
+        assert model(np.ones((1, 2, 4), "float32"))["y"].shape == (1, 2, 1)
+
+
 @pytest.mark.parametrize("kind", ["bool", "int8", "uint8", "int16", "int32", "int64", "uint64", "float16", "float64"])
 def test_types(kind):
     short = {"bool": "bool", "float16": "f16", "float64": "f64"}.get(kind, kind.replace("uint", "u").replace("int", "i"))

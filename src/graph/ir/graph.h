@@ -100,6 +100,7 @@ typedef struct tc_graph {
     TC_VEC(struct tc_graph *) bodies; /* of nodes: owned; their constants may be this graph's */
     uint32_t next_id;
     const tc_graph_origin *origin; /* of nodes that are made from now on: during import, of the node that is being imported */
+    const char *importing;         /* during import: that node in messages, "node 'pool' (LpPool)" */
 } tc_graph;
 
 /* ---- life ---- */

@@ -392,10 +392,33 @@ static void print_need(tc_strbuf *out, const binding *b, const tc_graph_size_bou
     }
 }
 
+static int64_t next_fit(const binding *b, int k);
+
+/* "; the next larger h that fits is 7 (dimension 2 of input 'x')": where one size decides; nothing where no larger one fits. */
+static void print_next_fit(tc_strbuf *out, const binding *b, const tc_graph_size_bound *l) {
+    int k = -1;
+    for (int i = 0; i < b->r->nsize; i++) {
+        bool has = has_size(b, &l->x, i) || (l->by.text && has_size(b, &l->by, i));
+        if (has && k >= 0)
+            return;
+        k = has ? i : k;
+    }
+    int64_t fits = k >= 0 ? next_fit(b, k) : -1;
+    if (fits < 0)
+        return;
+    tc_arena *a = tc_arena_new();
+    tc_sb_printf(out, "; the next larger %s that fits is %" PRId64, b->r->size[k].name, fits);
+    if (b->in)
+        tc_sb_printf(out, " (%s)", place_of(b, k, a));
+    tc_arena_free(a);
+}
+
 static tc_status unfit(const binding *b, const tc_graph_size_bound *l, int64_t size, int64_t by, tc_error *err) {
     tc_strbuf of = {0}, must = {0};
     print_sizes(&of, b, &l->x);
     print_need(&must, b, l, size, by);
+    if (err) /* looking for it makes errors that nobody reads */
+        print_next_fit(&must, b, l);
     tc_status st = tc_fail(err, TC_BAD_INPUT, "%s, %s, is %" PRId64 "%s, but it must be %s", l->what, l->x.text, size,
                            tc_sb_str(&of), tc_sb_str(&must));
     tc_strbuf_free(&of);
@@ -535,6 +558,21 @@ static tc_status complete(const binding *b, tc_error *err) {
     for (int k = 0; k < b->r->nsize; k++)
         TC_TRY(check_range(b, k, err));
     return check_relations(b, err);
+}
+
+/* The least size k above its own with which a run with the other sizes is possible; -1: none was found. */
+static int64_t next_fit(const binding *b, int k) {
+    enum { MOST_TRIED = 4096 }; /* a few ms */
+    const tc_graph_size_rule *rule = &b->r->size[k];
+    int64_t *tried = tc_xcalloc((size_t)b->r->nsize, sizeof *tried), at = b->size[k], fits = -1;
+    for (int n = 0; n < MOST_TRIED && fits < 0 && !rule->is.text && at <= rule->most - rule->multiple; n++) {
+        at += rule->multiple;
+        for (int i = 0; i < b->r->nsize; i++)
+            tried[i] = i == k ? at : b->r->size[i].is.text ? -1 : b->size[i];
+        fits = complete(&(binding){.r = b->r, .size = tried}, NULL) == TC_OK ? at : -1;
+    }
+    free(tried);
+    return fits;
 }
 
 /* Whether sizes fit only together: what is the least of each may be wrong, and larger ones right. */

@@ -180,12 +180,16 @@ static tc_status build_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_
     return TC_OK;
 }
 
-static void prefix_node(const Onnx__NodeProto *p, tc_error *err) {
-    tc_error_prefix(err, "node '%s' (%s): ",
-                    p->name && *p->name ? p->name
-                    : p->n_output       ? p->output[0]
-                                        : "(unnamed)",
-                    p->op_type ? p->op_type : "no type");
+static const char *node_text(tc_arena *a, const Onnx__NodeProto *p) {
+    return tc_arena_printf(a, "node '%s' (%s)",
+                           p->name && *p->name ? p->name
+                           : p->n_output       ? p->output[0]
+                                               : "(unnamed)",
+                           p->op_type ? p->op_type : "no type");
+}
+
+static void prefix_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
+    tc_error_prefix(err, "%s: ", node_text(im->at.g->arena, p));
 }
 
 /* The name in the graph of a value that is called `name` here. */
@@ -206,7 +210,7 @@ static void bind_here(tc_graph_importer *im, const char *name, const char *in_gr
 static tc_status add_plain_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
     tc_graph_node *n = NULL;
     if (build_node(im, p, &n, err) != TC_OK) {
-        prefix_node(p, err);
+        prefix_node(im, p, err);
         return TC_BAD_INPUT;
     }
     const char **names = TC_NEW_N(im->at.g->arena, const char *, p->n_output);
@@ -501,15 +505,18 @@ static tc_status import_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc
                   : loop ? tc_graph_import_loop(im, p, err)
                          : add_if(im, p, err);
     if (s != TC_OK)
-        prefix_node(p, err);
+        prefix_node(im, p, err);
     return s;
 }
 
 tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
     tc_graph *g = im->at.g;
     const tc_graph_origin *around = g->origin;
+    const char *outer = g->importing;
     g->origin = origin_of(im, p);
+    g->importing = node_text(g->arena, p);
     tc_status s = import_node(im, p, err);
     g->origin = around;
+    g->importing = outer;
     return s;
 }

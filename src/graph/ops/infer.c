@@ -22,6 +22,21 @@ tc_status tc_graph_node_refuse(tc_graph_infer_ctx *c, tc_error_code code, const 
     return s;
 }
 
+const tc_graph_value *tc_graph_as_in_model(const tc_graph *g, const tc_graph_value *v, int d) {
+    while (g->origin && v->producer && v->producer->origin == g->origin) {
+        const tc_graph_value *from = NULL;
+        for (int k = 0; k < v->producer->nin && !from; k++) {
+            const tc_graph_value *in = v->producer->in[k];
+            bool same = in && !in->constant && in->shape.ndim == v->shape.ndim && in->shape.d[d] == v->shape.d[d];
+            from = same ? in : NULL;
+        }
+        if (!from)
+            break;
+        v = from;
+    }
+    return v;
+}
+
 tc_status tc_graph_want_ints(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len) {
     const tc_graph_value *in = tc_graph_in(c, k);
     if (!in)

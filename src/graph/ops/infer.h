@@ -35,6 +35,9 @@ typedef tc_status tc_graph_infer_fn(tc_graph_infer_ctx *c);
 tc_status tc_graph_node_fail(tc_graph_infer_ctx *c, const char *fmt, ...) TC_PRINTF(2, 3);
 /* The same with a code that tells it from others. */
 tc_status tc_graph_node_refuse(tc_graph_infer_ctx *c, tc_error_code code, const char *fmt, ...) TC_PRINTF(3, 4);
+/* For messages: the value of the model's that v, made for the node that is being imported, is computed of, with as large a
+ * dimension d; v itself where there is none. */
+const tc_graph_value *tc_graph_as_in_model(const tc_graph *g, const tc_graph_value *v, int d);
 /* Input k as a constant list of integers; fails with a remedy when it is not constant. *v is in the arena. */
 TC_NODISCARD tc_status tc_graph_want_ints(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len);
 /* The attribute or else input k (newer opsets); *v is NULL when there is neither. */

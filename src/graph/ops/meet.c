@@ -159,7 +159,10 @@ tc_status tc_graph_meet_certainly(tc_graph_emitter *e, const char *a, const char
 
 static const char *needed_by(const tc_graph_emitter *e, const char *what) {
     const tc_graph_node *n = e->c->n;
-    return tc_arena_printf(e->c->g->arena, "node '%s' (%s): %s", n->name, tc_graph_op_name(n->op), what);
+    tc_arena *a = e->c->g->arena;
+    const char *node = e->c->g->importing;
+    node = node ? node : tc_arena_printf(a, "node '%s' (%s)", n->name, tc_graph_op_name(n->op));
+    return tc_arena_printf(a, "%s: %s", node, what);
 }
 
 tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a, const tc_expr *x, const char *b, const tc_expr *y) {
@@ -192,7 +195,7 @@ const tc_expr *tc_graph_size_number(tc_graph_emitter *e, const tc_graph_value *v
 }
 
 static const char *dimension(const tc_graph_emitter *e, const tc_graph_value *v, int d) {
-    return tc_arena_printf(e->c->g->arena, "dimension %d of '%s'", d, v->name);
+    return tc_arena_printf(e->c->g->arena, "dimension %d of '%s'", d, tc_graph_as_in_model(e->c->g, v, d)->name);
 }
 
 /* ---- what one node needs ---- */

@@ -209,6 +209,24 @@ static tc_status require_room(const run_window *r) {
     return TC_OK;
 }
 
+/* What padding takes away leaves a transposed convolution at least one element of each dimension. */
+static tc_status require_result(tc_graph_emitter *e) {
+    tc_graph_infer_ctx *c = e->c;
+    const tc_graph_value *x = c->n->in[0], *weights = c->n->in[1];
+    tc_graph_window w = {.n = x->shape.ndim - 2};
+    int64_t extra[TC_GRAPH_MAX_SPATIAL];
+    if (strncmp(tc_graph_attr_auto_pad(c->n), "SAME", 4) == 0 || weights->shape.ndim != x->shape.ndim)
+        return e->status;
+    TC_TRY(tc_graph_read_window_of(c, weights, &w));
+    TC_TRY(tc_graph_read_window(c, &x->shape, &w));
+    TC_TRY(tc_graph_want_attr(c, TC_ATTR_output_padding, w.n, 0, 0, extra));
+    for (int i = 0; i < w.n; i++) {
+        int64_t beyond = w.pads[i] + w.pads[i + w.n] - extra[i] - tc_graph_window_extent(&w, i);
+        TC_TRY(tc_graph_require_size(e, x, i + 2, 1 + tc_ceil_div(TC_MAX(beyond + 1, 0), w.strides[i])));
+    }
+    return e->status;
+}
+
 /* Before inference, which makes padding of the largest sizes. */
 tc_status tc_graph_rewrite_window(tc_graph_emitter *e) {
     const tc_graph_node *n = e->c->n;
@@ -228,7 +246,7 @@ tc_status tc_graph_rewrite_window(tc_graph_emitter *e) {
                                     "supported; give single sizes, or export the model with explicit pads",
                                     x->name);
     if (transposed)
-        return e->status;
+        return require_result(e);
     TC_TRY(read_run_window(e, &r, &ok));
     if (!ok)
         return e->status;

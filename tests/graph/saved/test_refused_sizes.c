@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "graph/graph_test.h"
+#include "graph/ir/build.h"
 #include "graph/passes/pass.h"
 #include "graph/saved/saved.h"
 
@@ -73,15 +74,68 @@ static void reflected(tc_graph_writer *w) {
     tc_graph_writer_str(w, "mode", "reflect");
 }
 
-/* A window of five columns, one of which is padding. */
-static void window_of_five(tc_graph_writer *w) {
+/* "image" is x as [1, 6, n]. */
+static void image(tc_graph_writer *w) {
     static const int64_t axis[] = {0};
     list(w, "axis", 1, axis);
     tc_graph_writer_node(w, "Transpose", "columns", "x", "t");
     tc_graph_writer_node(w, "Unsqueeze", "image", "t,axis", "image");
-    tc_graph_writer_node(w, "MaxPool", "node", "image", "y");
-    tc_graph_writer_ints(w, "kernel_shape", "5");
-    tc_graph_writer_ints(w, "pads", "1,0");
+}
+
+static void pool(tc_graph_writer *w, const char *op, const char *window, const char *pads) {
+    image(w);
+    tc_graph_writer_node(w, op, "node", "image", "y");
+    tc_graph_writer_ints(w, "kernel_shape", window);
+    tc_graph_writer_ints(w, "pads", pads);
+}
+
+/* A window of five columns, one of which is padding. */
+static void window_of_five(tc_graph_writer *w) {
+    pool(w, "MaxPool", "5", "1,0");
+}
+
+static void average_of_five(tc_graph_writer *w) {
+    pool(w, "AveragePool", "5", "0,0");
+    tc_graph_writer_int(w, "ceil_mode", 1);
+}
+
+static void norm_of_five(tc_graph_writer *w) {
+    pool(w, "LpPool", "5", "0,1");
+}
+
+/* Three weights for each of the six channels, and two results. */
+static void weights(tc_graph_writer *w, tc_dtype t, int64_t out, int64_t in) {
+    tc_graph_tensor v;
+    assert_ok(tc_graph_tensor_alloc(&v, t, &(tc_graph_shape){3, {out, in, 3}}, err));
+    for (int64_t i = 0; i < out * in * 3; i++)
+        t == TC_F32 ? tc_store_f(t, v.data, i, 1) : tc_store_i(t, v.data, i, 1);
+    tc_graph_writer_weight(w, "w", v);
+}
+
+static void dilated(tc_graph_writer *w) {
+    image(w);
+    weights(w, TC_F32, 2, 6);
+    tc_graph_writer_node(w, "Conv", "node", "image,w", "y");
+    tc_graph_writer_ints(w, "dilations", "2");
+}
+
+/* n + 2 columns, four or five of which go. */
+static void without_columns(tc_graph_writer *w) {
+    image(w);
+    weights(w, TC_F32, 6, 2);
+    tc_graph_writer_node(w, "ConvTranspose", "node", "image,w", "y");
+    tc_graph_writer_ints(w, "pads", "3,2");
+}
+
+static void of_bytes(tc_graph_writer *w) {
+    image(w);
+    weights(w, TC_I8, 2, 6);
+    tc_graph_writer_node(w, "Cast", "bytes", "image", "image8");
+    tc_graph_writer_int(w, "to", tc_graph_dtype_to_onnx(TC_U8));
+    tc_graph_writer_node(w, "ConvInteger", "node", "image8,w", "sums");
+    tc_graph_writer_ints(w, "dilations", "2");
+    tc_graph_writer_node(w, "Cast", "floats", "sums", "y");
+    tc_graph_writer_int(w, "to", tc_graph_dtype_to_onnx(TC_F32));
 }
 
 static bool even(int64_t n) {
@@ -107,6 +161,11 @@ static const sample samples[] = {
     {"Pad", "dimension 0 of 'x'", without_four_rows, four_or_more, 1, "at least 4"},
     {"Pad", "dimension 0 of 'x'", reflected, four_or_more, 1, "at least 4"},
     {"MaxPool", "dimension 2 of 'image'", window_of_five, four_or_more, 1, "at least 4"},
+    {"AveragePool", "dimension 2 of 'image'", average_of_five, five_or_more, 1, "at least 5"},
+    {"LpPool", "dimension 2 of 'image'", norm_of_five, four_or_more, 1, "at least 4"},
+    {"Conv", "dimension 2 of 'image'", dilated, five_or_more, 1, "at least 5"},
+    {"ConvTranspose", "dimension 2 of 'image'", without_columns, four_or_more, 1, "at least 4"},
+    {"ConvInteger", "dimension 2 of 'image8'", of_bytes, five_or_more, 1, "at least 5"},
 };
 
 /* ---- what is built ---- */
@@ -178,9 +237,15 @@ static void release(built *b) {
 static void check_message(const sample *s, tc_graph_model *m, const tc_graph_tensor *in, int64_t n) {
     tc_graph_tensor out;
     tc_error e = {0};
-    char number[80], node[80], need[80];
+    char number[80], node[80], need[160];
+    int64_t next = n + 1;
+    while (next <= MOST && !s->takes(next))
+        next++;
     snprintf(node, sizeof node, "node 'node' (%s): %s", s->op, s->name);
-    snprintf(need, sizeof need, "but it must be %s", s->need);
+    snprintf(need, sizeof need,
+             next > MOST ? "but it must be %s"
+                         : "but it must be %s; the next larger n that fits is %d (dimension 0 of input 'x')",
+             s->need, (int)next);
     snprintf(number, sizeof number, "n%s, is %d (n is %d)", s->times == 6 ? " * 6" : "", s->times * (int)n, (int)n);
     if (s->takes(n)) {
         assert_ok(tc_graph_model_run(m, in, &out, err));

@@ -45,8 +45,16 @@ static tc_status window_outputs(tc_graph_infer_ctx *c, const tc_graph_shape *x, 
     for (int i = 0; i < w->n; i++) {
         int64_t room = x->d[i + 2] + w->pads[i] + w->pads[i + w->n] - effective(w, i), stride = w->strides[i];
         if (room < 0)
-            return tc_graph_node_fail(c, "the window (%" PRId64 " with dilation) is larger than dimension %d with its padding",
-                                      effective(w, i), i + 2);
+            return tc_graph_node_fail(
+                c,
+                "the window has %" PRId64 " elements%s, but dimension %d of '%s' has %" PRId64 "%s; give at least %" PRId64
+                " there",
+                effective(w, i), w->dilations[i] > 1 ? " with dilation" : "", i + 2,
+                tc_graph_as_in_model(c->g, c->n->in[0], i + 2)->name, x->d[i + 2],
+                w->pads[i] + w->pads[i + w->n]
+                    ? tc_arena_printf(c->g->arena, ", and %" PRId64 " of padding", w->pads[i] + w->pads[i + w->n])
+                    : "",
+                x->d[i + 2] - room);
         int64_t n = (ceil_mode ? room + stride - 1 : room) / stride + 1;
         if (ceil_mode && (n - 1) * stride >= x->d[i + 2] + w->pads[i])
             n--;
