@@ -3,7 +3,8 @@
  *
  *     ceil_mode      =>  so much padding behind that windows of whole steps are the same ones, whatever the size is
  *     SAME, strides  =>  Joined(padding, x) under a window without padding in front; its first ceil(size / stride) places are left
- *     averages       =>  averages of x and of ones, divided, where a window may reach past what counts */
+ *     averages       =>  averages of x and of ones, divided, where a window may reach past what counts
+ *     indices        =>  those of the largest operand, taken apart into coordinates, and put together for the sizes of the run */
 #include <inttypes.h>
 #include <string.h>
 
@@ -97,32 +98,109 @@ static tc_graph_value *moved(const run_window *r, tc_graph_value *x, int i, tc_g
     return tc_graph_em_with_sizes(e, tc_graph_em_place(e, join), x, i + 2, em_add(e, front, size));
 }
 
-/* The node's window over x. SAME: x begins with padding, and only as many windows are left as the model has. */
-static tc_graph_value *windows_of(const run_window *r, tc_graph_value *x, const int64_t *pads, tc_graph_value *fill) {
+/* Of the dimensions whose padding moves: so many windows there are, and so much padding in front. NULL: of others. */
+typedef struct moves_of {
+    tc_graph_value *places[TC_GRAPH_MAX_SPATIAL], *front[TC_GRAPH_MAX_SPATIAL];
+} moves_of;
+
+/* x with the padding of SAME in front of it, where it moves; pads become those of the window over that. */
+static tc_graph_value *with_front(const run_window *r, tc_graph_value *x, tc_graph_value *fill, int64_t *pads, moves_of *m) {
     tc_graph_emitter *e = r->e;
-    tc_graph_value *places[TC_GRAPH_MAX_SPATIAL] = {0};
-    int64_t own[2 * TC_GRAPH_MAX_SPATIAL];
-    memcpy(own, pads, 2 * (size_t)r->w.n * sizeof *own);
+    *m = (moves_of){0};
     for (int i = 0; i < r->w.n; i++) {
         if (!moves(r, i))
             continue;
         tc_graph_value *size = tc_graph_extent(x, i + 2);
-        places[i] =
+        m->places[i] =
             em_by(e, TC_GRAPH_OP_DIV, em_by(e, TC_GRAPH_OP_ADD, size, (double)(r->w.strides[i] - 1)), (double)r->w.strides[i]);
-        x = moved(r, x, i, before(r, i, size, places[i]), fill);
-        own[i] = 0;
-        own[i + r->w.n] = tc_graph_window_extent(&r->w, i);
+        m->front[i] = before(r, i, size, m->places[i]);
+        x = moved(r, x, i, m->front[i], fill);
+        pads[i] = 0;
+        pads[i + r->w.n] = tc_graph_window_extent(&r->w, i);
     }
+    return x;
+}
+
+/* Only as many windows are left as the model has. */
+static tc_graph_value *cut_places(const run_window *r, tc_graph_value *y, const moves_of *m) {
+    for (int i = 0; i < r->w.n; i++)
+        if (m->places[i])
+            y = tc_graph_em_with_sizes(r->e, tc_graph_em_blind(r->e, y), y, i + 2, m->places[i]);
+    return y;
+}
+
+/* The node's window over x. */
+static tc_graph_value *windows_of(const run_window *r, tc_graph_value *x, const int64_t *pads, tc_graph_value *fill) {
+    tc_graph_emitter *e = r->e;
+    moves_of m;
+    int64_t own[2 * TC_GRAPH_MAX_SPATIAL];
+    memcpy(own, pads, 2 * (size_t)r->w.n * sizeof *own);
+    x = with_front(r, x, fill, own, &m);
     set_window(r, e->c->n, own);
     tc_graph_value *in[TC_GRAPH_MAX_DIMS] = {x};
     for (int k = 1; k < e->c->n->nin; k++)
         in[k] = e->c->n->in[k];
-    tc_graph_value *y = tc_graph_em_again(e, in);
-    for (int i = 0; i < r->w.n; i++)
-        if (places[i])
-            y = tc_graph_em_with_sizes(e, tc_graph_em_blind(e, y), y, i + 2, places[i]);
-    return y;
+    return cut_places(r, tc_graph_em_again(e, in), &m);
 }
+
+/* ---- indices ---- */
+
+/* The coordinate of dimension i in the operand, of places in a plane of these extents, which lies behind padding. */
+static tc_graph_value *coordinate_of(const run_window *r, tc_graph_value *place, const tc_graph_shape *plane, int i,
+                                     const moves_of *m) {
+    tc_graph_emitter *e = r->e;
+    int64_t inner = 1;
+    for (int d = i + 3; d < plane->ndim; d++)
+        inner *= plane->d[d];
+    tc_graph_value *at = em_by(e, TC_GRAPH_OP_DIV, place, (double)inner);
+    tc_graph_value *outer = em_by(e, TC_GRAPH_OP_DIV, at, (double)plane->d[i + 2]);
+    at = em_sub(e, at, em_by(e, TC_GRAPH_OP_MUL, outer, (double)plane->d[i + 2]));
+    /* a window of nothing but the lowest number has its first place in the padding */
+    return m->front[i] ? em_max(e, em_sub(e, at, m->front[i]), tc_graph_em_number(e, 0)) : at;
+}
+
+/* Indices in an operand of these extents as indices in x, as it is in a run. */
+static tc_graph_value *indices_in(const run_window *r, tc_graph_value *x, tc_graph_value *index, const tc_graph_shape *extents,
+                                  bool by_columns, const moves_of *m) {
+    tc_graph_emitter *e = r->e;
+    int ndim = extents->ndim;
+    tc_graph_value *stride = tc_graph_em_number(e, 1), *all = NULL;
+    for (int k = 0; k < r->w.n; k++) {
+        int i = by_columns ? k : r->w.n - 1 - k;
+        tc_graph_value *part = em_mul(e, coordinate_of(r, index, extents, i, m), stride);
+        all = all ? em_add(e, all, part) : part;
+        stride = em_mul(e, stride, tc_graph_em_size(e, x, i + 2));
+    }
+    for (int d = 1; d >= 0; d--) {
+        all = em_add(e, all, em_mul(e, tc_graph_em_iota(e, extents->d[d], d, ndim), stride));
+        stride = em_mul(e, stride, tc_graph_em_size(e, x, d));
+    }
+    return all;
+}
+
+/* MaxPool whose indices depend on the sizes. */
+static tc_status pool_with_indices(const run_window *r, int64_t *pads) {
+    tc_graph_emitter *e = r->e;
+    tc_graph_node *n = e->c->n;
+    tc_graph_value *x = n->in[0], *out[2];
+    bool by_columns = tc_graph_attr_storage_order(n) != 0;
+    moves_of m;
+    tc_graph_value *from = with_front(r, x, tc_graph_em_fill(e, x->dtype, TC_GRAPH_LOWEST), pads, &m);
+    set_window(r, n, pads);
+    tc_graph_node *pool = tc_graph_em_node(e, TC_GRAPH_OP_MAX_POOL_INDICES, &from, 1);
+    tc_graph_em_copy_window(e, pool);
+    tc_graph_em_place_all(e, pool, out, 2);
+    tc_graph_value *y = cut_places(r, out[0], &m);
+    tc_graph_value *index = indices_in(r, x, tc_graph_em_blind(e, out[1]), &from->shape, by_columns, &m);
+    TC_TRY(e->status);
+    for (int d = 0; d < y->shape.ndim; d++)
+        if (tc_graph_extent(y, d))
+            index = tc_graph_em_sized(e, index, d, tc_graph_extent(y, d));
+    tc_graph_em_output(e, 1, index);
+    return tc_graph_em_finish(e, y);
+}
+
+/* ---- averages ---- */
 
 /* Ones where an average has something to count, with the sizes of x: its elements, or those and its padding. */
 static tc_graph_value *counted(const run_window *r, tc_dtype t, int64_t *pads) {
@@ -185,12 +263,8 @@ static tc_status place_windows(const run_window *r) {
         pads[i + r->w.n] = r->ends[i];
         any |= moves(r, i);
     }
-    if (any && c->nout > 1)
-        return tc_graph_node_refuse(
-            c, TC_ERROR_DATA_DEPENDENT,
-            "the sizes of '%s' vary, and with auto_pad, strides and indices as a result the window depends on "
-            "them, which is not supported; give single sizes, or export the model with explicit pads",
-            x->name);
+    if (c->nout > 1)
+        return pool_with_indices(r, pads);
     if (counts_ends(r, any))
         return tc_graph_em_finish(e, average_of(r, x, pads));
     bool max = c->n->op == TC_GRAPH_OP_MAX_POOL;
@@ -234,7 +308,7 @@ tc_status tc_graph_rewrite_window(tc_graph_emitter *e) {
     bool transposed = n->op == TC_GRAPH_OP_CONV_TRANSPOSE, varies = false, ok;
     run_window r;
     size_t given;
-    for (int d = 2; d < x->shape.ndim; d++)
+    for (int d = e->c->nout > 1 ? 1 : 2; d < x->shape.ndim; d++) /* indices count the channels, too */
         varies |= tc_graph_extent(x, d) != NULL;
     if (n->op == TC_GRAPH_OP_CONV || transposed)
         TC_TRY(meet_channels(e, transposed));

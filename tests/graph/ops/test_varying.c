@@ -68,7 +68,8 @@ static tc_graph_shape shape_of(const char *dims) {
 static void add_attribute(tc_graph_writer *w, char *text) {
     char *value = strchr(text, '=');
     *value++ = 0;
-    bool list = strchr(value, ',') || strcmp(text, "axes") == 0 || strcmp(text, "kernel_shape") == 0;
+    bool list =
+        strchr(value, ',') || strcmp(text, "axes") == 0 || strcmp(text, "kernel_shape") == 0 || strcmp(text, "strides") == 0;
     if (list)
         tc_graph_writer_ints(w, text, value);
     else if (strchr(value, '.'))
@@ -340,6 +341,12 @@ static const row rows[] = {
     {"MaxPool", "kernel_shape=3,2 strides=4,1 ceil_mode=1", {"h=3..11"}, {{"2,2,h,5", TC_U8, 200}}, 1},
     {"MaxPool", "kernel_shape=3,2 strides=2,3 auto_pad=SAME_UPPER", {"b=1..2", "h=1..6", "w=1..7"}, {{"b,2,h,w", TC_F32, 0}}, 1},
     {"MaxPool", "kernel_shape=4,5 strides=2,3 auto_pad=SAME_LOWER", {"h=1..6", "w=1..7"}, {{"1,2,h,w", TC_I8, 100}}, 1},
+    {"MaxPool", "kernel_shape=3,2 strides=2,1 pads=1,0,0,1", {"b=1..2", "c=1..3", "h=2..6"}, {{"b,c,h,4", TC_F32, 0}}, 2},
+    {"MaxPool", "kernel_shape=2,3 strides=1,2 storage_order=1 ceil_mode=1", {"h=2..5", "w=3..7"}, {{"2,2,h,w", TC_F32, 0}}, 2},
+    {"MaxPool", "kernel_shape=3,2 strides=2,3 auto_pad=SAME_UPPER", {"b=1..2", "h=1..6", "w=1..7"}, {{"b,2,h,w", TC_F32, 1}}, 2},
+    {"MaxPool", "kernel_shape=2,4,3 strides=2,3,1 auto_pad=SAME_LOWER storage_order=1", {"d=1..3", "h=1..4", "w=1..4"},
+     {{"1,2,d,h,w", TC_F32, 1}}, 2},
+    {"MaxPool", "kernel_shape=3 strides=2", {"c=1..2", "w=3..9"}, {{"1,c,w", TC_I8, 100}}, 2},
     {"AveragePool", "kernel_shape=3,2 strides=2,3 ceil_mode=1", {"h=3..9", "w=2..8"}, {{"1,2,h,w", TC_F32, 0}}, 1},
     {"AveragePool", "kernel_shape=3,3 pads=1,1,2,0 strides=2,3 ceil_mode=1 count_include_pad=1", {"b=1..2", "h=1..7", "w=2..8"},
      {{"b,2,h,w", TC_F32, 0}}, 1},
@@ -597,8 +604,7 @@ static const struct {
     {TC_GRAPH_OP_DET_LIST, "the same"},
     {TC_GRAPH_OP_ROI_ALIGN_LIST, "the same"},
     {TC_GRAPH_OP_MAX_ROI_POOL_LIST, "the same"},
-    {TC_GRAPH_OP_MAX_POOL_INDICES, "indices count the elements of the whole operand"},
-    {TC_GRAPH_OP_MAX_UNPOOL, "the same"},
+    {TC_GRAPH_OP_MAX_UNPOOL, "indices count the elements of the whole operand"},
     {TC_GRAPH_OP_BLACKMAN_WINDOW, "its result is a constant"},
     {TC_GRAPH_OP_HAMMING_WINDOW, "the same"},
     {TC_GRAPH_OP_HANN_WINDOW, "the same"},

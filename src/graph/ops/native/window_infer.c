@@ -245,12 +245,15 @@ tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
         tc_graph_become(c, TC_GRAPH_OP_MAX_POOL_INDICES, 1);
         store_window(c, &w);
         tc_graph_set_storage_order(c->g, c->n, by_columns);
-        c->out[1] = (tc_graph_type){.dtype = TC_I64, .shape = c->out[0].shape};
-        return TC_OK;
     }
     tc_graph_read_some(c, 0, 1, 2);
     c->out[0].size[1] = tc_graph_extent(x, 1);
-    return take_windows(c, c->n->op == TC_GRAPH_OP_AVERAGE_POOL ? TC_GRAPH_ZERO : TC_GRAPH_LOWEST);
+    TC_TRY(take_windows(c, c->n->op == TC_GRAPH_OP_AVERAGE_POOL ? TC_GRAPH_ZERO : TC_GRAPH_LOWEST));
+    if (c->nout > 1) {
+        c->out[1] = c->out[0];
+        c->out[1].dtype = TC_I64;
+    }
+    return TC_OK;
 }
 
 tc_status tc_graph_infer_global_pool(tc_graph_infer_ctx *c) {
