@@ -195,6 +195,17 @@ static bool bound(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
     return true;
 }
 
+static void assume_limit(const tc_graph_sizes *s, const tc_graph_size_limit *l) {
+    if (l->by)
+        tc_graph_sizes_assume_multiple(s, l->x, l->by);
+    if (l->same)
+        assume(s, l->x, TC_OP_EQ, l->same);
+    else if (!l->what)
+        assume_most(s, l->x, l->most);
+    if (l->multiple > 1)
+        tc_graph_sizes_assume_multiple(s, l->x, tc_i64(s->ctx, l->multiple));
+}
+
 /* From now on y is x: also in what others are made of. */
 static void set_symbol(tc_graph_sizes *s, tc_graph_size_symbol *y, const tc_expr *x) {
     const tc_expr *times = tc_bin(s->ctx, TC_OP_DIV, x, tc_i64(s->ctx, y->multiple));
@@ -206,18 +217,11 @@ static void set_symbol(tc_graph_sizes *s, tc_graph_size_symbol *y, const tc_expr
     for (size_t i = 0; i < s->limits.len; i++) {
         tc_graph_size_limit *l = &s->limits.data[i];
         l->x = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, l->x, 1, &y->var, &times));
-        if (l->by) {
+        if (l->by)
             l->by = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, l->by, 1, &y->var, &times));
-            tc_graph_sizes_assume_multiple(s, l->x, l->by);
-        }
-        if (l->same) {
+        if (l->same)
             l->same = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, l->same, 1, &y->var, &times));
-            assume(s, l->x, TC_OP_EQ, l->same);
-        } else if (!l->what) {
-            assume_most(s, l->x, l->most);
-        }
-        if (l->multiple > 1)
-            tc_graph_sizes_assume_multiple(s, l->x, tc_i64(s->ctx, l->multiple));
+        assume_limit(s, l);
     }
     y->is = x;
 }
@@ -442,6 +446,10 @@ static bool holds_at(const tc_graph_size_symbol *y, const tc_expr *condition, in
     return holds;
 }
 
+static bool is_within(const tc_graph_size_limit *l, int64_t x) {
+    return x >= l->least && x <= l->most && x % l->multiple == 0;
+}
+
 /* No limit on y alone excludes so many. */
 static bool is_allowed(const tc_graph_sizes *s, const tc_graph_size_symbol *y, int64_t units) {
     tc_env *at = tc_env_new();
@@ -450,7 +458,7 @@ static bool is_allowed(const tc_graph_sizes *s, const tc_graph_size_symbol *y, i
     for (size_t i = 0; i < s->limits.len && allowed; i++) {
         const tc_graph_size_limit *l = &s->limits.data[i];
         tc_ival r = only_symbol(s, l->x) == y ? tc_te_bounds(l->x, at) : TC_IVAL_ALL;
-        allowed = r.lo != r.hi || (r.lo >= l->least && r.lo <= l->most);
+        allowed = r.lo != r.hi || is_within(l, r.lo);
     }
     tc_env_free(at);
     return allowed;
@@ -469,9 +477,13 @@ bool tc_graph_sizes_mostly_hold(const tc_graph_sizes *s, const tc_expr *conditio
     return hold > n / 2;
 }
 
+enum {
+    FARTHER = 16, /* than the largest size that is assumed: no network that was seen needs more */
+    TIMES = 16    /* of the least size: a detector of speech that takes 129 samples or more gets 512 to 1536 */
+};
+
 /* The units of y for which the condition holds: around the largest that it has, or above all of them. False: nothing is found. */
 static bool find_units(const tc_graph_size_symbol *y, const tc_expr *condition, bool is_end, tc_ival *units) {
-    enum { FARTHER = 16 }; /* than the largest: no network that was seen needs more */
     const int64_t lo = y->now.lo / y->multiple, hi = y->now.hi / y->multiple, end = FARTHER * TC_MAX(hi, 1);
     int64_t v = hi;
     while (v >= lo && !holds_at(y, condition, v))
@@ -483,7 +495,7 @@ static bool find_units(const tc_graph_size_symbol *y, const tc_expr *condition, 
             if (!holds_at(y, condition, above))
                 continue;
             *units = (tc_ival){above, above};
-            while (units->hi < 2 * above && holds_at(y, condition, units->hi + 1))
+            while (units->hi < TIMES * above && holds_at(y, condition, units->hi + 1))
                 units->hi++;
             return true;
         }
@@ -498,9 +510,51 @@ static bool find_units(const tc_graph_size_symbol *y, const tc_expr *condition, 
     return true;
 }
 
+static bool has_end(const tc_graph_sizes *s, const tc_graph_size_symbol *y) {
+    for (size_t i = 0; i < s->ends.len; i++)
+        if (tc_expr_uses_var(s->ends.data[i], y->var))
+            return true;
+    return false;
+}
+
+/* What followed from ranges that are larger now is no fact any more: a multiple of 600 up to 512 is 0. */
+static void forget_facts(tc_graph_sizes *s) {
+    tc_env_free(s->sure);
+    tc_env_free(s->likely);
+    s->sure = tc_env_new();
+    s->likely = tc_env_new();
+    for (size_t i = 0; i < s->symbols.len; i++)
+        forget(s, &s->symbols.data[i]);
+    for (size_t i = 0; i < s->limits.len; i++)
+        assume_limit(s, &s->limits.data[i]);
+}
+
+/* Of a symbol whose smallest sizes the network refuses: the range begins at the first size that the network takes. An input that
+ * cannot be short is a signal or an image, and is often many times as large as its least size. */
+static void begin_at_least(tc_graph_sizes *s, tc_graph_size_symbol *y) {
+    const int64_t lo = y->now.lo / y->multiple, hi = y->now.hi / y->multiple, end = FARTHER * TC_MAX(hi, 1);
+    const bool whole = y->now.hi == y->most; /* nothing has narrowed the range that is assumed */
+    int64_t least = lo;
+    if (!y->assumed || y->is != y->own)
+        return;
+    while (least <= (whole ? end : hi) && !is_allowed(s, y, least))
+        least++;
+    if (least == lo || least > (whole ? end : hi) || (least <= hi && (y->settled || has_end(s, y))))
+        return;
+    const bool grows = whole && is_allowed(s, y, TIMES * least);
+    y->now = (tc_ival){least * y->multiple, TC_MAX(hi, grows ? TIMES * least : least) * y->multiple};
+    y->least = y->now.lo;
+    y->most = y->now.hi;
+    y->settled = true;
+    forget_facts(s);
+    s->again = true;
+}
+
 void tc_graph_sizes_find_ends(tc_graph_sizes *s) {
     for (size_t i = 0; i < s->ends.len && !s->again; i++)
         (void)tc_graph_sizes_choose(s, s->ends.data[i], true);
+    for (size_t i = 0; i < s->symbols.len && !s->again; i++)
+        begin_at_least(s, &s->symbols.data[i]);
 }
 
 bool tc_graph_sizes_choose(tc_graph_sizes *s, const tc_expr *condition, bool is_end) {

@@ -12,7 +12,7 @@ typedef struct tc_graph_size_symbol {
     const char *name; /* the model's, or "input.shape[1]" */
     int64_t least, most, multiple;
     bool assumed;
-    bool settled;       /* assumed, and a condition of the model says where the range ends */
+    bool settled;       /* assumed, and the model says where the range begins or ends */
     tc_ival now;        /* what is left of its sizes by what was learnt since */
     const tc_var *var;  /* how many times `multiple` it is */
     const tc_expr *own; /* multiple * var */
@@ -148,7 +148,8 @@ bool tc_graph_sizes_choose(tc_graph_sizes *s, const tc_expr *condition, bool is_
 
 /* Import failed: where a condition chose its sizes, those for which it does not hold are next: begin again. */
 void tc_graph_sizes_reconsider(tc_graph_sizes *s);
-/* After the last node: sizes that import assumes go as far as the computed sizes that are one number stay so. */
+/* After the last node: sizes that import assumes go as far as the computed sizes that are one number stay so. They begin where the
+ * network takes them. */
 void tc_graph_sizes_find_ends(tc_graph_sizes *s);
 
 /* ---- of a run ---- */
