@@ -111,8 +111,7 @@ extern const tc_var tc_te_first;
 /* The size of a dimension that one reader reads up to x and another reader up to y. */
 const tc_var *tc_te_common_end(const tc_var *x, const tc_var *y);
 /* Limits w, which was made for the largest sizes, to the sizes of a run. An axis ends where no reader reads further. A reduction
- * axis ends where a mask hides the rest: select(k < size, x, neutral element), in exactly this form. Any other select chooses
- * between elements.
+ * axis ends where w says.
  * asked[o]: the part of output o that is read; on return the part that is computed. read[i] (room for w->nin): on return the part
  * of input i that is read. have[i]: where input i itself ends, at least read[i]. size[]: the sizes at which a dimension may end, in
  * addition to those in bodies. out NULL: only read[] is wanted. */

@@ -156,19 +156,37 @@ tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axi
     return tc_graph_em_gather(e, TC_GRAPH_OP_GATHER, tc_graph_em_blind(e, x), index, axis);
 }
 
-tc_graph_value *tc_graph_em_fill(tc_graph_emitter *e, tc_dtype t, tc_graph_fill fill) {
+/* The number that is `fill` in t, which is no floating point; all bits are kept. */
+static int64_t whole_fill(tc_dtype t, tc_graph_fill fill) {
+    int bits = 8 * tc_dtype_bytes(t);
     bool high = fill == TC_GRAPH_HIGHEST;
     if (fill == TC_GRAPH_ZERO || fill == TC_GRAPH_ONE)
-        return tc_graph_em_scalar(e, t, fill == TC_GRAPH_ONE);
-    if (tc_dtype_is_float(t))
-        return tc_graph_em_scalar(e, t, high ? INFINITY : -INFINITY);
-    int bits = 8 * tc_dtype_bytes(t);
-    int64_t v = high ? 1 : 0;
+        return fill == TC_GRAPH_ONE;
     if (t != TC_BOOL && tc_dtype_is_signed(t))
-        v = high ? INT64_MAX >> (64 - bits) : INT64_MIN >> (64 - bits);
-    else if (t != TC_BOOL && high)
-        v = -1;
-    return tc_graph_em_ints(e, t, &(tc_graph_shape){0}, &v);
+        return high ? INT64_MAX >> (64 - bits) : INT64_MIN >> (64 - bits);
+    return !high ? 0 : t == TC_BOOL ? 1 : -1;
+}
+
+static double float_fill(tc_graph_fill fill) {
+    static const double fills[] = {
+        [TC_GRAPH_ZERO] = 0, [TC_GRAPH_ONE] = 1, [TC_GRAPH_LOWEST] = -INFINITY, [TC_GRAPH_HIGHEST] = INFINITY};
+    return fills[fill];
+}
+
+tc_graph_value *tc_graph_em_fill(tc_graph_emitter *e, tc_dtype t, tc_graph_fill fill) {
+    if (tc_dtype_is_float(t))
+        return tc_graph_em_scalar(e, t, float_fill(fill));
+    return tc_graph_em_ints(e, t, &(tc_graph_shape){0}, &(int64_t){whole_fill(t, fill)});
+}
+
+bool tc_graph_is_fill(const tc_graph_value *v, tc_graph_fill fill) {
+    const tc_graph_tensor *x = v->constant;
+    if (x && tc_dtype_is_float(x->dtype))
+        return tc_load_f(x->dtype, x->data, 0) == float_fill(fill);
+    int64_t want = 0;
+    if (x)
+        tc_store_i(x->dtype, &want, 0, whole_fill(x->dtype, fill));
+    return x && memcmp(x->data, &want, (size_t)tc_dtype_bytes(x->dtype)) == 0;
 }
 
 void tc_graph_em_place_all(tc_graph_emitter *e, tc_graph_node *n, tc_graph_value **v, int nout) {

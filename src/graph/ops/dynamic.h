@@ -40,6 +40,7 @@ tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axi
 tc_graph_value *tc_graph_em_from_start(tc_graph_emitter *e, tc_graph_value *index, tc_graph_value *size);
 /* 0, 1, or a number that is not above (below) any of the type's. */
 tc_graph_value *tc_graph_em_fill(tc_graph_emitter *e, tc_dtype t, tc_graph_fill fill);
+bool tc_graph_is_fill(const tc_graph_value *v, tc_graph_fill fill); /* v, a scalar, is such a constant */
 /* Places a node with several outputs in front of e->c->n; v[k] are these. */
 void tc_graph_em_place_all(tc_graph_emitter *e, tc_graph_node *n, tc_graph_value **v, int nout);
 

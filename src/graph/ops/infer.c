@@ -252,6 +252,22 @@ tc_status tc_graph_read_all(tc_graph_infer_ctx *c, int k, int d, tc_graph_fill f
     return e.status;
 }
 
+tc_graph_fill tc_graph_neutral(tc_graph_op op) {
+    static const uint8_t neutrals[TC_GRAPH_OP_COUNT] = {
+        [TC_GRAPH_OP_REDUCE_LOG_SUM_EXP] = TC_GRAPH_LOWEST,
+        [TC_GRAPH_OP_REDUCE_MAX] = TC_GRAPH_LOWEST,
+        [TC_GRAPH_OP_REDUCE_MIN] = TC_GRAPH_HIGHEST,
+        [TC_GRAPH_OP_REDUCE_PROD] = TC_GRAPH_ONE,
+        [TC_GRAPH_OP_ARG_MAX] = TC_GRAPH_LOWEST,
+        [TC_GRAPH_OP_ARG_MIN] = TC_GRAPH_HIGHEST,
+        [TC_GRAPH_OP_SOFTMAX] = TC_GRAPH_LOWEST,
+        [TC_GRAPH_OP_LOG_SOFTMAX] = TC_GRAPH_LOWEST,
+        [TC_GRAPH_OP_HARDMAX] = TC_GRAPH_LOWEST,
+        [TC_GRAPH_OP_MAX_POOL] = TC_GRAPH_LOWEST,
+    }; /* for all others zero, which is the first of the enumeration */
+    return (tc_graph_fill)neutrals[op];
+}
+
 tc_status tc_graph_contract(tc_graph_infer_ctx *c, int a, int b) {
     bool varies[] = {tc_graph_extent(c->n->in[0], a), tc_graph_extent(c->n->in[1], b)};
     if (varies[0] != varies[1])

@@ -86,6 +86,8 @@ void tc_graph_read_some(tc_graph_infer_ctx *c, int k, int from, int to);
 /* The node reads all of dimension d of operand k (d < 0: of all dimensions). Past the size of a run it sees `fill` there. */
 typedef enum tc_graph_fill { TC_GRAPH_ZERO, TC_GRAPH_ONE, TC_GRAPH_LOWEST, TC_GRAPH_HIGHEST } tc_graph_fill;
 TC_NODISCARD tc_status tc_graph_read_all(tc_graph_infer_ctx *c, int k, int d, tc_graph_fill fill);
+/* What a node that reduces does not notice past the size of a run. */
+tc_graph_fill tc_graph_neutral(tc_graph_op op);
 /* The node sums products along dimension a of operand 0 and dimension b of operand 1. */
 TC_NODISCARD tc_status tc_graph_contract(tc_graph_infer_ctx *c, int a, int b);
 

@@ -337,9 +337,36 @@ const tc_expr *tc_graph_value_at(tc_graph_lower *l, const tc_graph_value *v, con
     return e;
 }
 
+/* The symbol that the size v is in workloads; NULL: it is none, and read as a value. */
+static const tc_var *symbol_of(tc_graph_lower *l, const tc_graph_value *v) {
+    return l->sized && !v->constant && member(l, v->producer) < 0 ? tc_graph_sized_symbol(l->sized, v) : NULL;
+}
+
 const tc_expr *tc_graph_size_at(tc_graph_lower *l, const tc_graph_value *v) {
-    const tc_var *symbol = l->sized && member(l, v->producer) < 0 ? tc_graph_sized_symbol(l->sized, v) : NULL;
-    return symbol && !v->constant ? tc_varx(l->c, symbol) : tc_graph_value_at(l, v, NULL);
+    const tc_var *symbol = symbol_of(l, v);
+    return symbol ? tc_varx(l->c, symbol) : tc_graph_value_at(l, v, NULL);
+}
+
+/* The symbol at which dimension d of v ends, with `fill` behind it, because v is masked; NULL: there is none. */
+static const tc_var *masked_end(tc_graph_lower *l, const tc_graph_value *v, int d, tc_graph_fill fill) {
+    for (const tc_graph_node *n; (n = v->producer) && n->op == TC_GRAPH_OP_MASKED; v = n->in[0]) {
+        const tc_var *end = tc_graph_attr_axis(n) == d ? symbol_of(l, n->in[1]) : NULL;
+        if (end && end->most <= v->shape.d[d] && tc_graph_is_fill(n->in[2], fill))
+            return end;
+    }
+    return NULL;
+}
+
+const tc_expr *tc_graph_stage_walk(tc_graph_lower *l, tc_graph_stage *s, int k, int d) {
+    const tc_graph_value *v = s->node->in[k];
+    const tc_expr *i = tc_graph_stage_reduce(l, s, v->shape.d[d]);
+    const tc_var *end = masked_end(l, v, d, tc_graph_neutral(s->node->op));
+    /* A reduction of bools is one of integers, and starts with another number. */
+    if (end && v->dtype != TC_BOOL && i->op == TC_OP_VAR) {
+        s->raxes[s->nraxis - 1].symbol = end;
+        s->raxes[s->nraxis - 1].extent = end->most;
+    }
+    return i;
 }
 
 const tc_expr *tc_graph_operand(tc_graph_lower *l, const tc_graph_node *n, int k, int ndim, const tc_expr *const *idx) {

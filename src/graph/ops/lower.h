@@ -72,6 +72,9 @@ typedef struct tc_graph_stage {
 bool tc_graph_stage_begin(tc_graph_lower *l, const tc_graph_node *n, int key, const tc_graph_shape *shape, tc_graph_stage *s);
 /* Reduction axis over `extent`; its coordinate (0 when the extent is 1: no axis is made). */
 const tc_expr *tc_graph_stage_reduce(tc_graph_lower *l, tc_graph_stage *s, int64_t extent);
+/* The same over dimension d of operand k of the stage's node. Where inference masked the operand (tc_graph_read_all), the axis ends
+ * at the size of a run. */
+const tc_expr *tc_graph_stage_walk(tc_graph_lower *l, tc_graph_stage *s, int k, int d);
 void tc_graph_stage_end(tc_graph_lower *l, tc_graph_stage *s, tc_reducer r, int nout, const tc_expr *const *body);
 /* Output o of the stage at coordinates of its shape. */
 const tc_expr *tc_graph_stage_read(tc_graph_lower *l, const tc_graph_stage *s, int o, const tc_expr *const *idx);

@@ -1,18 +1,17 @@
 /* Limits a workload that was made for the largest sizes to the sizes of a run.
  *
- * The pass goes backwards from the requested part of the outputs. An axis ends where reads of its tensor end. A reduction axis
- * ends where its body adds nothing more. The reads of a body under these limits are then the requested part of its operands.
+ * The pass goes backwards from the requested part of the outputs. An axis ends where reads of its tensor end. Reduction axes have
+ * their ends already. The reads of a body under these limits are then the requested part of its operands.
  * Ranges decide all limits, under the conditions of the selects around a read. So no reader needs the omitted parts. */
 #include "te/te_int.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "support/map.h"
 
 /* A compute as it becomes: with the old tensors in its bodies. */
 typedef struct limited {
-    const tc_axis *axes, *raxes;
+    const tc_axis *axes;
     const tc_expr *body[TC_MAX_OUTS];
 } limited;
 
@@ -102,84 +101,6 @@ static bool visit_read(te_scan *s, const tc_expr *read, te_ranges *r) {
     return true;
 }
 
-/* ---- where reductions end ---- */
-
-/* The condition says that v is below the size. */
-static bool ends_at(const tc_expr *cond, const tc_var *v, const tc_expr *size) {
-    if (cond->op == TC_OP_AND)
-        return ends_at(cond->args[0], v, size) || ends_at(cond->args[1], v, size);
-    return cond->op == TC_OP_LT && cond->args[0]->op == TC_OP_VAR && cond->args[0]->u.var == v && cond->args[1] == size;
-}
-
-/* What an expression is past a size. Masked: a mask says so, which stands for elements that there are not. Other numbers may be
- * elements as well as any. */
-typedef struct beyond {
-    double value;
-    bool masked;
-} beyond;
-
-static bool past(const tc_expr *e, const tc_var *v, const tc_expr *size, beyond *out);
-
-static bool read_past(const tc_expr *read, const tc_var *v, const tc_expr *size, beyond *out) {
-    const tc_compute *op = read->u.tensor->op;
-    for (int d = 0; op && op->reducer == TC_RED_NONE && d < read->nargs; d++)
-        if (read->args[d]->op == TC_OP_VAR && read->args[d]->u.var == v)
-            return past(op->body[read->u.tensor->out], op->axes[d].var, size, out);
-    return false;
-}
-
-static bool select_past(const tc_expr *e, const tc_var *v, const tc_expr *size, beyond *out) {
-    beyond other = {0};
-    bool is_mask = ends_at(e->args[0], v, size), known = past(e->args[2], v, size, out);
-    if (!is_mask)
-        known = known && past(e->args[1], v, size, &other) && out->value == other.value;
-    out->masked = is_mask || (out->masked && other.masked);
-    return known;
-}
-
-/* Of an operation one of whose operands alone may be known: where there are no elements, neutral and absorbing numbers stay what
- * they are, whatever the other is. Among elements, 0 times infinity is none of them. */
-static bool pair_past(const tc_expr *e, const tc_var *v, const tc_expr *size, beyond *out) {
-    beyond a, b;
-    bool has_a = past(e->args[0], v, size, &a) && a.masked, has_b = past(e->args[1], v, size, &b) && b.masked;
-    bool scales = e->op == TC_OP_MUL || e->op == TC_OP_DIV, adds = e->op == TC_OP_ADD || e->op == TC_OP_SUB;
-    if (has_a && ((scales && a.value == 0) || (adds && isinf(a.value))))
-        return *out = a, true;
-    *out = b;
-    return has_b && ((e->op == TC_OP_MUL && b.value == 0) || (e->op == TC_OP_ADD && isinf(b.value)));
-}
-
-/* The number that e is wherever v is not below the size; false: it is not always the same. */
-static bool past(const tc_expr *e, const tc_var *v, const tc_expr *size, beyond *out) {
-    *out = (beyond){0};
-    if (e->op == TC_OP_INT || e->op == TC_OP_FLOAT)
-        return out->value = e->op == TC_OP_INT ? (double)e->u.i : e->u.f, true;
-    if (e->op == TC_OP_SELECT)
-        return select_past(e, v, size, out);
-    if (e->op == TC_OP_READ)
-        return read_past(e, v, size, out);
-    if (e->op == TC_OP_CAST)
-        return past(e->args[0], v, size, out);
-    if (e->op == TC_OP_EXP && past(e->args[0], v, size, out) && out->value == -INFINITY)
-        return out->value = 0, true;
-    return e->nargs == 2 && tc_op_arity(e->op) == 2 && pair_past(e, v, size, out);
-}
-
-static bool is_neutral(const tc_compute *op, double value) {
-    tc_dtype t = (tc_dtype)op->body[0]->dtype;
-    te_number start = te_reducer_start(op->reducer, 0, t);
-    return value == (tc_dtype_is_float(t) ? start.f : (double)start.i);
-}
-
-static const tc_var *end_of_reduction(const limiter *k, const tc_compute *op, const tc_axis *a) {
-    beyond x;
-    for (size_t i = 0; i < k->sizes.len; i++)
-        if (fits(k->sizes.data[i], a->extent) && past(op->body[0], a->var, tc_varx(k->c, k->sizes.data[i]), &x) &&
-            is_neutral(op, x.value))
-            return k->sizes.data[i];
-    return NULL;
-}
-
 /* ---- one compute ---- */
 
 static tc_axis *ended(limiter *k, const tc_axis *axes, int n, const tc_var *const *size) {
@@ -216,7 +137,7 @@ static bool is_asked(const limiter *k, const tc_compute *op, tc_te_part *part) {
 
 /* What conditions that never hold read: it stays as it is, and nothing is asked for it. */
 static limited unread(const tc_compute *op) {
-    limited l = {.axes = op->axes, .raxes = op->raxes};
+    limited l = {.axes = op->axes};
     for (int o = 0; o < op->nout; o++)
         l.body[o] = op->body[o];
     return l;
@@ -226,7 +147,6 @@ static limited unread(const tc_compute *op) {
 static void limit_compute(limiter *k, int number) {
     const tc_compute *op = k->w->computes[number];
     limited *l = &k->computes[number];
-    const tc_var *ends[TC_MAX_DIMS];
     tc_te_part part = {{0}};
     if (!is_asked(k, op, &part)) {
         *l = unread(op);
@@ -235,18 +155,15 @@ static void limit_compute(limiter *k, int number) {
     for (int d = 0; d < op->naxis; d++)
         part.size[d] = part.size[d] == &tc_te_first ? least_end(k, op->axes[d].extent) : part.size[d];
     l->axes = ended(k, op->axes, op->naxis, part.size);
-    for (int i = 0; i < op->nraxis; i++)
-        ends[i] = end_of_reduction(k, op, &op->raxes[i]);
-    l->raxes = ended(k, op->raxes, op->nraxis, ends);
     tc_env *env = tc_env_new();
     te_know_axes(env, k->c, l->axes, op->naxis);
-    te_know_axes(env, k->c, l->raxes, op->nraxis);
+    te_know_axes(env, k->c, op->raxes, op->nraxis);
     te_ranges r;
     te_ranges_init(&r, env);
     te_scan s = {.visit = visit_read, .op = op, .user = k, .work = TC_PROOF_WORK};
     te_memo_init(&s.seen);
     te_scan_know(&s, k->c, l->axes, op->naxis);
-    te_scan_know(&s, k->c, l->raxes, op->nraxis);
+    te_scan_know(&s, k->c, op->raxes, op->nraxis);
     for (int o = 0; o < op->nout; o++) {
         l->body[o] = tc_te_simplify(k->c, op->body[o], env);
         te_scan_reads(&s, l->body[o], &r);
@@ -276,7 +193,8 @@ static void rebuild_compute(limiter *k, int number) {
     const tc_expr *body[TC_MAX_OUTS];
     for (int o = 0; o < op->nout; o++)
         body[o] = tc_expr_map(k->c, l->body[o], renew, k);
-    const tc_compute *made = tc_te_compute(k->c, op->name, op->naxis, l->axes, op->reducer, op->nraxis, l->raxes, op->nout, body);
+    const tc_compute *made =
+        tc_te_compute(k->c, op->name, op->naxis, l->axes, op->reducer, op->nraxis, op->raxes, op->nout, body);
     for (int o = 0; o < op->nout; o++)
         tc_map_put(&k->tensors, op->out[o]->id, (uintptr_t)made->out[o]);
 }

@@ -27,8 +27,6 @@ tc_status tc_graph_infer_unfolded(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
-/* Conditions stand with the size before the index: the other way they would be masks (tc_te_limit), and what lies behind is no
- * number that reductions leave out. */
 static const tc_expr *read_inside(tc_graph_lower *l, const tc_graph_node *n, const tc_expr *inside, const tc_expr *const *at) {
     tc_ctx *c = tc_graph_lower_ctx(l);
     const tc_expr *none = tc_imm(c, n->in[X]->dtype, 0);

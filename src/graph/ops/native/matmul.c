@@ -118,7 +118,7 @@ const tc_expr *tc_graph_at_matmul(tc_graph_lower *l, const tc_graph_node *n, int
     tc_graph_stage s;
     if (tc_graph_stage_begin(l, n, 0, &n->out[out]->shape, &s)) {
         int row = s.shape.ndim - 2;
-        const tc_expr *k = tc_graph_stage_reduce(l, &s, depth);
+        const tc_expr *k = tc_graph_stage_walk(l, &s, 0, n->in[0]->shape.ndim - 1);
         const tc_expr *body = product(c, t, matrix_at(l, n, 0, s.at, s.at[row], k), matrix_at(l, n, 1, s.at, k, s.at[row + 1]));
         tc_graph_stage_end(l, &s, TC_RED_SUM, 1, &body);
     }
@@ -146,7 +146,7 @@ const tc_expr *tc_graph_at_gemm(tc_graph_lower *l, const tc_graph_node *n, int o
     const tc_expr *y = tc_imm(c, t, 0);
     tc_graph_stage s;
     if (depth > 0 && tc_graph_stage_begin(l, n, 0, &n->out[out]->shape, &s)) {
-        const tc_expr *k = tc_graph_stage_reduce(l, &s, depth);
+        const tc_expr *k = tc_graph_stage_walk(l, &s, 0, !trans_a);
         const tc_expr *body =
             product(c, t, gemm_operand(l, n, 0, trans_a, s.at[0], k), gemm_operand(l, n, 1, trans_b, k, s.at[1]));
         tc_graph_stage_end(l, &s, TC_RED_SUM, 1, &body);

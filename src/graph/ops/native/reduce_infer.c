@@ -5,19 +5,6 @@
 #include "graph/ir/build.h"
 #include "graph/ops/functions.h"
 
-/* What a reduction may see past the size of a run without noticing. */
-static tc_graph_fill neutral(tc_graph_op op) {
-    static const uint8_t neutrals[TC_GRAPH_OP_COUNT] = {
-        [TC_GRAPH_OP_REDUCE_L1] = TC_GRAPH_ZERO,      [TC_GRAPH_OP_REDUCE_L2] = TC_GRAPH_ZERO,
-        [TC_GRAPH_OP_REDUCE_LOG_SUM] = TC_GRAPH_ZERO, [TC_GRAPH_OP_REDUCE_LOG_SUM_EXP] = TC_GRAPH_LOWEST,
-        [TC_GRAPH_OP_REDUCE_MAX] = TC_GRAPH_LOWEST,   [TC_GRAPH_OP_REDUCE_MEAN] = TC_GRAPH_ZERO,
-        [TC_GRAPH_OP_REDUCE_MIN] = TC_GRAPH_HIGHEST,  [TC_GRAPH_OP_REDUCE_PROD] = TC_GRAPH_ONE,
-        [TC_GRAPH_OP_REDUCE_SUM] = TC_GRAPH_ZERO,     [TC_GRAPH_OP_REDUCE_SUM_SQUARE] = TC_GRAPH_ZERO,
-        [TC_GRAPH_OP_ARG_MAX] = TC_GRAPH_LOWEST,      [TC_GRAPH_OP_ARG_MIN] = TC_GRAPH_HIGHEST,
-    };
-    return (tc_graph_fill)neutrals[op];
-}
-
 /* The result has the dimensions of operand 0 that are not marked, and 1 for the others if they are kept. */
 static tc_status reduce_dims(tc_graph_infer_ctx *c, tc_dtype t, const bool marked[TC_GRAPH_MAX_DIMS], bool keepdims) {
     int ndim = c->n->in[0]->shape.ndim;
@@ -29,7 +16,7 @@ static tc_status reduce_dims(tc_graph_infer_ctx *c, tc_dtype t, const bool marke
             tc_graph_add_dim(&c->out[0], 1);
     for (int i = 0; i < ndim; i++)
         if (marked[i])
-            TC_TRY(tc_graph_read_all(c, 0, i, neutral(c->n->op)));
+            TC_TRY(tc_graph_read_all(c, 0, i, tc_graph_neutral(c->n->op)));
     return TC_OK;
 }
 

@@ -95,7 +95,7 @@ static const tc_expr *element(const reduction *r, tc_graph_stage *s) {
     for (int d = 0; d < s->shape.ndim; d++) {
         bool reduced = k < r->naxes && r->axes[k] == d;
         k += reduced;
-        at[d] = reduced ? tc_graph_stage_reduce(r->l, s, r->n->in[0]->shape.d[d]) : s->at[d];
+        at[d] = reduced ? tc_graph_stage_walk(r->l, s, 0, d) : s->at[d];
     }
     return tc_cast(tc_graph_lower_ctx(r->l), r->t, tc_graph_value_at(r->l, r->n->in[0], at));
 }
@@ -174,7 +174,7 @@ const tc_expr *tc_graph_at_arg(tc_graph_lower *l, const tc_graph_node *n, int ou
         return tc_i64(c, 0);
     tc_graph_stage s;
     if (tc_graph_stage_begin(l, n, 0, &kept, &s)) {
-        const tc_expr *k = s.at[axis] = tc_graph_stage_reduce(l, &s, extent), *x = tc_graph_value_at(l, n->in[0], s.at);
+        const tc_expr *k = s.at[axis] = tc_graph_stage_walk(l, &s, 0, (int)axis), *x = tc_graph_value_at(l, n->in[0], s.at);
         x = tc_cast(c, tc_graph_wide(x->dtype), x);
         const tc_expr *body[] = {x, last ? from_end(c, x, k, end) : k};
         tc_graph_stage_end(l, &s, n->op == TC_GRAPH_OP_ARG_MAX ? TC_RED_ARGMAX : TC_RED_ARGMIN, 2, body);

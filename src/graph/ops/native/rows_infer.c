@@ -12,7 +12,7 @@ static tc_status old_softmax(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, 1), x->shape.ndim, &axis));
     if (axis == x->shape.ndim - 1) {
         tc_graph_set_axis(c->g, c->n, axis);
-        return tc_graph_read_all(c, 0, axis, TC_GRAPH_LOWEST);
+        return tc_graph_read_all(c, 0, axis, tc_graph_neutral(c->n->op));
     }
     tc_graph_shape flat = {2, {1, 1}};
     for (int i = 0; i < x->shape.ndim; i++)
@@ -33,7 +33,7 @@ tc_status tc_graph_infer_softmax(tc_graph_infer_ctx *c) {
         return old_softmax(c);
     TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, -1), x->shape.ndim, &axis));
     tc_graph_set_axis(c->g, c->n, axis);
-    return tc_graph_read_all(c, 0, axis, TC_GRAPH_LOWEST);
+    return tc_graph_read_all(c, 0, axis, tc_graph_neutral(c->n->op));
 }
 
 /* Longer axes go to a library kernel, whose time is linear. Up to here a kernel that sums anew for every element is as fast, and
@@ -80,7 +80,7 @@ tc_status tc_graph_infer_cum_sum(tc_graph_infer_ctx *c) {
     tc_graph_set_exclusive(c->g, c->n, exclusive);
     tc_graph_set_reverse(c->g, c->n, reverse);
     c->out[0] = tc_graph_like(c, 0);
-    return tc_graph_read_all(c, 0, axis, TC_GRAPH_ZERO);
+    return tc_graph_read_all(c, 0, axis, tc_graph_neutral(c->n->op));
 }
 
 /* The type of Mean and InvStdDev. */

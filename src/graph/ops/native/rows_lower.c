@@ -36,7 +36,7 @@ static const tc_expr *input(const rows *r, const tc_expr *const *idx) {
 /* Makes the coordinates of a stage over rows those of an element of the row. */
 static void walk_row(const rows *r, tc_graph_stage *s, const tc_expr **at) {
     for (int d = 0; d < r->kept.ndim; d++)
-        at[d] = d >= r->first && d < r->last ? tc_graph_stage_reduce(r->l, s, r->n->in[0]->shape.d[d]) : s->at[d];
+        at[d] = d >= r->first && d < r->last ? tc_graph_stage_walk(r->l, s, 0, d) : s->at[d];
 }
 
 typedef const tc_expr *row_term(const rows *r, const tc_expr *const *idx);
@@ -179,7 +179,7 @@ const tc_expr *tc_graph_at_cum_sum(tc_graph_lower *l, const tc_graph_node *n, in
         const tc_expr *at[TC_GRAPH_MAX_DIMS];
         for (int d = 0; d < s.shape.ndim; d++)
             at[d] = s.at[d];
-        at[axis] = tc_graph_stage_reduce(l, &s, s.shape.d[axis]);
+        at[axis] = tc_graph_stage_walk(l, &s, 0, (int)axis);
         tc_op op = exclusive ? (reverse ? TC_OP_GT : TC_OP_LT) : (reverse ? TC_OP_GE : TC_OP_LE);
         const tc_expr *x = tc_cast(c, t, tc_graph_value_at(l, n->in[0], at));
         const tc_expr *body = tc_select(c, tc_bin(c, op, at[axis], s.at[axis]), x, tc_imm(c, t, 0));

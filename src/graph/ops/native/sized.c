@@ -57,7 +57,6 @@ const tc_expr *tc_graph_at_joined(tc_graph_lower *l, const tc_graph_node *n, int
         part[k] = room ? tc_graph_value_at(l, n->in[k], at) : none;
     }
     const tc_expr *second = tc_select(c, tc_bin(c, TC_OP_LT, i, tc_add(c, size_a, size_b)), part[B], none);
-    /* The size stands before the index: i < size_a would be a mask (tc_te_limit), and the second is none. */
     return tc_select(c, tc_bin(c, TC_OP_GT, size_a, i), part[A], second);
 }
 
@@ -119,8 +118,7 @@ static void place_rows(const placing *x, int64_t block, int64_t end) {
     }
 }
 
-/* Row i of operand k where its rows are more than i, else zero. Conditions stand with the number before the index: the other way
- * they would be masks (tc_te_limit). */
+/* Row i of operand k where its rows are more than i, else zero. */
 static const tc_expr *row_at(tc_graph_lower *l, const tc_graph_node *n, int k, const tc_expr *i, const tc_expr *const *idx) {
     tc_ctx *c = tc_graph_lower_ctx(l);
     int axis = (int)tc_graph_attr_axis(n);

@@ -124,7 +124,7 @@ static tc_graph_value *places_transposed(tc_graph_emitter *e, tc_graph_value *si
 }
 
 /* Windows walk the dimensions after the first two. What lies past an operand's size is what padding is. */
-static tc_status take_windows(tc_graph_infer_ctx *c, tc_graph_fill fill) {
+static tc_status take_windows(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     bool transposed = c->n->op == TC_GRAPH_OP_CONV_TRANSPOSE;
     tc_graph_emitter e = {c, TC_OK};
@@ -138,7 +138,7 @@ static tc_status take_windows(tc_graph_infer_ctx *c, tc_graph_fill fill) {
         TC_TRY(e.status);
         known.value->most = c->out[0].shape.d[d];
         c->out[0].size[d] = known.value;
-        TC_TRY(tc_graph_read_all(c, 0, d, fill));
+        TC_TRY(tc_graph_read_all(c, 0, d, tc_graph_neutral(c->n->op)));
     }
     return TC_OK;
 }
@@ -163,7 +163,7 @@ tc_status tc_graph_infer_conv(tc_graph_infer_ctx *c) {
     TC_TRY(window_outputs(c, &x->shape, &w, false, &c->out[0].shape));
     store_window(c, &w);
     tc_graph_set_group(c->g, c->n, group);
-    return take_windows(c, TC_GRAPH_ZERO);
+    return take_windows(c);
 }
 
 /* Sizes of a transposed convolution without padding: what a convolution with this window would have read. */
@@ -220,7 +220,7 @@ tc_status tc_graph_infer_conv_transpose(tc_graph_infer_ctx *c) {
     TC_TRY(transposed_outputs(c, &x->shape, &w));
     store_window(c, &w);
     tc_graph_set_group(c->g, c->n, group);
-    return take_windows(c, TC_GRAPH_ZERO);
+    return take_windows(c);
 }
 
 tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
@@ -248,7 +248,7 @@ tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
     }
     tc_graph_read_some(c, 0, 1, 2);
     c->out[0].size[1] = tc_graph_extent(x, 1);
-    TC_TRY(take_windows(c, c->n->op == TC_GRAPH_OP_AVERAGE_POOL ? TC_GRAPH_ZERO : TC_GRAPH_LOWEST));
+    TC_TRY(take_windows(c));
     if (c->nout > 1) {
         c->out[1] = c->out[0];
         c->out[1].dtype = TC_I64;
