@@ -69,13 +69,29 @@ typedef enum tc_dialect { TC_DIALECT_TE, TC_DIALECT_TIR } tc_dialect;
  * comes with nidx 0 and idx NULL; `T[]` with nidx 0 and idx not NULL. Indices come as i64 (scalars, or vectors in TIR). */
 typedef const tc_expr *tc_te_resolve(void *user, const char *name, int nidx, const tc_expr *const *idx);
 
+/* Whether a name stands for a number, which is then read as a literal. */
+typedef struct tc_te_literal {
+    bool real; /* f, else i */
+    int64_t i;
+    double f;
+} tc_te_literal;
+typedef bool tc_te_number(void *user, const char *name, tc_te_literal *out);
+
+/* A function that only the scope has, of two operands of one dtype. */
+typedef struct tc_te_function {
+    const char *name; /* NULL: the end of a list */
+    const tc_expr *(*make)(tc_ctx *c, const tc_expr *a, const tc_expr *b);
+} tc_te_function;
+
 /* Where an expression stands. */
 typedef struct tc_te_scope {
     tc_dialect dialect;
     tc_te_resolve *resolve;
-    void *user;
-    const char **why;        /* NULL, or where `resolve` may leave a better reason than "unknown name" */
-    const tc_dtype *literal; /* of a literal that stands alone ("store this value into an f16 buffer"); NULL: its own */
+    tc_te_number *number;            /* NULL: no name stands for a number */
+    const tc_te_function *functions; /* NULL: those of te alone */
+    void *user;                      /* of `resolve` and `number` */
+    const char **why;                /* NULL, or where `resolve` may leave a better reason than "unknown name" */
+    const tc_dtype *literal;         /* of a literal that stands alone ("store this value into an f16 buffer"); NULL: its own */
 } tc_te_scope;
 
 /* Reads one expression at the lexer's current token. */

@@ -47,7 +47,7 @@ static const tc_expr *parse(fixture *f, const char *text) {
     tc_error err;
     const tc_expr *e = NULL;
     if (tc_lex_open(&lex, tc_ctx_arena(f->c), "test", text, false, &err) != TC_OK ||
-        tc_te_parse_expr(f->c, &lex, &(tc_te_scope){TC_DIALECT_TIR, resolve, f, NULL, NULL}, &e, &err) != TC_OK)
+        tc_te_parse_expr(f->c, &lex, &(tc_te_scope){.dialect = TC_DIALECT_TIR, .resolve = resolve, .user = f}, &e, &err) != TC_OK)
         fail_msg("%s in %s", err.msg, text);
     return e;
 }

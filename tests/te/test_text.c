@@ -233,7 +233,7 @@ static const tc_expr *parse_expr(scope *s, const char *text) {
     tc_error err;
     const tc_expr *e = NULL;
     if (tc_lex_open(&lex, tc_ctx_arena(s->c), "expr", text, false, &err) != TC_OK ||
-        tc_te_parse_expr(s->c, &lex, &(tc_te_scope){TC_DIALECT_TIR, resolve, s, NULL, NULL}, &e, &err) != TC_OK)
+        tc_te_parse_expr(s->c, &lex, &(tc_te_scope){.dialect = TC_DIALECT_TIR, .resolve = resolve, .user = s}, &e, &err) != TC_OK)
         fail_msg("%s in %s", err.msg, text);
     assert_int_equal(lex.tok.kind, TC_TOK_EOF);
     return e;

@@ -384,9 +384,29 @@ static tc_status (*const CALLS[TC_NOPS])(parser *p, tc_op op, place at, operand 
     [TC_OP_RAMP] = call_vector,   [TC_OP_BCAST] = call_vector,
 };
 
+static const tc_te_function *own_function(const parser *p, const char *name) {
+    for (const tc_te_function *f = p->scope->functions; f && f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}
+
+static tc_status call_own(parser *p, const tc_te_function *f, place at, operand *out) {
+    operand x[2];
+    TC_TRY(parse_args(p, f->name, 2, x));
+    TC_TRY(unify(p, x, 2));
+    if (x[0].e->dtype != x[1].e->dtype || x[0].e->lanes != x[1].e->lanes)
+        return FAIL_AT(p, at, "the operands of %s must have one type, but are %s and %s", f->name, tc_dtype_name(x[0].e->dtype),
+                       tc_dtype_name(x[1].e->dtype));
+    return made(p, f->make(p->c, x[0].e, x[1].e), at, out);
+}
+
 static tc_status parse_call(parser *p, const char *name, place at, operand *out) {
     tc_dtype t;
     tc_op op;
+    const tc_te_function *own = own_function(p, name);
+    if (own)
+        return call_own(p, own, at, out);
     if (tc_dtype_parse(name, &t))
         return call_cast(p, t, at, out);
     if (is_sugar(name))
@@ -480,6 +500,11 @@ static tc_status parse_name(parser *p, operand *out) {
     }
     if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0) {
         *out = literal_real(name[0] == 'i' ? (double)INFINITY : (double)NAN, at);
+        return TC_OK;
+    }
+    tc_te_literal v;
+    if (p->scope->number && p->scope->number(p->scope->user, name, &v)) {
+        *out = v.real ? literal_real(v.f, at) : literal_int(v.i, at);
         return TC_OK;
     }
     const tc_expr *e = lookup(p, name, 0, NULL);
