@@ -44,6 +44,16 @@ const char *tc_graph_op_name(tc_graph_op op) {
     return infos()[op].name;
 }
 
+const char *tc_graph_op_definition(tc_graph_op op) {
+    static const char *const definitions[TC_GRAPH_OP_COUNT] = {
+#define OP(...)
+#define DEFINED_OP(id, name, since, min_in, max_in, infer, eval, at, definition, ...) [TC_GRAPH_OP_##id] = definition,
+#include "graph/ir/ops.def"
+#undef OP
+    };
+    return definitions[op];
+}
+
 tc_graph_class tc_graph_class_of(tc_graph_op op) {
     return infos()[op].class;
 }

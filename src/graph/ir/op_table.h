@@ -59,6 +59,8 @@ typedef struct tc_graph_op_info {
 /* The data of the row. */
 const tc_graph_op_info *tc_graph_op_info_of(tc_graph_op op);
 const char *tc_graph_op_name(tc_graph_op op);
+/* Of a pointwise operator: its definition as text (graph/ops/formula.h); NULL: its row has none. */
+const char *tc_graph_op_definition(tc_graph_op op);
 /* The table has the operator as models of this opset mean it: it existed then, and no later version changed what it computes. */
 bool tc_graph_op_in_opset(tc_graph_op op, int opset);
 /* The newest opset in which it means what the table says. */

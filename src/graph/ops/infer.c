@@ -264,6 +264,7 @@ tc_graph_fill tc_graph_neutral(tc_graph_op op) {
         [TC_GRAPH_OP_LOG_SOFTMAX] = TC_GRAPH_LOWEST,
         [TC_GRAPH_OP_HARDMAX] = TC_GRAPH_LOWEST,
         [TC_GRAPH_OP_MAX_POOL] = TC_GRAPH_LOWEST,
+        [TC_GRAPH_OP_MAX_POOL_INDICES] = TC_GRAPH_LOWEST,
     }; /* for all others zero, which is the first of the enumeration */
     return (tc_graph_fill)neutrals[op];
 }
