@@ -5,6 +5,7 @@
 'use strict';
 
 const {wrap} = require('./functions.js');
+const {takes} = require('./ops/defined.js');
 const {half, isFloat} = require('./random.js');
 
 const EDGES = {
@@ -49,13 +50,15 @@ const OPERANDS = {
     Pow: [0],
 };
 
+// Pointwise operators that take these types alone.
+const defined = types => Object.keys(takes).filter(name => takes[name] === types).join(' ');
+
 // [edges, reason, operators]; a chain_ is one of the networks of chains.js, control.js and graphs.js.
 const WITHOUT = [
     [
         'limits', 'takes floats alone, or its integers are places and sizes', `
-        Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Exp Floor HardSwish Log Mish Reciprocal Round Sigmoid Sin Sinh Softplus
-        Softsign Sqrt Tan Tanh Celu Elu Gelu HardSigmoid LeakyRelu Selu ThresholdedRelu IsNaN IsInf Sum Mean Dropout SpaceToDepth
-        ReduceL2 ReduceLogSum ReduceLogSumExp Softmax LogSoftmax Hardmax LayerNormalization BatchNormalization InstanceNormalization
+        Sum Mean Dropout SpaceToDepth ReduceL2 ReduceLogSum ReduceLogSumExp Softmax LogSoftmax Hardmax LayerNormalization
+        BatchNormalization InstanceNormalization
         GroupNormalization MeanVarianceNormalization LpNormalization LRN NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss Conv
         ConvTranspose AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool Col2Im MaxUnpool DeformConv QuantizeLinear
         DynamicQuantizeLinear NonMaxSuppression Det MaxRoiPool Upsample GridSample AffineGrid RoiAlign RNN GRU LSTM DFT STFT
@@ -69,11 +72,12 @@ const WITHOUT = [
         chain_scan
         chain_scan_batch chain_sequence chain_collect chain_listed chain_graph`
     ],
+    ['limits', 'takes floats alone', defined('float')],
     [
-        'nan infinity small large scale types', 'takes integers or bools alone', `
-        Not BitwiseNot BitShift BitwiseAnd BitwiseOr BitwiseXor And Or Xor MatMulInteger ConvInteger`
+        'nan infinity small large scale types', 'takes integers or bools alone',
+        `${defined('integer')} ${defined('bool')} MatMulInteger ConvInteger`
     ],
-    ['ties limits', 'bools have two values, and the generator draws both', 'Not And Or Xor'],
+    ['ties limits', 'bools have two values, and the generator draws both', defined('bool')],
     [
         'nan infinity small large scale ties limits empty symbols', 'its operands are the sizes of the result', `
         Range BlackmanWindow HammingWindow HannWindow MelWeightMatrix`

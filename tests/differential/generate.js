@@ -10,14 +10,15 @@ const {Random} = require('./random.js');
 
 const OPSETS = [7, 24];
 const chains = Object.assign({}, ...['chains', 'control', 'graphs'].map(f => require(`./ops/${f}.js`).chains));
-const families = ['elementwise', 'move', 'reduce', 'window', 'contract', 'select', 'others', 'microsoft', 'attention'].map(
-    f => require(`./ops/${f}.js`).ops);
+// A generator of a later file takes precedence.
+const files = ['defined', 'elementwise', 'move', 'reduce', 'window', 'contract', 'select', 'others', 'microsoft', 'attention'];
+const families = files.map(f => require(`./ops/${f}.js`).ops);
 const ops = Object.assign({}, ...families);
 
 // The operators of models in the operator table.
 function table() {
     const text = fs.readFileSync(path.resolve(__dirname, '../../src/graph/ir/ops.def'), 'utf8');
-    return [...text.matchAll(/^(?:|POINTWISE_|REWRITTEN_)OP\(\w+, "([\w.]+)", (\d+)/gm)]
+    return [...text.matchAll(/^\w*OP\(\w+, "([\w.]+)", (\d+)/gm)]
         .filter(([, , since]) => Number(since) <= OPSETS[1])
         .map(x => x[1]);
 }
