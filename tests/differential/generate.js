@@ -17,8 +17,9 @@ const ops = Object.assign({}, ...families);
 
 // The operators of models in the operator table.
 function table() {
-    const text = fs.readFileSync(path.resolve(__dirname, '../../src/graph/ir/ops.def'), 'utf8');
-    return [...text.matchAll(/^\w*OP\(\w+, "([\w.]+)", (\d+)/gm)]
+    const text = file => fs.readFileSync(path.resolve(__dirname, '../../src/graph/ir', file), 'utf8');
+    return [...text('ops.def').matchAll(/^\w*OP\(\w+, "([\w.]+)", (\d+)/gm),
+            ...text('expansions.txt').matchAll(/^op ([\w.]+) (\d+)/gm)]
         .filter(([, , since]) => Number(since) <= OPSETS[1])
         .map(x => x[1]);
 }

@@ -6,17 +6,38 @@
 
 #include "graph/ir/build.h"
 
+#define OTHERWISE_INT(v) .i = v
+#define OTHERWISE_FLOAT(v) .f = v
+#define OTHERWISE_STRING(v) .s = v
+#define OTHERWISE_INTS(v) .ints = v
+#define OTHERWISE_FLOATS(v) .floats = v
+#define OTHERWISE_TENSOR(v) .tensor = v
 static const struct {
-    const char *name;
+    const char *name, *word;
     tc_graph_attr_kind kind;
+    tc_graph_attr otherwise;
 } attributes[TC_ATTR_COUNT] = {
-#define ATTR(id, text, kind, otherwise) [TC_ATTR_##id] = {text, TC_GRAPH_ATTR_##kind},
+#define ATTR(row, text, kind, value)                                                                                             \
+    [TC_ATTR_##row] = {text, #row, TC_GRAPH_ATTR_##kind, {.id = TC_ATTR_##row, OTHERWISE_##kind(value)}},
 #include "graph/ir/attrs.def"
 #undef ATTR
 };
 
 const char *tc_graph_attr_name(tc_graph_attr_id id) {
     return attributes[id].name;
+}
+
+bool tc_graph_attr_by_word(const char *word, size_t len, tc_graph_attr_id *id) {
+    for (int i = 1; i < TC_ATTR_COUNT; i++)
+        if (strncmp(attributes[i].word, word, len) == 0 && attributes[i].word[len] == 0) {
+            *id = (tc_graph_attr_id)i;
+            return true;
+        }
+    return false;
+}
+
+const tc_graph_attr *tc_graph_attr_otherwise(tc_graph_attr_id id) {
+    return &attributes[id].otherwise;
 }
 
 tc_graph_attr_kind tc_graph_attr_kind_of(tc_graph_attr_id id) {

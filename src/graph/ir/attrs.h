@@ -44,6 +44,10 @@ struct tc_graph_node;
 
 /* As ONNX writes it. */
 const char *tc_graph_attr_name(tc_graph_attr_id id);
+/* By the id in attrs.def, a word of `len` letters; false where there is none. */
+bool tc_graph_attr_by_word(const char *word, size_t len, tc_graph_attr_id *id);
+/* What attrs.def says of nodes that lack it. */
+const tc_graph_attr *tc_graph_attr_otherwise(tc_graph_attr_id id);
 tc_graph_attr_kind tc_graph_attr_kind_of(tc_graph_attr_id id);
 const char *tc_graph_attr_kind_name(tc_graph_attr_kind kind); /* "a list of integers" */
 

@@ -48,10 +48,6 @@ void tc_graph_em_copy_window(tc_graph_emitter *e, tc_graph_node *to);
 /* v in `ndim` dimensions, its own ones from `axis` on: what broadcasts along these. */
 tc_graph_value *tc_graph_em_along(tc_graph_emitter *e, tc_graph_value *v, int axis, int ndim);
 
-/* x / sqrt(mean(x^2) + epsilon) * scale over the dimensions from axis on; *inverse: 1 / sqrt(..), which has them as ones. */
-tc_graph_value *tc_graph_em_rms_norm(tc_graph_emitter *e, tc_graph_value *x, tc_graph_value *scale, int axis, double epsilon,
-                                     tc_graph_value **inverse);
-
 /* Numbers of 2 or 4 bits as bytes, the low ones first: the last dimension becomes as much longer. Of 8: v. */
 tc_graph_value *tc_graph_em_unpacked(tc_graph_emitter *e, tc_graph_value *v, int64_t bits);
 

@@ -195,7 +195,7 @@ static tc_graph_node *make_dynamic_quantize(fixture *f) {
 
 static tc_graph_node *make_instance_norm(fixture *f) {
     tc_graph_shape s = image(f, (int)between(f, 1, 3)), c = {1, {s.d[1]}};
-    return NODE(f, INSTANCE_NORM, floats(f, s), floats(f, c), floats(f, c));
+    return NODE(f, INSTANCE_NORMALIZATION, floats(f, s), floats(f, c), floats(f, c));
 }
 
 static tc_graph_node *make_group_norm(fixture *f) {
@@ -203,7 +203,7 @@ static tc_graph_node *make_group_norm(fixture *f) {
     int64_t groups = between(f, 1, 3);
     s.d[1] = groups * between(f, 1, 3);
     tc_graph_shape c = {1, {s.d[1]}};
-    tc_graph_node *node = NODE(f, GROUP_NORM, floats(f, s), floats(f, c), floats(f, c));
+    tc_graph_node *node = NODE(f, GROUP_NORMALIZATION, floats(f, s), floats(f, c), floats(f, c));
     tc_graph_set_num_groups(f->g, node, groups);
     return node;
 }
@@ -341,7 +341,7 @@ static tc_graph_node *make_softmax_loss(fixture *f) {
     static const char *const how[] = {"none", "sum", "mean"};
     tc_graph_shape s = {3, {between(f, 1, 3), between(f, 2, 5), between(f, 1, 4)}}, t = {2, {s.d[0], s.d[2]}};
     tc_graph_shape w = {1, {s.d[1]}};
-    tc_graph_node *node = NODE(f, SOFTMAX_LOSS, floats(f, s), integers(f, TC_I64, t, 0, s.d[1]),
+    tc_graph_node *node = NODE(f, SOFTMAX_CROSS_ENTROPY_LOSS, floats(f, s), integers(f, TC_I64, t, 0, s.d[1]),
                                below(f, 2) ? constant(f, random_tensor(f, TC_U8, w, 1, 3)) : NULL);
     if (node->nin > 2) { /* positive weights */
         tc_graph_tensor wide;

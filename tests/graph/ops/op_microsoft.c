@@ -63,8 +63,8 @@ static tc_graph_node *make_skip(fixture *f, bool mean) {
     memcpy(f->note, note, sizeof note);
     tc_graph_value *x = floats(f, s), *other = floats(f, flat ? skip : s), *gamma = floats(f, row);
     tc_graph_value *beta = mean ? floats(f, row) : NULL, *own = bias ? floats(f, row) : NULL;
-    tc_graph_node *n = mean ? NODE(f, MS_SKIP_LAYER_NORM, x, other, gamma, beta, own)
-                            : NODE(f, MS_SKIP_SIMPLIFIED_LAYER_NORM, x, other, gamma, own);
+    tc_graph_node *n = mean ? NODE(f, MS_SKIP_LAYER_NORMALIZATION, x, other, gamma, beta, own)
+                            : NODE(f, MS_SKIP_SIMPLIFIED_LAYER_NORMALIZATION, x, other, gamma, own);
     tc_graph_set_epsilon(f->g, n, 0.125);
     return n;
 }
@@ -108,7 +108,7 @@ static tc_graph_node *make_fused_matmul(fixture *f) {
                 last = note[4 + o] ? rows : columns;
         in[o] = floats(f, note[6 + o] ? (tc_graph_shape){3, {first, b, last}} : (tc_graph_shape){3, {b, first, last}});
     }
-    tc_graph_node *node = NODE(f, MS_FUSED_MATMUL, in[0], in[1]);
+    tc_graph_node *node = NODE(f, MS_FUSED_MAT_MUL, in[0], in[1]);
     tc_graph_set_alpha(f->g, node, 0.5);
     tc_graph_set_trans_a(f->g, node, note[4]);
     tc_graph_set_trans_b(f->g, node, note[5]);
@@ -322,7 +322,7 @@ static tc_status append_fused_conv(const char *activation, size_t numbers, tc_er
 
 static tc_status append_skip(tc_graph_shape skip, int64_t row, tc_error *err) {
     fixture f = fixture_of(1);
-    tc_graph_node *node = NODE(&f, MS_SKIP_LAYER_NORM, floats(&f, (tc_graph_shape){3, {2, 3, 4}}), floats(&f, skip),
+    tc_graph_node *node = NODE(&f, MS_SKIP_LAYER_NORMALIZATION, floats(&f, (tc_graph_shape){3, {2, 3, 4}}), floats(&f, skip),
                                floats(&f, (tc_graph_shape){1, {row}}));
     return try_append(&f, node, err);
 }

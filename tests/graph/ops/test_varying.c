@@ -620,8 +620,8 @@ static const struct {
     {TC_GRAPH_OP_REVERSE_SEQUENCE, "the same"},
     {TC_GRAPH_OP_TENSOR_SCATTER, "the same"},
     {TC_GRAPH_OP_DET, "elements past the size would be part of a determinant"},
-    {TC_GRAPH_OP_NLL_LOSS, "it trains a network"},
-    {TC_GRAPH_OP_SOFTMAX_LOSS, "the same"},
+    {TC_GRAPH_OP_NEGATIVE_LOG_LIKELIHOOD_LOSS, "it trains a network"},
+    {TC_GRAPH_OP_SOFTMAX_CROSS_ENTROPY_LOSS, "the same"},
 };
 
 static void test_refusing(void **state) {

@@ -1,0 +1,67 @@
+/* Operators that are text: expansions.txt says in terms of which operators they are written, and the language. */
+#ifndef TC_GRAPH_OPS_EXPAND_H
+#define TC_GRAPH_OPS_EXPAND_H
+
+#include "graph/ops/dynamic.h"
+
+typedef struct tc_graph_expansion {
+    const char *name; /* of the operator or function */
+    int row;          /* of expansions.txt, in which the text begins */
+    const char *text;
+} tc_graph_expansion;
+
+extern const tc_graph_expansion *const tc_graph_expansions;
+extern const size_t tc_graph_expansion_count;
+
+/* Reads a text, also what no node takes. Fails with row and column of the first mistake. */
+TC_NODISCARD tc_status tc_graph_expansion_check(const tc_graph_expansion *x, tc_error *err);
+
+/* ---- the interpreter (expand.c) and its functions (expand_calls.c) ---- */
+typedef enum tc_graph_term_kind {
+    TC_GRAPH_NOTHING, /* `none`: an input or attribute that is left out */
+    TC_GRAPH_VALUE,
+    TC_GRAPH_INT,
+    TC_GRAPH_FLOAT,
+    TC_GRAPH_TEXT,
+    TC_GRAPH_DTYPE,
+    TC_GRAPH_LIST
+} tc_graph_term_kind;
+
+/* What an expression of the language is. */
+typedef struct tc_graph_term {
+    tc_graph_term_kind kind;
+    int64_t n; /* of the list */
+    union {
+        tc_graph_value *v;
+        int64_t i;
+        double f;
+        const char *text;
+        tc_dtype dtype;
+        struct tc_graph_term *list;
+    };
+} tc_graph_term;
+
+static inline tc_graph_term tc_graph_term_int(int64_t i) {
+    return (tc_graph_term){.kind = TC_GRAPH_INT, .i = i};
+}
+static inline tc_graph_term tc_graph_term_value(tc_graph_value *v) {
+    return (tc_graph_term){.kind = v ? TC_GRAPH_VALUE : TC_GRAPH_NOTHING, .v = v};
+}
+static inline double tc_graph_term_number(const tc_graph_term *a) {
+    return a->kind == TC_GRAPH_FLOAT ? a->f : (double)a->i;
+}
+bool tc_graph_term_holds(const tc_graph_term *a);
+
+/* A function of the language. takes: a letter for each argument: v(alue), i(nteger), n(umber), l(ist), d(type), t(ext), o(ptional
+ * value), a(nything); those behind | may be missing, and are then `none`. A failure is in e->status. */
+typedef struct tc_graph_expansion_call {
+    const char *name, *takes;
+    tc_graph_term (*run)(tc_graph_emitter *e, const tc_graph_term *a);
+} tc_graph_expansion_call;
+
+/* NULL: there is none of this name. */
+const tc_graph_expansion_call *tc_graph_expansion_call_of(const char *name, size_t len);
+/* The list as integers, at most TC_GRAPH_MAX_DIMS of them as a shape. */
+const int64_t *tc_graph_term_ints(tc_graph_emitter *e, const tc_graph_term *list);
+
+#endif

@@ -1,0 +1,67 @@
+/* The texts of operators (src/graph/ir/expansions.txt): all of them read without a mistake, and a mistake is named with its
+ * row and column. */
+#include "support/cmocka_all.h"
+
+#include <string.h>
+
+#include "graph/ops/expand.h"
+
+static void test_all_read(void **state) {
+    (void)state;
+    assert_true(tc_graph_expansion_count > 10);
+    for (size_t i = 0; i < tc_graph_expansion_count; i++) {
+        tc_error err = {0};
+        if (tc_graph_expansion_check(&tc_graph_expansions[i], &err) != TC_OK)
+            fail_msg("%s: %s", tc_graph_expansions[i].name, err.msg);
+    }
+}
+
+static void test_rows(void **state) {
+    (void)state;
+    int row = 0;
+    for (size_t i = 0; i < tc_graph_expansion_count; i++) {
+        const tc_graph_expansion *x = &tc_graph_expansions[i];
+        assert_true(x->row > row);
+        row = x->row;
+        assert_true(strncmp(x->text, "op ", 3) == 0 || strncmp(x->text, "def ", 4) == 0);
+    }
+}
+
+static void test_mistakes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } mistakes[] = {
+        {"op A 1 (x) => (y) {\n    y = Abs(z)\n}\n", "expansions.txt:8:13: there is no name 'z'"},
+        {"op A 1 (x) => (y) {\n    y = Abbs(x)\n}\n", "expansions.txt:8:9: there is no operator 'Abbs'"},
+        {"op A 1 (x) => (y) {\n    y = abs(x)\n}\n", "expansions.txt:8:9: there is no function 'abs'"},
+        {"op A 1 (x) => (y) {\n    y = Softmax<axes = 1, axi = 1>(x)\n}\n", "expansions.txt:8:27: there is no attribute 'axi'"},
+        {"op A 1 (x) => (y) {\n    y = Softmax<axis>(x)\n}\n", "expansions.txt:8:21: '=' is expected"},
+        {"op A 1 (x) => (y) {\n    y = (x + 1\n}\n", "expansions.txt:9:1: ')' is expected"},
+        {"op A 1 (x) => (y) {\n    y = x +\n}\n", "expansions.txt:8:12: a name is expected"},
+        {"op A 1 (x) => (y) {\n    y = x x\n}\n", "expansions.txt:8:11: the end of the line is expected"},
+        {"op A 1 (x) => (y) {\n    if x { y = x\n}\n", "expansions.txt:10:1: a name is expected"},
+        {"op A 1 (x) => (y) {\n    expect x : \"no {w}\"\n    y = x\n}\n", "expansions.txt:8:21: there is no name 'w'"},
+        {"op A 1 (x) => (y) {\n    expect x \"no\"\n    y = x\n}\n", "expansions.txt:8:14: ':' is expected"},
+        {"op A 1 (x) => (y) {\n    y = rank(x, x)\n}\n", "expansions.txt:8:19: rank takes 1 arguments, not 2"},
+        {"op A 1 (x) => (y) {\n    y = asked(z)\n}\n", "expansions.txt:8:17: 'z' is no output"},
+        {"op A 1 (x: int) => (y) {\n    y = x\n}\n", "expansions.txt:7:12: float, byte or like is expected"},
+        {"op A 1 (x) => (y) {\n    z = x\n}\n", "expansions.txt:9:2: output 'y' is never set"},
+        {"function A(x) => (y) {\n    y = x\n}\n", "expansions.txt:7:1: 'def' is expected"},
+    };
+    for (size_t i = 0; i < TC_LEN(mistakes); i++) {
+        tc_error err = {0};
+        tc_graph_expansion x = {"A", 7, mistakes[i].text};
+        assert_int_equal(tc_graph_expansion_check(&x, &err), TC_BAD_INPUT);
+        assert_string_equal(err.msg, mistakes[i].message);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_read),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_mistakes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
