@@ -184,7 +184,7 @@ static tc_graph_node *make_qlinear_conv(fixture *f) {
 static tc_graph_node *make_qlinear_matmul(fixture *f) {
     int64_t b = between(f, 1, 3), m = between(f, 1, 6), k = between(f, 1, 9), n = between(f, 1, 6);
     tc_graph_shape one = {0};
-    return NODE(f, QLINEAR_MATMUL, integers(f, TC_U8, (tc_graph_shape){3, {b, m, k}}, 0, 255), number(f, 0.02F),
+    return NODE(f, QLINEAR_MAT_MUL, integers(f, TC_U8, (tc_graph_shape){3, {b, m, k}}, 0, 255), number(f, 0.02F),
                 integers(f, TC_U8, one, 0, 100), integers(f, TC_I8, (tc_graph_shape){2, {k, n}}, -128, 127), number(f, 0.01F),
                 integers(f, TC_I8, one, -5, 5), number(f, 0.3F), integers(f, TC_U8, one, 0, 200));
 }
