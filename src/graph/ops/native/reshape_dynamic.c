@@ -11,6 +11,7 @@ typedef struct reshaper {
     tc_graph_value *x;
     tc_graph_shape shape;                    /* of the result, at its largest */
     tc_graph_value *size[TC_GRAPH_MAX_DIMS]; /* of its dimensions at run time; NULL: constant */
+    bool new_rows;                           /* changes_rows */
 } reshaper;
 
 static bool same_dim(const reshaper *r, int i, int o) {
@@ -56,6 +57,19 @@ static bool keeps_places(const reshaper *r) {
     return as_many;
 }
 
+/* Such a dimension stands behind others and changes: dense rows then begin elsewhere than in the largest array. As plain memory,
+ * both sides would be copied. False also where nobody knows that the sizes of both sides agree: kernels could not rely on it. */
+static bool changes_rows(const reshaper *r) {
+    middle m = middle_of(r);
+    int i = m.from[0], o = m.from[1];
+    if (i == 0 || i == m.to[0] || o == m.to[1] || !tc_graph_extent(r->x, i) || !r->size[o] || r->x->shape.d[i] == r->shape.d[o])
+        return false;
+    tc_graph_sizes *s = tc_graph_sizes_of(r->e->c->g);
+    const tc_expr *x = tc_mul(s->ctx, tc_graph_size_number(r->e, r->x, i), tc_i64(s->ctx, count(&r->x->shape, i + 1, m.to[0])));
+    const tc_expr *y = tc_mul(s->ctx, tc_graph_em_known(r->e, r->size[o]).x, tc_i64(s->ctx, count(&r->shape, o + 1, m.to[1])));
+    return tc_is_int(tc_graph_sizes_simplify(s, tc_sub(s->ctx, x, y)), 0);
+}
+
 /* A value on its way, blind, with the sizes of its dimensions; NULL: constant. */
 typedef struct way {
     tc_graph_value *v, *size[TC_GRAPH_MAX_DIMS + 1];
@@ -82,8 +96,9 @@ static void fold(reshaper *r, way *w, int d) {
         both = em_mul(r->e, size_on(r, w, d), size_on(r, w, d + 1));
     to.d[d] *= to.d[d + 1];
     memmove(&to.d[d + 1], &to.d[d + 2], (size_t)(to.ndim-- - d - 2) * sizeof *to.d);
-    w->v = inner ? tc_graph_em_place(r->e, pair_node(r, TC_GRAPH_OP_FOLDED, w, d, inner, both))
-                 : tc_graph_em_reshape(r->e, w->v, &to);
+    w->v = inner || (r->new_rows && w->size[d])
+               ? tc_graph_em_place(r->e, pair_node(r, TC_GRAPH_OP_FOLDED, w, d, size_on(r, w, d + 1), both))
+               : tc_graph_em_reshape(r->e, w->v, &to);
     w->size[d] = both;
     memmove(&w->size[d + 1], &w->size[d + 2], (size_t)(TC_GRAPH_MAX_DIMS - d - 1) * sizeof *w->size);
 }
@@ -150,8 +165,11 @@ static tc_graph_value *by_places(reshaper *r) {
 }
 
 static tc_graph_value *reshaped(reshaper *r) {
-    tc_graph_value *y = keeps_places(r) ? tc_graph_em_reshape(r->e, tc_graph_em_blind(r->e, r->x), &r->shape) : by_dimensions(r);
-    y = y ? y : by_places(r);
+    bool keeps = keeps_places(r);
+    r->new_rows = keeps && changes_rows(r);
+    tc_graph_value *y = keeps && !r->new_rows ? NULL : by_dimensions(r);
+    if (!y)
+        y = keeps ? tc_graph_em_reshape(r->e, tc_graph_em_blind(r->e, r->x), &r->shape) : by_places(r);
     if (y == r->x)
         y = em_unary(r->e, TC_GRAPH_OP_IDENTITY, y);
     for (int o = 0; o < r->shape.ndim; o++)
