@@ -109,8 +109,10 @@ static void skip_lines(frame *f) {
 
 /* Goes past s where it comes next. */
 static bool take(frame *f, const char *s) {
-    size_t len = strlen(s);
     skip_space(f);
+    if (*f->at != *s)
+        return false;
+    size_t len = strlen(s);
     if (strncmp(f->at, s, len) != 0 || (isalpha((unsigned char)*s) && (isalnum((unsigned char)f->at[len]) || f->at[len] == '_')))
         return false;
     f->at += len;
@@ -138,6 +140,13 @@ static word take_word(frame *f) {
 
 static bool is(word w, const char *s) {
     return strncmp(w.s, s, w.len) == 0 && s[w.len] == 0;
+}
+
+/* The word as a string of its own, in `out`. */
+static const char *text_in(char *out, word w) {
+    memcpy(out, w.s, w.len);
+    out[w.len] = 0;
+    return out;
 }
 
 static term *find(frame *f, word w) {
@@ -188,14 +197,9 @@ static term joined(frame *f, term a, term b) {
     return r;
 }
 
-static term arithmetic(frame *f, char op, term a, term b) {
+static term arithmetic(frame *f, char op, tc_graph_op of_values, term a, term b) {
     if (a.kind == TC_GRAPH_VALUE || b.kind == TC_GRAPH_VALUE)
-        return pair(f,
-                    op == '+'   ? TC_GRAPH_OP_ADD
-                    : op == '-' ? TC_GRAPH_OP_SUB
-                    : op == '*' ? TC_GRAPH_OP_MUL
-                                : TC_GRAPH_OP_DIV,
-                    a, b);
+        return pair(f, of_values, a, b);
     if (op == '+' && a.kind == TC_GRAPH_LIST && b.kind == TC_GRAPH_LIST)
         return joined(f, a, b);
     if (!is_number(&a) || !is_number(&b))
@@ -229,7 +233,9 @@ static bool same(const term *a, const term *b) {
 
 /* ---- calls ---- */
 
-static term sum(frame *f);
+/* How firmly what stands between two expressions binds them. */
+enum { ANY = 1, ALL, COMPARED, SUM, PRODUCT };
+static term chain(frame *f, int least);
 
 /* The expressions up to a bracket, behind one that is taken already; at most `most`. */
 static int take_terms(frame *f, const char *end, term *out, int most) {
@@ -290,7 +296,7 @@ static void take_attributes(frame *f, attributes *a) {
             break;
         }
         a->id[a->n] = id;
-        a->v[a->n] = f->at[-1] == '=' ? sum(f) : *own;
+        a->v[a->n] = f->at[-1] == '=' ? chain(f, SUM) : *own;
         a->nowhere |= id == TC_ATTR_axes && f->live && a->v[a->n].n == 0;
         a->n++;
     } while (take(f, ","));
@@ -431,17 +437,16 @@ static term call(frame *f, word w) {
     int n = take_terms(f, ")", arg, MAX_ARGS);
     const tc_graph_expansion_call *own = tc_graph_expansion_call_of(w.s, w.len);
     const tc_graph_expansion *x = own || is_operator ? NULL : find_text(w);
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)w.len, w.s);
+    char copy[64] = "";
     if (*f->status != TC_OK)
         return nothing;
     if (own)
         return call_function(f, own, arg, n);
     if (x)
         return call_text(f, x, arg, n);
-    if (!is_operator || !tc_graph_op_find(name, &op)) {
+    if (!is_operator || w.len >= sizeof copy || !tc_graph_op_find(text_in(copy, w), &op)) {
         f->at = w.s;
-        return mistake(f, "there is no %s '%s'", is_operator ? "operator" : "function", name);
+        return mistake(f, "there is no %s '%.*s'", is_operator ? "operator" : "function", (int)w.len, w.s);
     }
     return f->live ? call_operator(f, op, &a, arg, n, wanted) : nothing;
 }
@@ -479,7 +484,6 @@ static term name(frame *f) {
     word w = take_word(f);
     term *own = find(f, w);
     tc_dtype t;
-    snprintf(copy, sizeof copy, "%.*s", (int)w.len, w.s);
     if (*f->at == '(' || (*f->at == '<' && isupper((unsigned char)*w.s)))
         return call(f, w);
     if (own)
@@ -490,7 +494,7 @@ static term name(frame *f) {
         return float_of(INFINITY);
     if (is(w, "opset"))
         return tc_graph_term_int(f->e ? f->e->c->opset : 0);
-    if (w.len < sizeof copy && tc_dtype_parse(copy, &t))
+    if (w.len < sizeof copy && tc_dtype_parse(text_in(copy, w), &t))
         return (term){.kind = TC_GRAPH_DTYPE, .dtype = t};
     f->at = w.len ? w.s : f->at;
     return mistake(f, "there is no name '%.*s'", (int)w.len, w.s);
@@ -547,7 +551,7 @@ static term element(frame *f, term list) {
 static term unary(frame *f) {
     if (take(f, "-")) {
         term v = unary(f);
-        return f->live ? arithmetic(f, '-', tc_graph_term_int(0), v) : nothing;
+        return f->live ? arithmetic(f, '-', TC_GRAPH_OP_SUB, tc_graph_term_int(0), v) : nothing;
     }
     if (take(f, "not")) {
         term v = unary(f);
@@ -561,45 +565,60 @@ static term unary(frame *f) {
     return v;
 }
 
-static term product(frame *f) {
-    term v = unary(f);
-    for (;;) {
-        char op = take(f, "*") ? '*' : take(f, "/") ? '/' : take(f, "%") ? '%' : 0;
-        if (!op)
-            return v;
-        term b = unary(f);
-        v = f->live ? arithmetic(f, op, v, b) : nothing;
-    }
+/* What stands between two expressions. */
+static const struct sign {
+    const char *text;
+    int binds;
+    tc_graph_op op; /* of values */
+} signs[] = {
+    {"or", ANY, 0},
+    {"and", ALL, 0},
+    {"==", COMPARED, 0},
+    {"!=", COMPARED, 0},
+    {"<=", COMPARED, 0},
+    {">=", COMPARED, 0},
+    {"<", COMPARED, 0},
+    {">", COMPARED, 0},
+    {"+", SUM, TC_GRAPH_OP_ADD},
+    {"-", SUM, TC_GRAPH_OP_SUB},
+    {"*", PRODUCT, TC_GRAPH_OP_MUL},
+    {"/", PRODUCT, TC_GRAPH_OP_DIV},
+    {"%", PRODUCT, TC_GRAPH_OP_MOD},
+};
+
+static const struct sign *take_sign(frame *f, int least) {
+    skip_space(f);
+    for (size_t i = 0; i < TC_LEN(signs); i++)
+        if (*f->at == *signs[i].text && signs[i].binds >= least && take(f, signs[i].text))
+            return &signs[i];
+    return NULL;
 }
 
-static term sum(frame *f) {
-    term v = product(f);
-    for (;;) {
-        char op = take(f, "+") ? '+' : take(f, "-") ? '-' : 0;
-        if (!op)
-            return v;
-        term b = product(f);
-        v = f->live ? arithmetic(f, op, v, b) : nothing;
-    }
-}
-
-static term comparison(frame *f) {
-    static const char *const signs[] = {"==", "!=", "<=", ">=", "<", ">"};
-    term a = sum(f);
-    size_t i = 0;
-    while (i < TC_LEN(signs) && !take(f, signs[i]))
-        i++;
-    if (i == TC_LEN(signs))
-        return a;
-    term b = sum(f);
-    if (!f->live)
-        return nothing;
-    if (i < 2)
-        return tc_graph_term_int(same(&a, &b) == (i == 0));
-    if (!is_number(&a) || !is_number(&b))
+static term compared(frame *f, const char *sign, const term *a, const term *b) {
+    if (sign[1] == '=' && (*sign == '=' || *sign == '!'))
+        return tc_graph_term_int(same(a, b) == (*sign == '='));
+    if (!is_number(a) || !is_number(b))
         return mistake(f, "numbers are compared; of values, Less and Equal are");
-    double x = tc_graph_term_number(&a), y = tc_graph_term_number(&b);
-    return tc_graph_term_int(i == 2 ? x <= y : i == 3 ? x >= y : i == 4 ? x < y : x > y);
+    double x = tc_graph_term_number(a), y = tc_graph_term_number(b);
+    return tc_graph_term_int((*sign == '<' ? x < y : x > y) || (sign[1] == '=' && x == y));
+}
+
+/* Expressions with signs between them that bind at least so firmly. */
+static term chain(frame *f, int least) {
+    term a = unary(f);
+    for (const struct sign *s; (s = take_sign(f, least));) {
+        bool was = f->live, counts = s->binds > ALL || tc_graph_term_holds(&a) == (s->binds == ALL);
+        f->live = was && counts;
+        term b = chain(f, s->binds + 1);
+        f->live = was && *f->status == TC_OK;
+        if (!f->live)
+            a = nothing;
+        else if (s->binds <= ALL)
+            a = counts ? b : a;
+        else
+            a = s->binds == COMPARED ? compared(f, s->text, &a, &b) : arithmetic(f, *s->text, s->op, a, b);
+    }
+    return a;
 }
 
 /* What is read by the function counts only where it is to be live. */
@@ -611,28 +630,8 @@ static term only_if(frame *f, bool live, term (*read)(frame *)) {
     return v;
 }
 
-static term all(frame *f) {
-    term a = comparison(f);
-    while (take(f, "and")) {
-        bool holds = tc_graph_term_holds(&a);
-        term b = only_if(f, holds, comparison);
-        a = holds ? b : a;
-    }
-    return a;
-}
-
-static term any(frame *f) {
-    term a = all(f);
-    while (take(f, "or")) {
-        bool holds = tc_graph_term_holds(&a);
-        term b = only_if(f, !holds, all);
-        a = holds ? a : b;
-    }
-    return a;
-}
-
 static term expression(frame *f) {
-    term condition = any(f);
+    term condition = chain(f, ANY);
     if (!take(f, "?"))
         return condition;
     bool yes = tc_graph_term_holds(&condition);
@@ -695,7 +694,7 @@ static void take_message(frame *f, tc_strbuf *out) {
 
 /* expect condition : "message" */
 static void expectation(frame *f, tc_error_code code) {
-    term v = any(f);
+    term v = chain(f, ANY);
     bool fails = f->live && !tc_graph_term_holds(&v);
     tc_strbuf out = {0};
     want(f, ":");
@@ -838,7 +837,7 @@ static void bind_attributes(frame *f) {
         const tc_graph_attr *own = f->e ? tc_graph_attr_find(f->e->c->n, id) : NULL;
         bool was = f->live;
         f->live = was && !own;
-        term v = take(f, "=") ? sum(f) : f->live ? attribute_of(f, tc_graph_attr_otherwise(id)) : nothing;
+        term v = take(f, "=") ? chain(f, SUM) : f->live ? attribute_of(f, tc_graph_attr_otherwise(id)) : nothing;
         f->live = was && *f->status == TC_OK;
         set(f, w, own ? attribute_of(f, own) : v);
     } while (take(f, ","));
