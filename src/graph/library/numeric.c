@@ -205,7 +205,8 @@ static void pool_regions(int64_t begin, int64_t end, int32_t thread, void *closu
         for (int64_t y = y0; y < y1 && image >= 0; y++)
             for (int64_t x = x0; x < x1; x++) {
                 double v = load(r->x, bytes, ((image * channels + c) * high + y) * wide + x);
-                most = (y == y0 && x == x0) || v > most ? v : most;
+                bool first = y == y0 && x == x0, is_nan = most != most; /* a NaN stays */
+                most = first || (!is_nan && !(v <= most)) ? v : most;
             }
         store(r->y, bytes, at, most);
     }

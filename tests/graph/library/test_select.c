@@ -146,6 +146,7 @@ static void check_operands(const tc_target *target, const char *op, tc_graph_ten
 static void test_numeric(void **state) {
     (void)state;
     static const char *const hows[] = {"none", "add", "mul", "max", "min"};
+    static const double odd[] = {NAN, INFINITY, -INFINITY};
     tc_rng r = tc_rng_seed(11);
     tc_target *t;
     assert_ok(tc_target_parse("native", &t, err));
@@ -170,6 +171,8 @@ static void test_numeric(void **state) {
                                   drawn(type, (tc_graph_shape)DIMS(12, 5), &r, -3, 40)};
         for (int64_t i = 0; i < 12; i++)
             tc_store_f(type, pool[1].data, 5 * i, (double)tc_rng_below(&r, 3));
+        for (int64_t i = 0; i < 3 * 2 * 9 * 8; i += 7)
+            tc_store_f(type, pool[0].data, i, odd[i % 3]);
         check_operands(t, "MaxRoiPool", pool, 2, NULL, 0);
     }
     tc_target_free(t);

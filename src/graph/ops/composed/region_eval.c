@@ -58,7 +58,8 @@ tc_status tc_graph_eval_max_roi_pool_list(tc_graph_eval_ctx *c) {
     for (int64_t i = 0; i < tc_graph_tensor_count(&c->out[0]); i++) {
         int64_t r = i / (y[1] * y[2] * y[3]), channel = i / (y[2] * y[3]) % y[1], bin[] = {i / y[3] % y[2], i % y[3]};
         int64_t image = (int64_t)roi[5 * r];
-        double from[2], size[2], most = -INFINITY;
+        double from[2], size[2], most = 0;
+        bool any = false;
         for (int d = 0; d < 2; d++) {
             from[d] = round(roi[5 * r + 2 - d] * scale);
             size[d] = fmax(1, round(roi[5 * r + 4 - d] * scale) - from[d] + 1);
@@ -69,10 +70,12 @@ tc_status tc_graph_eval_max_roi_pool_list(tc_graph_eval_ctx *c) {
             for (int d = 0; d < 2; d++)
                 inside &= at[d] >= floor((double)bin[d] * size[d] / (double)y[2 + d]) &&
                           at[d] < ceil((double)(bin[d] + 1) * size[d] / (double)y[2 + d]);
-            if (inside)
-                most = fmax(most, v[(image * x[1] + channel) * x[2] * x[3] + p]);
+            double own = v[(image * x[1] + channel) * x[2] * x[3] + p];
+            if (inside && (!any || isnan(own) || own > most)) /* a NaN stays */
+                most = own;
+            any |= inside;
         }
-        tc_store_f(c->out[0].dtype, c->out[0].data, i, isinf(most) ? 0 : most);
+        tc_store_f(c->out[0].dtype, c->out[0].data, i, most);
     }
     free(v);
     free(roi);
