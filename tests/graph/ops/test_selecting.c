@@ -306,9 +306,48 @@ static void test_long_cum_sum(void **state) {
     free_edges(&m);
 }
 
+/* ---- losses ---- */
+
+static void add_loss_nodes(tc_graph_writer *w, const void *user) {
+    static const char *const how[] = {"none", "sum", "mean"};
+    (void)user;
+    for (int k = 0; k < 3; k++) {
+        char out[4] = {'y', (char)('0' + k), 0};
+        tc_graph_writer_node(w, "NegativeLogLikelihoodLoss", out, "x0,x1", out);
+        tc_graph_writer_int(w, "ignore_index", 1);
+        tc_graph_writer_str(w, "reduction", how[k]);
+    }
+}
+
+/* An ignored target has loss 0, whatever the scores are. */
+static void test_ignored_targets(void **state) {
+    static const double odd[] = {-INFINITY, INFINITY, NAN};
+    enum { ROWS = 3, CLASSES = 2 };
+    (void)state;
+    for (size_t t = 0; t < TC_LEN(floats); t++) {
+        edge_model m = {.file = SCRATCH("selecting.onnx"), .opset = 13, .nin = 2, .nout = 3, .add_nodes = add_loss_nodes};
+        m.in[0] = new_tensor(floats[t], (tc_graph_shape){2, {ROWS, CLASSES}});
+        m.in[1] = new_tensor(TC_I64, (tc_graph_shape){1, {ROWS}});
+        m.want[0] = new_tensor(floats[t], m.in[1].shape);
+        m.want[1] = new_tensor(floats[t], (tc_graph_shape){0});
+        m.want[2] = new_tensor(floats[t], (tc_graph_shape){0});
+        for (int i = 0; i < ROWS; i++) { /* the last target is class 0, with score -2 */
+            bool last = i == ROWS - 1;
+            tc_store_f(floats[t], m.in[0].data, i * CLASSES, last ? -2 : odd[(size_t)i + t % 2]);
+            tc_store_f(floats[t], m.in[0].data, i * CLASSES + 1, odd[i]);
+            ((int64_t *)m.in[1].data)[i] = last ? 0 : 1;
+            tc_store_f(floats[t], m.want[0].data, i, last ? 2 : 0);
+        }
+        tc_store_f(floats[t], m.want[1].data, 0, 2);
+        tc_store_f(floats[t], m.want[2].data, 0, 2);
+        check_edges(&m);
+        free_edges(&m);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_arg), cmocka_unit_test(test_pool_indices),
-                                       cmocka_unit_test(test_top_k), cmocka_unit_test(test_cum_sum),
-                                       cmocka_unit_test(test_long_cum_sum)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_arg),          cmocka_unit_test(test_pool_indices),
+                                       cmocka_unit_test(test_top_k),        cmocka_unit_test(test_cum_sum),
+                                       cmocka_unit_test(test_long_cum_sum), cmocka_unit_test(test_ignored_targets)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
