@@ -123,19 +123,22 @@ const WITHOUT = [
     [
         'large', 'sums of products and squares overflow on the way, which depends on their order', `
         MatMul Gemm Einsum Conv ConvTranspose DeformConv LayerNormalization InstanceNormalization GroupNormalization
-        MeanVarianceNormalization LpNormalization LRN RNN GRU LSTM DFT STFT Det Resize Upsample GridSample AffineGrid
+        MeanVarianceNormalization LpNormalization AveragePool LRN RNN GRU LSTM DFT STFT Det Resize Upsample GridSample AffineGrid
         SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss RMSNormalization SimplifiedLayerNormalization
         com.microsoft.SimplifiedLayerNormalization com.microsoft.SkipLayerNormalization
         com.microsoft.SkipSimplifiedLayerNormalization com.microsoft.EmbedLayerNormalization com.microsoft.FusedMatMul
         com.microsoft.FusedConv com.microsoft.MatMulNBits com.microsoft.QAttention Attention com.microsoft.Attention
         com.microsoft.MultiHeadAttention com.microsoft.GroupQueryAttention RotaryEmbedding com.microsoft.RotaryEmbedding
         chain_attention chain_convolution chain_feed_forward chain_norm_by_hand chain_moved chain_stacked chain_projections
-        chain_rows chain_graph`
+        chain_rows chain_graph chain_if chain_loop chain_grow chain_scan chain_scan_batch chain_collect chain_listed`
     ],
     ['nan infinity', 'rounding makes small factors of those that are 0, and 0 * inf is NaN', 'DFT STFT'],
+    ['scale', 'sums of large terms that cancel round in their order, and what follows hides their size', 'chain_convolution'],
+    ['scale', 'sums that cancel leave their rounding, which a large operand makes large', 'DFT STFT'],
+    ['infinity small large scale', 'ONNX leaves open what becomes of numbers that four bits do not hold', 'chain_four_bits'],
     ['types', 'ONNX Runtime takes f16 for f32 there', 'com.microsoft.QAttention com.microsoft.MatMulIntegerToFloat'],
     ['small', 'a range below the smallest normal number has no scale', 'DynamicQuantizeLinear com.microsoft.DynamicQuantizeMatMul'],
-    ['empty', 'no sequences are refused', 'RNN GRU LSTM'],
+    ['empty', 'tctune refuses it: a layer without sequences, and sums over channels of an empty image', 'RNN GRU LSTM LRN'],
     [
         'nan infinity small large scale', 'ONNX leaves open what becomes of numbers that the other type does not hold',
         'Cast CastLike'

@@ -8,7 +8,7 @@ const {changeDrawn, changeModel, drawn, edgesOf} = require('./edges.js');
 const {Model, single} = require('./model.js');
 const {Random} = require('./random.js');
 
-const OPSETS = [7, 24];
+const OPSETS = [7, 26];
 const chains = Object.assign({}, ...['chains', 'control', 'graphs'].map(f => require(`./ops/${f}.js`).chains));
 // A generator of a later file takes precedence.
 const files = ['defined', 'elementwise', 'move', 'reduce', 'window', 'contract', 'select', 'others', 'microsoft', 'attention'];

@@ -8,10 +8,11 @@ const NAN = '-?nan', NUMBER = '-?(\\d|inf)\\S*';
 
 // The shape that NumPy has for the result of a reduction.
 function reducedShape(model) {
-    const node = (model.plain || model.nodes).find(n => n.op.startsWith('Reduce')), {attrs} = node;
+    const node = (model.plain || model.nodes).find(n => /^(Reduce|Arg)/.test(n.op)), {attrs} = node;
     const tensor = name => [...model.inputs, ...model.weights].find(t => t.name === name), x = tensor(node.inputs[0]);
-    const given = attrs.axes ? attrs.axes.I : node.inputs[1] ? [...tensor(node.inputs[1]).data].map(Number) : [];
     const isSet = (a, otherwise) => a ? a.i : otherwise, keep = isSet(attrs.keepdims, 1);
+    const axes = () => attrs.axes ? attrs.axes.I : node.inputs[1] ? [...tensor(node.inputs[1]).data].map(Number) : [];
+    const given = node.op.startsWith('Arg') ? [isSet(attrs.axis, 0)] : axes();
     const all = !given.length && !isSet(attrs.noop_with_empty_axes, 0);
     const on = new Set(given.map(d => d < 0 ? d + x.dims.length : d)), reduced = d => all || on.has(d);
     return x.dims.flatMap((n, d) => !reduced(d) ? [n] : keep ? [1] : []);
@@ -29,7 +30,7 @@ const KNOWN = [
         worst(NAN, NUMBER)
     ],
     [
-        'Hardmax', 'nan',
+        'Hardmax ArgMax ArgMin', 'nan',
         'the largest element is the first NaN, as in NumPy\'s argmax; ONNX Runtime has another one, depending on its place',
         worst(NUMBER, NUMBER)
     ],
@@ -41,6 +42,28 @@ const KNOWN = [
     [
         'TopK NonMaxSuppression Unique', 'nan', 'ONNX does not say where a NaN comes in an order, or which NaNs are equal',
         /^output \d+: .* was expected/
+    ],
+    [
+        'Shrink', 'large scale', 'a number of f64 less the bias is not infinite; ONNX Runtime computes Shrink of f64 in f32',
+        worst(NUMBER, '-?inf')
+    ],
+    [
+        'LpNormalization', 'small', 'results below the smallest normal number may be 0 (te/eval.h), and so may such a norm',
+        worst(NUMBER, NUMBER)
+    ],
+    [
+        'DeformConv GridSample RoiAlign Upsample Resize', 'nan infinity',
+        'a neighbour with weight 0 counts 0 times its value, which is NaN; ONNX does not say it, and ONNX Runtime leaves out some',
+        worst(NAN, NUMBER)
+    ],
+    [
+        'QuantizeLinear com.microsoft.QuantizeLinear', 'infinity large scale',
+        'what is beyond the type becomes its limit of the same sign; ONNX Runtime converts to i32 first, which ends at one limit',
+        worst('(-128|127|0|255|-32768|32767|65535)', NUMBER)
+    ],
+    [
+        'Shrink', 'limits', 'the bias takes the number out of its type; ONNX leaves open what becomes of it',
+        worst(NUMBER, NUMBER)
     ],
     ['ReduceMean', 'empty', 'the mean of nothing is 0 / 0, which is NaN, as in NumPy; ONNX Runtime gives 0', worst(NAN, '0')],
     [
@@ -61,14 +84,28 @@ const KNOWN = [
         worst(NUMBER, NUMBER)
     ],
     [
+        'Conv ConvTranspose DeformConv com.microsoft.FusedConv chain_convolution', 'nan infinity',
+        'a weight over padding counts nothing; ONNX Runtime multiplies it by 0, which is NaN', worst(NUMBER, NAN)
+    ],
+    [
+        'DynamicQuantizeLinear', 'ties empty',
+        'ONNX says that the scale is the range / 255, which is 0 for zeros; ONNX Runtime has 1',
+        worst('0', '1')
+    ],
+    [
         'MatMulInteger ConvInteger QLinearMatMul com.microsoft.MatMulIntegerToFloat', 'empty',
-        'the sum of no products is 0; ONNX Runtime leaves its memory as it was', worst('0', NUMBER)
+        'the sum of no products is 0; ONNX Runtime leaves its memory as it was', worst(NUMBER, NUMBER)
     ],
     [
         'Attention com.microsoft.Attention com.microsoft.MultiHeadAttention com.microsoft.GroupQueryAttention', 'infinity nan',
-        'a key that the mask hides counts nothing, also if it is NaN, and a row that sees nothing gives 0; ONNX Runtime adds ' +
+        'a score that the mask hides counts nothing, also if it is NaN, and a row that sees nothing gives 0; ONNX Runtime adds ' +
             '-inf to the NaN',
         worst(NUMBER, NAN)
+    ],
+    [
+        'Attention com.microsoft.Attention com.microsoft.MultiHeadAttention com.microsoft.GroupQueryAttention', 'infinity nan',
+        'a value that the mask hides is multiplied by 0, which gives NaN for NaN and inf, as ONNX says; ONNX Runtime leaves it out',
+        worst(NAN, NUMBER)
     ],
     [
         'Upsample Resize GridSample DeformConv RoiAlign', 'nan infinity',
@@ -81,7 +118,8 @@ const KNOWN = [
         worst(NUMBER, NAN)
     ],
     [
-        'ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare',
+        'ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare ' +
+            'ArgMax ArgMin',
         'empty', 'a reduced axis of size 0 becomes 1 with keepdims and vanishes without it, as in NumPy; ONNX Runtime leaves it',
         isReducedShape
     ],

@@ -55,7 +55,7 @@ ops.NonMaxSuppression = {since: 10, make: r => {
 }};
 
 ops.Det = {since: 11, make: r => {
-    const n = r.size(1, 6);
+    const n = r.int(1, 6);
     return {
         operands: [r.tensor(r.pick(['float32', 'float64']), [...r.dims(0, 2), n, n], {low: -2, high: 2})],
         exact: true,
