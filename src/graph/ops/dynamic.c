@@ -149,6 +149,18 @@ tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d
     return r;
 }
 
+tc_graph_value *tc_graph_em_appended(tc_graph_emitter *e, int axis, tc_graph_value *const in[5], int64_t most) {
+    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_APPENDED, in, 5);
+    tc_graph_set_axis(e->c->g, n, axis);
+    tc_graph_set_shape(e->c->g, n, &most, 1);
+    return tc_graph_em_place(e, n);
+}
+
+tc_graph_value *tc_graph_em_joined(tc_graph_emitter *e, int axis, tc_graph_value *a, tc_graph_value *b, tc_graph_value *rows_a,
+                                   tc_graph_value *rows_b) {
+    return tc_graph_em_appended(e, axis, (tc_graph_value *[]){a, b, rows_a, rows_a, rows_b}, a->shape.d[axis] + b->shape.d[axis]);
+}
+
 tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axis, tc_graph_value *index) {
     int64_t zero = 0, last = TC_MAX(x->shape.d[axis] - 1, 0);
     index = em_min(e, index, tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &last));

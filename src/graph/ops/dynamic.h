@@ -34,6 +34,11 @@ tc_graph_value *tc_graph_em_blind(tc_graph_emitter *e, tc_graph_value *v);
 tc_graph_value *tc_graph_em_iota(tc_graph_emitter *e, int64_t n, int d, int ndim);
 /* v, with `fill` past the sizes of dimension d, or of all (d < 0). */
 tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *fill);
+/* The first `start` rows of past along the axis, then those of fresh, then zeros: `most` rows. All blind. (Appended in ops.def) */
+tc_graph_value *tc_graph_em_appended(tc_graph_emitter *e, int axis, tc_graph_value *const in[5], int64_t most);
+/* a and b, blind, which have as many rows along the axis as two numbers say. */
+tc_graph_value *tc_graph_em_joined(tc_graph_emitter *e, int axis, tc_graph_value *a, tc_graph_value *b, tc_graph_value *rows_a,
+                                   tc_graph_value *rows_b);
 /* x[.., index, ..], blind, where the indices may point past what x has. */
 tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axis, tc_graph_value *index);
 /* i64 indices, blind, none of which counts from the end: where that is, size says, of the dimension or a row of sizes. */

@@ -2,7 +2,8 @@
  * divide by.
  *
  *     ceil_mode      =>  so much padding behind that windows of whole steps are the same ones, whatever the size is
- *     SAME, strides  =>  Joined(padding, x) under a window without padding in front; its first ceil(size / stride) places are left
+ *     SAME, strides  =>  Appended(padding, x) under a window without padding in front; its first ceil(size / stride) places
+ *                        are left
  *     averages       =>  averages of x and of ones, divided, where a window may reach past what counts
  *     indices        =>  those of the largest operand, taken apart into coordinates, and put together for the sizes of the run */
 #include <inttypes.h>
@@ -92,10 +93,8 @@ static tc_graph_value *moved(const run_window *r, tc_graph_value *x, int i, tc_g
     tc_graph_value *size = tc_graph_extent(x, i + 2);
     tc_graph_shape s = x->shape;
     s.d[i + 2] = tc_graph_window_extent(&r->w, i) / 2;
-    tc_graph_value *in[] = {tc_graph_em_expand(e, fill, &s), tc_graph_em_blind(e, x), front, size};
-    tc_graph_node *join = tc_graph_em_node(e, TC_GRAPH_OP_JOINED, in, 4);
-    tc_graph_set_axis(e->c->g, join, i + 2);
-    return tc_graph_em_with_sizes(e, tc_graph_em_place(e, join), x, i + 2, em_add(e, front, size));
+    tc_graph_value *y = tc_graph_em_joined(e, i + 2, tc_graph_em_expand(e, fill, &s), tc_graph_em_blind(e, x), front, size);
+    return tc_graph_em_with_sizes(e, y, x, i + 2, em_add(e, front, size));
 }
 
 /* Of the dimensions whose padding moves: so many windows there are, and so much padding in front. NULL: of others. */

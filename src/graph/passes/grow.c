@@ -1,8 +1,7 @@
 /* Caches that grow in place. A model that decodes takes a cache of earlier tokens as an input. It returns that cache with the rows
  * of the new tokens:
  *
- *     present = Joined(past, new, P, S)            past: an input, present: an output
- *     present = Appended(past, new, starts, P, S)  the same for sequences of different lengths
+ *     present = Appended(past, new, start, P, S)  past: an input, present: an output; start: P, or one number for each sequence
  *
  * Both can be one buffer of the caller, with room for the largest cache: new rows are written behind the old rows. In the graph the
  * input then has as many rows as the output. This is no pass of passes.def, since it changes what callers give. */
@@ -61,18 +60,6 @@ static bool is_cut(const tc_graph_node *n) {
     return true;
 }
 
-/* As Grown has them. */
-static bool take_operands(grower *x) {
-    tc_graph_value **in = x->join->in;
-    if (x->join->op == TC_GRAPH_OP_APPENDED)
-        memcpy(x->in, in, sizeof x->in);
-    else if (x->join->op == TC_GRAPH_OP_JOINED)
-        memcpy(x->in, ((tc_graph_value *[OPERANDS]){in[0], in[1], in[2], in[2], in[3]}), sizeof x->in);
-    else
-        return false;
-    return true;
-}
-
 /* It is an input with rows behind. */
 static bool find(grower *x, const tc_graph_output *o) {
     x->output = o->name;
@@ -81,8 +68,9 @@ static bool find(grower *x, const tc_graph_output *o) {
     x->cut = is_cut(x->join) ? x->join : NULL;
     if (x->cut)
         x->join = x->cut->in[0]->producer;
-    if (!x->join || !take_operands(x) || !is_input(x->g, x->join->in[PAST]))
+    if (!x->join || x->join->op != TC_GRAPH_OP_APPENDED || !is_input(x->g, x->join->in[PAST]))
         return false;
+    memcpy(x->in, x->join->in, sizeof x->in);
     x->past = x->join->in[PAST];
     x->axis = (int)tc_graph_attr_axis(x->join);
     return true;

@@ -613,7 +613,6 @@ static const struct {
     {TC_GRAPH_OP_LOOP, "the same"},
     {TC_GRAPH_OP_REQUIRE, "the same, of one bool"},
     {TC_GRAPH_OP_MASKED, "inference makes it, of values as large as they may be"},
-    {TC_GRAPH_OP_JOINED, "the same"},
     {TC_GRAPH_OP_SHIFTED, "the same"},
     {TC_GRAPH_OP_APPENDED, "the same"},
     {TC_GRAPH_OP_FOLDED, "the same"},

@@ -79,7 +79,7 @@ static void sums_are_of_both(void **state) {
     tc_graph_writer_output(w, "z", TC_F32, NULL);
     save(w, "past=7 rows=3 2\nrows=1 past=0 total=1 0.5\n");
     check((const char *const[]){"rows=1..4", "past=0..9"}, 2,
-          "Joined 7x3:2 0x1:0.5\nMatMul+Add 3x7:2 1x0:0.5\nMatMul 3:2 1:0.5\n");
+          "Appended 7x3:2 0x1:0.5\nMatMul+Add 3x7:2 1x0:0.5\nMatMul 3:2 1:0.5\n");
 }
 
 /* Rows of two sizes as one, of which one comes in fours; pairs of columns; one column more. */

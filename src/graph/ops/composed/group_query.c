@@ -265,10 +265,7 @@ static tc_graph_value *appended(group_query *g, tc_graph_value *past, tc_graph_v
     if (!past || past->shape.d[2] == 0 || g->before->shape.ndim == 0)
         return resized(e, v, g->present);
     tc_graph_value *rows = g->new_rows ? g->new_rows : tc_graph_em_number(e, g->rows);
-    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_APPENDED, (tc_graph_value *[]){past, v, g->before, g->past_rows, rows}, 5);
-    tc_graph_set_axis(e->c->g, n, 2);
-    tc_graph_set_shape(e->c->g, n, &g->present, 1);
-    return tc_graph_em_place(e, n);
+    return tc_graph_em_appended(e, 2, (tc_graph_value *[]){past, v, g->before, g->past_rows, rows}, g->present);
 }
 
 static tc_status mask(group_query *g) {

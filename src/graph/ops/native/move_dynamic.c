@@ -117,10 +117,7 @@ tc_status tc_graph_rewrite_concat(tc_graph_emitter *e) {
     tc_graph_value *y = tc_graph_em_blind(e, n->in[0]), *begin = tc_graph_em_size(e, n->in[0], axis);
     for (int k = 1; k < n->nin; k++) {
         tc_graph_value *size = tc_graph_em_size(e, n->in[k], axis);
-        tc_graph_node *join =
-            tc_graph_em_node(e, TC_GRAPH_OP_JOINED, (tc_graph_value *[]){y, tc_graph_em_blind(e, n->in[k]), begin, size}, 4);
-        tc_graph_set_axis(e->c->g, join, axis);
-        y = tc_graph_em_place(e, join);
+        y = tc_graph_em_joined(e, axis, y, tc_graph_em_blind(e, n->in[k]), begin, size);
         begin = em_add(e, begin, size);
     }
     y = n->nin == 1 ? em_unary(e, TC_GRAPH_OP_IDENTITY, y) : y;

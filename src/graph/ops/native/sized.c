@@ -25,41 +25,6 @@ const tc_expr *tc_graph_at_masked(tc_graph_lower *l, const tc_graph_node *n, int
     return tc_select(c, inside, tc_graph_value_at(l, n->in[X], idx), tc_graph_value_at(l, n->in[FILL], NULL));
 }
 
-/* ---- Joined ---- */
-
-enum { A, B, SIZE_A, SIZE_B };
-
-tc_status tc_graph_infer_joined(tc_graph_infer_ctx *c) {
-    const tc_graph_value *a = c->n->in[A], *b = c->n->in[B];
-    int axis = (int)tc_graph_attr_axis(c->n);
-    TC_TRY(tc_graph_want_same_type(c, A, B));
-    c->out[0] = (tc_graph_type){.dtype = a->dtype, .shape = a->shape};
-    c->out[0].shape.d[axis] += b->shape.d[axis];
-    return TC_OK;
-}
-
-const tc_expr *tc_graph_index_within(tc_graph_lower *l, const tc_expr *i, int64_t n, bool of_symbols) {
-    tc_ctx *c = tc_graph_lower_ctx(l);
-    return of_symbols ? i : tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MAX, i, tc_i64(c, 0)), tc_i64(c, n - 1));
-}
-
-const tc_expr *tc_graph_at_joined(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
-    tc_ctx *c = tc_graph_lower_ctx(l);
-    int axis = (int)tc_graph_attr_axis(n);
-    const tc_expr *size_a = tc_graph_size_at(l, n->in[SIZE_A]), *size_b = tc_graph_size_at(l, n->in[SIZE_B]), *i = idx[axis],
-                  *at[TC_GRAPH_MAX_DIMS], *part[2], *none = tc_imm(c, n->out[out]->dtype, 0);
-    const tc_expr *from[] = {i, tc_sub(c, i, size_a)};
-    bool symbols = !tc_expr_touches_memory(size_a) && !tc_expr_touches_memory(size_b);
-    memcpy(at, idx, sizeof *at * (size_t)n->out[out]->shape.ndim);
-    for (int k = A; k <= B; k++) {
-        int64_t room = n->in[k]->shape.d[axis];
-        at[axis] = room ? tc_graph_index_within(l, from[k], room, symbols) : NULL;
-        part[k] = room ? tc_graph_value_at(l, n->in[k], at) : none;
-    }
-    const tc_expr *second = tc_select(c, tc_bin(c, TC_OP_LT, i, tc_add(c, size_a, size_b)), part[B], none);
-    return tc_select(c, tc_bin(c, TC_OP_GT, size_a, i), part[A], second);
-}
-
 /* ---- Appended ---- */
 
 enum { PAST, NEW, STARTS, PAST_ROWS, NEW_ROWS };
@@ -118,27 +83,33 @@ static void place_rows(const placing *x, int64_t block, int64_t end) {
     }
 }
 
-/* Row i of operand k where its rows are more than i, else zero. */
-static const tc_expr *row_at(tc_graph_lower *l, const tc_graph_node *n, int k, const tc_expr *i, const tc_expr *const *idx) {
+/* Row i of operand k; zero past its rows, unless `inside` says that i is no such row. */
+static const tc_expr *row_at(tc_graph_lower *l, const tc_graph_node *n, int k, const tc_expr *i, bool inside,
+                             const tc_expr *const *idx) {
     tc_ctx *c = tc_graph_lower_ctx(l);
     int axis = (int)tc_graph_attr_axis(n);
     int64_t room = n->in[k]->shape.d[axis];
     const tc_expr *rows = tc_graph_size_at(l, n->in[PAST_ROWS + k]), *none = tc_imm(c, n->in[k]->dtype, 0),
                   *at[TC_GRAPH_MAX_DIMS];
     memcpy(at, idx, sizeof *at * (size_t)n->in[k]->shape.ndim);
-    const tc_expr *most = tc_expr_touches_memory(rows) ? tc_i64(c, room) : rows;
+    const tc_expr *most = tc_te_bounds(rows, NULL).lo > 0 ? rows : tc_i64(c, room); /* no index is -1 */
     at[axis] = i;
     if (tc_expr_touches_memory(i) || tc_expr_touches_memory(rows))
         at[axis] = tc_graph_index(l, tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MAX, i, tc_i64(c, 0)), tc_sub(c, most, tc_i64(c, 1))));
-    return room ? tc_select(c, tc_bin(c, TC_OP_GT, rows, i), tc_graph_value_at(l, n->in[k], at), none) : none;
+    if (room == 0)
+        return none;
+    const tc_expr *x = tc_graph_value_at(l, n->in[k], at);
+    return inside ? x : tc_select(c, tc_bin(c, TC_OP_GT, rows, i), x, none);
 }
 
 const tc_expr *tc_graph_at_appended(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     (void)out;
     tc_ctx *c = tc_graph_lower_ctx(l);
-    const tc_expr *i = idx[tc_graph_attr_axis(n)], *start = tc_graph_value_at(l, n->in[STARTS], idx);
-    const tc_expr *fresh = row_at(l, n, NEW, tc_sub(c, i, start), idx);
-    return tc_select(c, tc_bin(c, TC_OP_GT, start, i), row_at(l, n, PAST, i, idx), fresh);
+    const tc_graph_value *starts = n->in[STARTS];
+    const tc_expr *i = idx[tc_graph_attr_axis(n)];
+    const tc_expr *start = starts->shape.ndim ? tc_graph_value_at(l, starts, idx) : tc_graph_size_at(l, starts);
+    const tc_expr *past = row_at(l, n, PAST, i, starts == n->in[PAST_ROWS], idx);
+    return tc_select(c, tc_bin(c, TC_OP_GT, start, i), past, row_at(l, n, NEW, tc_sub(c, i, start), false, idx));
 }
 
 /* ---- Grown ---- */
@@ -158,6 +129,11 @@ tc_status tc_graph_eval_grown(tc_graph_eval_ctx *c) {
 }
 
 /* ---- Shifted ---- */
+
+const tc_expr *tc_graph_index_within(tc_graph_lower *l, const tc_expr *i, int64_t n, bool of_symbols) {
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    return of_symbols ? i : tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MAX, i, tc_i64(c, 0)), tc_i64(c, n - 1));
+}
 
 enum { START = 1 };
 
