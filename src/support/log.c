@@ -37,7 +37,9 @@ static struct {
     void *user;
 } taker = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Thread_local bool in_taker; /* this thread is in the function, and has the lock */
+/* This thread is in the function, and has the lock. Aligned as the section behind it: else LLD 14 may begin the memory that is made
+ * read-only with a page that is not there, by the size of the code, and the program does not start. */
+static _Thread_local _Alignas(16) bool in_taker;
 
 static void lock_taker(void) {
     if (!in_taker)
