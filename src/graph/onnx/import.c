@@ -234,14 +234,16 @@ static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
 /* What a branch relies on may be needed by nodes behind it. What they fail for, as what the branch gives is not there, says
  * nothing. */
 static void look_behind(tc_graph_importer *im, size_t failed) {
-    const tc_graph_sizes *sizes = im->at.root->sizes;
+    tc_graph_sizes *sizes = im->at.root->sizes;
     if (!sizes || !sizes->wanted.x)
         return;
     for (size_t i = failed + 1; i < im->proto->n_node && !sizes->again; i++) {
         tc_error unread = {0};
         (void)!tc_graph_import_node(im, im->proto->node[i], &unread);
     }
-    tc_graph_sizes_find_wanted(im->at.root->sizes);
+    tc_graph_sizes_find_wanted(sizes);
+    if (!sizes->again && !sizes->guards)
+        sizes->again = sizes->guards = true;
 }
 
 static tc_status add_nodes(tc_graph_importer *im, tc_error *err) {

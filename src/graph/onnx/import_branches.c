@@ -69,11 +69,11 @@ static tc_status keep_branch(branches *b, int kept, const tc_error *why, tc_erro
     return tc_graph_import_give_outputs(im, b->p, out, err);
 }
 
-/* Does a branch not fit the sizes, or the other branch? What import does not know at all is refused, and so is a branch that fits
- * only some of the sizes that were given. Test cases can give the value that decides. */
+/* Does a branch not fit the sizes, or the other branch? What import does not know at all is refused. A branch that fits only some
+ * sizes is left out where runs cannot check that themselves. Test cases can give the value that decides. */
 static bool may_be_left_out(const branches *b, const tc_error *why) {
     const tc_graph_sizes *sizes = b->im->at.root->sizes;
-    if (why->status != TC_BAD_INPUT || (sizes && (sizes->again || sizes->wanted.x)))
+    if (why->status != TC_BAD_INPUT || (sizes && (sizes->again || (sizes->wanted.x && !sizes->guards))))
         return false;
     if (tc_error_wants_constant(why))
         return !b->t.no_rows && !(b->im->opts && b->im->opts->sample);
@@ -98,6 +98,8 @@ static tc_status leave_out(branches *b, int failed, const tc_error *why, tc_erro
     if (left_out && holds && tc_graph_choose(of, holds))
         return tc_fail(err, TC_BAD_INPUT, "the sizes in its condition are chosen");
     b->im->notes.len = b->nnotes; /* without those of branches that are given up */
+    if (left_out && b->im->at.root->sizes)
+        b->im->at.root->sizes->wanted = (tc_graph_size_limit){0};
     if (left_out && keep_branch(b, kept_of(b, failed), why, err) == TC_OK)
         return TC_OK;
     b->im->notes.len = b->nnotes;

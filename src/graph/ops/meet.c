@@ -227,6 +227,86 @@ static tc_status uncertain(tc_graph_emitter *e, const tc_graph_sizes_outside *o,
     return s;
 }
 
+/* ---- what a branch needs of its runs ---- */
+
+/* The scalar of e's graph that is x; NULL: it cannot be computed there. */
+static tc_graph_value *computed(tc_graph_emitter *e, const tc_expr *x) {
+    tc_graph_value *known = tc_graph_sizes_value(tc_graph_sizes_of(e->c->g), x), *a, *b;
+    if (known || x->op == TC_OP_INT)
+        return known ? known : tc_graph_em_number(e, x->u.i);
+    if (x->nargs != 2 || !(a = computed(e, x->args[0])) || !(b = computed(e, x->args[1])))
+        return NULL;
+    switch (x->op) {
+    case TC_OP_ADD:
+        return em_add(e, a, b);
+    case TC_OP_SUB:
+        return em_sub(e, a, b);
+    case TC_OP_MUL:
+        return em_mul(e, a, b);
+    case TC_OP_MIN:
+        return em_min(e, a, b);
+    case TC_OP_MAX:
+        return em_max(e, a, b);
+    default: /* a quotient of negative numbers rounds in another direction than the graph's */
+        return NULL;
+    }
+}
+
+/* Runs that come to the node with a size for which `holds` is false are refused. The rest of the branch relies on it. */
+static tc_status guard(tc_graph_emitter *e, const tc_graph_sizes_outside *o, const tc_expr *fits, tc_graph_value *holds,
+                       const char *what, const char *need) {
+    tc_graph *g = e->c->g, *root = g;
+    TC_TRY(e->status);
+    tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_REQUIRE, e->c->n->name, &holds, 1);
+    n->nout = 1;
+    n->out = TC_NEW_N(g->arena, tc_graph_value *, 1);
+    n->out[0] =
+        tc_graph_add_value(g, tc_graph_fresh_name(g, tc_arena_printf(g->arena, "%s.fits", n->name)), TC_BOOL, &holds->shape);
+    n->out[0]->producer = n;
+    tc_graph_set_expected(g, n, 1);
+    tc_graph_set_refusal(
+        g, n,
+        tc_arena_printf(g->arena,
+                        "the run is refused, as it takes a branch of an If that does not fit its sizes: node '%s' "
+                        "(%s): %s must be %s. Give fitting sizes, or inputs with which the If takes the other "
+                        "branch",
+                        e->c->n->name, tc_graph_op_name(e->c->n->op), what, need));
+    tc_push(&g->nodes, n);
+    while (root->sizes->around)
+        root = root->sizes->around;
+    if (!g->sizes->when || g->sizes->when_of == root) {
+        const tc_expr *when = g->sizes->when ? tc_bin(o->s->ctx, TC_OP_AND, g->sizes->when, fits) : fits;
+        tc_graph_sizes_set_condition(g, root, when);
+    }
+    return TC_OK;
+}
+
+/* x, which o->x is outside, is from `least` to `most` and a multiple wherever the branch goes on; *done: runs check that there. */
+static tc_status guard_size(tc_graph_emitter *e, const tc_graph_sizes_outside *o, const char *what, const tc_expr *x,
+                            const tc_graph_size_limit *l, bool *done) {
+    tc_ctx *c = o->s->ctx;
+    tc_strbuf need = {0};
+    tc_graph_value *v = o->s->guards ? computed(e, x) : NULL, *holds;
+    const tc_expr *fits;
+    *done = v != NULL;
+    if (!v)
+        return e->status;
+    if (l->multiple > 1) {
+        tc_graph_value *rest = tc_graph_em_op(e, TC_GRAPH_OP_MOD, v, tc_graph_em_number(e, l->multiple));
+        holds = tc_graph_em_op(e, TC_GRAPH_OP_EQUAL, rest, tc_graph_em_number(e, 0));
+        fits = tc_bin(c, TC_OP_EQ, tc_bin(c, TC_OP_MOD, o->x, tc_i64(c, l->multiple)), tc_i64(c, 0));
+    } else {
+        tc_graph_value *within = em_max(e, em_min(e, v, tc_graph_em_number(e, l->most)), tc_graph_em_number(e, l->least));
+        holds = tc_graph_em_op(e, TC_GRAPH_OP_EQUAL, v, within);
+        fits =
+            tc_bin(c, TC_OP_AND, tc_bin(c, TC_OP_GE, o->x, tc_i64(c, l->least)), tc_bin(c, TC_OP_LE, o->x, tc_i64(c, l->most)));
+    }
+    print_need(&need, l->least, l->most, l->multiple);
+    tc_status s = guard(e, o, fits, holds, what, tc_sb_str(&need));
+    tc_strbuf_free(&need);
+    return s;
+}
+
 /* Sizes that import assumes become those which the node needs: in a branch all of them, elsewhere if it can use none of the others,
  * as runs check the rest. */
 static bool choose_sizes(const tc_graph_sizes_outside *o, int64_t least, int64_t most, int64_t multiple) {
@@ -238,8 +318,10 @@ static bool choose_sizes(const tc_graph_sizes_outside *o, int64_t least, int64_t
     return tc_graph_sizes_choose(o->s, tc_bin(c, TC_OP_AND, above, below), false);
 }
 
-tc_status tc_graph_require_outside(tc_graph_emitter *e, const tc_graph_sizes_outside *o, const char *what, int64_t least,
-                                   int64_t most, int64_t multiple) {
+/* x: as e's graph has it; NULL: it is not known there. */
+static tc_status require(tc_graph_emitter *e, const tc_graph_sizes_outside *o, const char *what, const tc_expr *x, int64_t least,
+                         int64_t most, int64_t multiple) {
+    bool guarded = false;
     TC_TRY(e->status);
     size_t mark = assume_conditions(o);
     bool keeps = tc_graph_sizes_keeps(o->s, o->x, least, most, multiple);
@@ -248,17 +330,28 @@ tc_status tc_graph_require_outside(tc_graph_emitter *e, const tc_graph_sizes_out
         return TC_OK;
     if (choose_sizes(o, least, most, multiple))
         return tc_graph_node_fail(e->c, "the sizes of %s are chosen", what);
+    const tc_graph_size_limit limit = {.x = o->x, .least = least, .most = most, .multiple = multiple};
+    bool branch = !o->certain && (multiple > 1 || tc_graph_sizes_is_checkable(o->s, o->x));
+    if (branch && x)
+        TC_TRY(guard_size(e, o, what, x, &limit, &guarded));
+    if (guarded)
+        return TC_OK;
     tc_strbuf need = {0};
     tc_status s = TC_OK;
     print_need(&need, least, most, multiple);
-    if (!o->certain && (multiple > 1 || tc_graph_sizes_is_checkable(o->s, o->x))) {
-        o->s->wanted = (tc_graph_size_limit){.x = o->x, .least = least, .most = most, .multiple = multiple};
+    if (branch) {
+        o->s->wanted = limit;
         s = uncertain(e, o, what, tc_sb_str(&need));
     } else if (o->certain && !tc_graph_sizes_require(o->s, needed_by(e, what), o->x, least, most, multiple)) {
         s = tc_graph_node_fail(e->c, "there is no run in which %s is %s", what, tc_sb_str(&need));
     }
     tc_strbuf_free(&need);
     return s;
+}
+
+tc_status tc_graph_require_outside(tc_graph_emitter *e, const tc_graph_sizes_outside *o, const char *what, int64_t least,
+                                   int64_t most, int64_t multiple) {
+    return require(e, o, what, NULL, least, most, multiple);
 }
 
 /* From now on the body relies on it as well, where it is one. */
@@ -274,7 +367,7 @@ tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr 
     TC_TRY(e->status);
     if (!tc_graph_find_outside(g, x, x, &o))
         return TC_OK;
-    TC_TRY(tc_graph_require_outside(e, &o, what, least, most, multiple));
+    TC_TRY(require(e, &o, what, x, least, most, multiple));
     if (multiple > 1 && !tc_expr_any(o.x, tc_graph_sizes_is_other_variable, o.s))
         assume_here(g, &o, x, tc_i64(tc_graph_sizes_of(g)->ctx, multiple));
     return TC_OK;

@@ -293,6 +293,84 @@ static void test_sizes_decide(void **state) {
     check_squeezed(NULL, 3, 2, 512); /* most of the sizes that are assumed */
 }
 
+/* ---- branches that fit some of the sizes ---- */
+
+enum { WINDOW = 32 };
+
+/* If(c): x [1, n] through `op` with the operand k, else -x. The sum of that. */
+static tc_status import_partial(const char *op, tc_graph_tensor k, const char *inputs, tc_graph **g, tc_error *err) {
+    tc_graph_writer *w = tc_graph_writer_new("partial", 17), *yes = tc_graph_writer_new("yes", 17),
+                    *no = tc_graph_writer_new("no", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "1,1,n");
+    tc_graph_writer_input(w, "c", TC_BOOL, "");
+    tc_graph_writer_weight(yes, "k", k);
+    tc_graph_writer_node(yes, op, "partial", inputs, "v");
+    if (strcmp(op, "Pad") == 0)
+        tc_graph_writer_str(yes, "mode", "reflect");
+    tc_graph_writer_node(yes, "ReduceSum", "", "v", "s");
+    tc_graph_writer_int(yes, "keepdims", 0);
+    tc_graph_writer_output(yes, "s", TC_F32, NULL);
+    tc_graph_writer_node(no, "Neg", "", "x", "v");
+    tc_graph_writer_node(no, "ReduceSum", "", "v", "s");
+    tc_graph_writer_int(no, "keepdims", 0);
+    tc_graph_writer_output(no, "s", TC_F32, NULL);
+    tc_graph_writer_node(w, "If", "choose", "c", "y");
+    tc_graph_writer_body(w, "then_branch", yes);
+    tc_graph_writer_body(w, "else_branch", no);
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_binding n = {"n", 1, {{1, 64, 1}}};
+    return import_model(w, SCRATCH("partial.onnx"), &(tc_graph_import_options){.shapes = &n, .nshapes = 1}, g, err);
+}
+
+/* x is n ones: the branch of c gives `want`; 0: n does not fit it, and the message has `why`. */
+static void run_partial(tc_graph_model *m, int64_t n, bool c, float want, const char *why) {
+    float ones[64];
+    tc_graph_tensor y;
+    for (int i = 0; i < 64; i++)
+        ones[i] = 1;
+    uint8_t choice = c;
+    const tc_graph_tensor in[] = {f32_tensor((tc_graph_shape)DIMS(1, 1, n), ones),
+                                  tc_graph_tensor_view(TC_BOOL, &(tc_graph_shape)SCALAR, &choice)};
+    if (want == 0) {
+        assert_fails(TC_BAD_INPUT, tc_graph_model_run(m, in, &y, err), why, "the run is refused", "If");
+        return;
+    }
+    assert_ok(tc_graph_model_run(m, in, &y, err));
+    assert_true(*(float *)y.data == want);
+    tc_graph_tensor_free(&y);
+}
+
+/* With the size `fits` (0: there is none) the branch gives `want`. */
+static void check_partial(const char *op, tc_graph_tensor k, const char *inputs, int64_t fits, int64_t too_small, float want,
+                          const char *why) {
+    tc_graph *g;
+    tc_graph_program *p;
+    assert_ok(import_partial(op, k, inputs, &g, err));
+    assert_ok(tc_graph_program_new(g, &p, err));
+    tc_graph_model *m = build(p);
+    if (fits)
+        run_partial(m, fits, true, want, NULL);
+    run_partial(m, too_small, true, 0, why);
+    run_partial(m, too_small, false, -(float)too_small, NULL);
+    run_partial(m, 64, false, -64, NULL);
+    tc_graph_model_free(m);
+    tc_graph_program_free(p);
+    tc_graph_free(g);
+}
+
+static void test_branch_that_fits_some_sizes(void **state) {
+    (void)state;
+    static float ones[WINDOW];
+    for (int i = 0; i < WINDOW; i++)
+        ones[i] = 1;
+    tc_graph_tensor window = f32_tensor((tc_graph_shape)DIMS(1, 1, WINDOW), ones);
+    check_partial("Conv", window, "x,k", 40, WINDOW - 1, 9 * WINDOW, "dimension 2 of 'x' must be at least 32");
+    check_partial("Pad", I64(DIMS(6), 0, 0, 20, 0, 0, 20), "x,k", 21, 20, 61, "at least 21");
+    check_partial("Reshape", I64(DIMS(2), -1, 8), "x,k", 24, 23, 24, "a multiple of 8");
+    /* A branch for a single size is left out. */
+    check_partial("Reshape", I64(DIMS(2), 4, 8), "x,k", 0, 32, 0, "then_branch");
+}
+
 /* ---- sizes that import assumes ---- */
 
 static void check_assumed(const char *const *fixed, size_t nfixed, const char *want) {
@@ -449,6 +527,7 @@ int main(void) {
                                        cmocka_unit_test(test_fixed_values),
                                        cmocka_unit_test(test_fixed_arrays),
                                        cmocka_unit_test(test_sizes_decide),
+                                       cmocka_unit_test(test_branch_that_fits_some_sizes),
                                        cmocka_unit_test(test_assumed_sizes),
                                        cmocka_unit_test(test_longer_sizes),
                                        cmocka_unit_test(test_order),
