@@ -123,6 +123,7 @@ const WITHOUT = [
     [
         'large', 'sums of products and squares overflow on the way, which depends on their order', `
         MatMul Gemm Einsum Conv ConvTranspose DeformConv LayerNormalization InstanceNormalization GroupNormalization
+        Sum Mean GlobalLpPool LpPool
         MeanVarianceNormalization LpNormalization AveragePool LRN RNN GRU LSTM DFT STFT Det Resize Upsample GridSample AffineGrid
         SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss RMSNormalization SimplifiedLayerNormalization
         com.microsoft.SimplifiedLayerNormalization com.microsoft.SkipLayerNormalization

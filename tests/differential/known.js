@@ -6,10 +6,10 @@
 const worst = (ours, theirs) => new RegExp(`^output \\d+: .* element \\d+ is ${ours}, but ${theirs} was expected`);
 const NAN = '-?nan', NUMBER = '-?(\\d|inf)\\S*';
 
-// The shape that NumPy has for the result of a reduction.
+// The shape that NumPy has for the result of a reduction. What comes before it keeps the shape of the model's first input.
 function reducedShape(model) {
     const node = (model.plain || model.nodes).find(n => /^(Reduce|Arg)/.test(n.op)), {attrs} = node;
-    const tensor = name => [...model.inputs, ...model.weights].find(t => t.name === name), x = tensor(node.inputs[0]);
+    const tensor = name => [...model.inputs, ...model.weights].find(t => t.name === name), [x] = model.inputs;
     const isSet = (a, otherwise) => a ? a.i : otherwise, keep = isSet(attrs.keepdims, 1);
     const axes = () => attrs.axes ? attrs.axes.I : node.inputs[1] ? [...tensor(node.inputs[1]).data].map(Number) : [];
     const given = node.op.startsWith('Arg') ? [isSet(attrs.axis, 0)] : axes();
