@@ -294,8 +294,10 @@ static tc_status require_result(tc_graph_emitter *e) {
     TC_TRY(tc_graph_read_window(c, &x->shape, &w));
     TC_TRY(tc_graph_want_attr(c, TC_ATTR_output_padding, w.n, 0, 0, extra));
     for (int i = 0; i < w.n; i++) {
-        int64_t beyond = w.pads[i] + w.pads[i + w.n] - extra[i] - tc_graph_window_extent(&w, i);
-        TC_TRY(tc_graph_require_size(e, x, i + 2, 1 + tc_ceil_div(TC_MAX(beyond + 1, 0), w.strides[i])));
+        /* (size - 1) stride >= missing; without any element of x, padding alone may make a result */
+        int64_t missing = 1 + w.pads[i] + w.pads[i + w.n] - extra[i] - tc_graph_window_extent(&w, i);
+        int64_t steps = missing > 0 ? tc_ceil_div(missing, w.strides[i]) : -(-missing / w.strides[i]);
+        TC_TRY(tc_graph_require_size(e, x, i + 2, TC_MAX(1 + steps, 0)));
     }
     return e->status;
 }
