@@ -392,6 +392,14 @@ static const row rows[] = {
      {{"1,2,h,w", TC_F32, 0}, {NULL, TC_F32, 0}, {NULL, TC_F32, 0}, {"=1,2,4,7", TC_I64, 0}}, 1},
     {"Resize", "mode=cubic cubic_coeff_a=-0.5", {"h=1..6", "w=1..5"},
      {{"1,2,h,w", TC_F32, 0}, {NULL, TC_F32, 0}, {NULL, TC_F32, 0}, {"@0,1,3,2", TC_I64, 0}}, 1},
+    /* sometimes nothing, and at most 1: the dimension keeps its place */
+    {"Reshape", "", {"m=0..1"}, {{"m,4", TC_F32, 0}, {"=-1", TC_I64, 0}}, 1},
+    {"Reshape", "", {"m=0..1"}, {{"1,m,4", TC_F32, 0}, {"=-1,2", TC_I64, 0}}, 1},
+    {"Expand", "", {"m=0..1"}, {{"m,1", TC_F32, 0}, {"=1,3", TC_I64, 0}}, 1},
+    {"Resize", "mode=nearest", {"n=1..2", "m=0..1"},
+     {{"n,m,3,6", TC_F32, 0}, {NULL, TC_F32, 0}, {NULL, TC_F32, 0}, {"@0,1,3,3", TC_I64, 0}}, 1},
+    {"Resize", "mode=nearest", {"n=0..1", "m=0..1"},
+     {{"m,n,3,6", TC_F32, 0}, {NULL, TC_F32, 0}, {NULL, TC_F32, 0}, {"@0,1,3,3", TC_I64, 0}}, 1},
     /* steps and sequences */
     {"LSTM", "hidden_size=3 direction=bidirectional", {"t=0..4", "b=1..3"},
      {{"t,b,2", TC_F32, 0}, {"2,12,2", TC_F32, 0}, {"2,12,3", TC_F32, 0}, {"2,24", TC_F32, 0}}, 3},

@@ -378,10 +378,34 @@ tc_status tc_graph_rewrite_flatten(tc_graph_emitter *e) {
 
 /* ---- and after it: dimensions that correspond, and a first one that grows or shrinks by what follows it ---- */
 
-static int next_dim(const tc_graph_shape *x, tc_graph_value *const *size, int d) {
-    while (d < x->ndim && x->d[d] == 1 && !(size && size[d]))
+/* How many dimensions from d on are at most 1. */
+static int ones(const tc_graph_shape *x, int d) {
+    int from = d;
+    while (d < x->ndim && x->d[d] == 1)
         d++;
-    return d;
+    return d - from;
+}
+
+/* Dimensions of 1 come and go. But a dimension that is sometimes 0 goes into its like, or into a larger one: *i and *o go past both
+ * runs of dimensions of 1, or up to that dimension. */
+static tc_status pair_ones(tc_graph_emitter *e, int *i, int *o) {
+    const tc_graph_value *x = e->c->n->in[0];
+    tc_graph_type *out = &e->c->out[0];
+    int of_x = ones(&x->shape, *i), of_out = ones(&out->shape, *o);
+    for (int k = 0; k < of_x; k++) {
+        if (!x->extent[*i + k])
+            continue;
+        if (of_out == 0) {
+            *i += k;
+            return TC_OK;
+        }
+        if (of_x != of_out)
+            return tc_graph_dynamic_refuse(e->c, 0, *i + k);
+        out->size[*o + k] = x->extent[*i + k];
+    }
+    *i += of_x;
+    *o += of_out;
+    return TC_OK;
 }
 
 tc_status tc_graph_reshape_sizes(tc_graph_emitter *e) {
@@ -389,8 +413,7 @@ tc_status tc_graph_reshape_sizes(tc_graph_emitter *e) {
     tc_graph_type *out = &e->c->out[0];
     int i = 0, o = 0;
     for (;;) {
-        i = next_dim(&x->shape, x->extent, i);
-        o = next_dim(&out->shape, NULL, o);
+        TC_TRY(pair_ones(e, &i, &o));
         if (i == x->shape.ndim)
             return TC_OK;
         if (o == out->shape.ndim || x->shape.d[i] != out->shape.d[o])
@@ -458,7 +481,7 @@ tc_status tc_graph_rewrite_expand(tc_graph_emitter *e) {
         y = em_unary(e, TC_GRAPH_OP_IDENTITY, x);
     for (int d = 0; d < to.ndim; d++) {
         int i = d - (to.ndim - x->shape.ndim), o = d - (to.ndim - s.ndim);
-        tc_graph_value *size = i >= 0 && x->shape.d[i] != 1 ? tc_graph_extent(x, i) : NULL;
+        tc_graph_value *size = i >= 0 ? tc_graph_extent(x, i) : NULL;
         if (!size && o >= 0 && !want[o].constant)
             size = want[o].value;
         if (size)
