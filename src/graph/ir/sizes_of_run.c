@@ -276,12 +276,15 @@ static tc_status check_range(const binding *b, int k, tc_error *err) {
     if (size >= s->least && size <= s->most && size % s->multiple == 0)
         return TC_OK;
     tc_arena *a = tc_arena_new();
-    const char *how = s->assumed ? "was assumed" : s->narrowed ? "fits the other sizes" : "was given";
+    const char *how = s->assumed ? "was assumed" : s->narrowed ? "fits the other sizes" : "was given", *more = "for more";
+    if (!s->narrowed && s->multiple == 1 && !s->is.text)
+        more =
+            tc_arena_printf(a, "with --shape %s=%" PRId64 "..%" PRId64, s->name, TC_MIN(size, s->least), TC_MAX(size, s->most));
     tc_status st =
         tc_fail(err, TC_BAD_INPUT,
                 "%s is %" PRId64 ", but '%s' %s as %" PRId64 "..%" PRId64 "%s; give it in one of these sizes, or build the "
-                "model for more",
-                place_of(b, k, a), size, s->name, how, s->least, s->most, s->multiple > 1 ? " in steps" : "");
+                "model %s",
+                place_of(b, k, a), size, s->name, how, s->least, s->most, s->multiple > 1 ? " in steps" : "", more);
     tc_arena_free(a);
     return st;
 }

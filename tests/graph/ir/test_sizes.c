@@ -56,7 +56,7 @@ static void test_total(void **state) {
     assert_fails(TC_BAD_INPUT, run_cache(g, 2, 3, 2, 6, &out, err), "dimension 1 of input 'mask' is 6",
                  "'total' must be past + sequence", "which is 5", "past is 3", "sequence is 2");
     assert_fails(TC_BAD_INPUT, run_cache(g, 2, 3, 5, 8, &out, err), "dimension 1 of input 'new' is 5",
-                 "'sequence' was given as 1..4");
+                 "'sequence' was given as 1..4", "build the model with --shape sequence=1..5");
     assert_fails(TC_BAD_INPUT, run_cache(g, 2, 3, 2, 10, &out, err), "dimension 1 of input 'mask' is 10",
                  "'total' was assumed as 1..9");
     tc_graph_tensor other[] = {counted((tc_graph_shape)DIMS(2, 5, 1)), counted((tc_graph_shape)DIMS(2, 3, 2)),
