@@ -243,7 +243,7 @@ const steps = {
     unsqueeze(g) {
         const x = g.some(rank(1, 3)), axis = x && g.r.int(0, x.dims.length);
         if (x)
-            g.add(g.node('Unsqueeze', [x, i64(axis)])[0], x.dims.toSpliced(axis, 0, 1), x.most);
+            g.add(g.node('Unsqueeze', [x, i64(axis)])[0], [...x.dims.slice(0, axis), 1, ...x.dims.slice(axis)], x.most);
     },
 };
 
