@@ -44,7 +44,8 @@ static void pause_briefly(void) {
 typedef struct worker {
     const char *name;
     pthread_t thread;
-    volatile sig_atomic_t stop, held, begun; /* held: its jobs are not let go; begun: it has one */
+    bool held;                                 /* its jobs wait until they are let go */
+    volatile sig_atomic_t stop, let_go, begun; /* begun: it has a job */
     tc_status s;
     tc_error err;
 } worker;
@@ -52,7 +53,7 @@ typedef struct worker {
 static tc_status run_held(const tc_meas_jobs *b, tc_meas_job *j, tc_error *e) {
     worker *w = tc_meas_given(b->m)->carried_by;
     tc_raise_to(&w->begun, 1);
-    while (tc_is_raised(&w->held) && !tc_meas_stopped(b->m))
+    while (w->held && !tc_is_raised(&w->let_go) && !tc_meas_stopped(b->m))
         pause_briefly();
     return tc_meas_stopped(b->m) ? TC_OK : tc_meas_simulated.run(b, j, e);
 }
@@ -91,7 +92,7 @@ static void stop(worker *w) {
 }
 
 static void let_go(worker *w) {
-    tc_raise_to(&w->held, 0);
+    tc_raise_to(&w->let_go, 1);
 }
 
 static void await_job(worker *w) {
