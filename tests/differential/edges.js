@@ -117,6 +117,7 @@ const WITHOUT = [
         'SimplifiedLayerNormalization'
     ],
     ['empty', 'ONNX Runtime divides by the size 0, and its process ends', 'Einsum'],
+    ['empty', 'the mean of nothing is 0 / 0, which is NaN, as in NumPy; ONNX Runtime gives 0', 'ReduceMean'],
     ['empty', 'the result of no element is not supported', 'Unique'],
     ['empty', 'a window does not fit an empty image', 'MaxUnpool DeformConv'],
     ['infinity large', 'a range that is not finite has no scale', 'DynamicQuantizeLinear com.microsoft.DynamicQuantizeMatMul'],

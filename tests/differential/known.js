@@ -65,7 +65,6 @@ const KNOWN = [
         'Shrink', 'limits', 'the bias takes the number out of its type; ONNX leaves open what becomes of it',
         worst(NUMBER, NUMBER)
     ],
-    ['ReduceMean', 'empty', 'the mean of nothing is 0 / 0, which is NaN, as in NumPy; ONNX Runtime gives 0', worst(NAN, '0')],
     [
         'LSTM GRU RNN ConvTranspose chain_attention chain_feed_forward chain_elementwise chain_stacked',
         'nan infinity',
