@@ -197,6 +197,20 @@ static term joined(frame *f, term a, term b) {
     return r;
 }
 
+/* The numbers may be the model's. */
+static term of_integers(frame *f, char op, int64_t a, int64_t b) {
+    int64_t r = 0;
+    bool fits = op == '+'   ? !__builtin_add_overflow(a, b, &r)
+                : op == '-' ? !__builtin_sub_overflow(a, b, &r)
+                : op == '*' ? !__builtin_mul_overflow(a, b, &r)
+                            : b != 0 && !(b == -1 && a == INT64_MIN);
+    if (!fits) {
+        *f->status = tc_graph_node_fail(f->e->c, "%" PRId64 " %c %" PRId64 " is no integer of 64 bits", a, op, b);
+        return mistake(f, "it fails");
+    }
+    return tc_graph_term_int(op == '/' ? a / b : op == '%' ? a % b : r);
+}
+
 static term arithmetic(frame *f, char op, tc_graph_op of_values, term a, term b) {
     if (a.kind == TC_GRAPH_VALUE || b.kind == TC_GRAPH_VALUE)
         return pair(f, of_values, a, b);
@@ -207,13 +221,7 @@ static term arithmetic(frame *f, char op, tc_graph_op of_values, term a, term b)
     double x = tc_graph_term_number(&a), y = tc_graph_term_number(&b);
     if (a.kind == TC_GRAPH_FLOAT || b.kind == TC_GRAPH_FLOAT)
         return float_of(op == '+' ? x + y : op == '-' ? x - y : op == '*' ? x * y : x / y);
-    if (b.i == 0 && (op == '/' || op == '%'))
-        return mistake(f, "an integer is divided by 0");
-    return tc_graph_term_int(op == '+'   ? a.i + b.i
-                             : op == '-' ? a.i - b.i
-                             : op == '*' ? a.i * b.i
-                             : op == '/' ? a.i / b.i
-                                         : a.i % b.i);
+    return of_integers(f, op, a.i, b.i);
 }
 
 static bool same(const term *a, const term *b) {
