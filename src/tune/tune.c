@@ -425,7 +425,7 @@ static tc_status run(tc_tune *t, tc_error *err) {
 
 tc_status tc_tune_run(tc_tune *t, tc_error *err) {
     tc_status st = run(t, err);
-    if (t->o.measure_peak) {
+    if (t->o.measure_peak && !tc_ran_out()) { /* once memory was refused, nobody looks at the rates */
         tc_meas_peak_raise(&t->report.peak, t->o.threads, peak_seconds);
         raise_units(t);
     }

@@ -166,9 +166,11 @@ static int64_t triad_floats(double seconds) {
 static double triad_rate(int threads, double seconds) {
     seconds = tc_meas_peak_seconds(seconds);
     int64_t n = triad_floats(seconds);
-    float *a = tc_try_malloc(3 * (size_t)n * sizeof *a);
-    if (!a) /* the call is ending */
+    float *a = malloc(3 * (size_t)n * sizeof *a);
+    if (!a) { /* no use of the reserve (support/alloc.h): the call is ending, and needs no rate */
+        tc_alloc_refuse();
         return 0;
+    }
     float *b = a + n, *c = b + n;
     double best = 0, end = tc_now() + seconds, span = tc_clock_span(0);
 #pragma omp parallel for num_threads(threads) schedule(static)
