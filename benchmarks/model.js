@@ -19,7 +19,7 @@ const usage = `usage: benchmarks/model.sh MODEL.onnx [options]
   --no-untuned    leaves the default schedules unmeasured
   --fast          also tunes with --accuracy fast (DB.fast, a database of its own); that library takes turns with the others
   --table FILE    Markdown table that gets the row (build/benchmarks/model.md)
-  --record        puts the figures into benchmarks/results and RESULTS.md`;
+  --record        puts the figures into benchmarks/results (with --fast: accuracy.json, else networks.json) and RESULTS.md`;
 
 function options() {
     const text = d => ({type: 'string', default: d});
@@ -113,18 +113,29 @@ async function measure(o, ort, dir, libraries) {
     return {turns, peak: ours[0].peak, flops: profile.flops, kernels: profile.kernels};
 }
 
-// What the level fast adds to the row: its time and error beside those of the default level, and the size of both libraries.
-function fastColumns(m, error, libraries) {
-    if (!m.turns.fast) return {};
-    const fast = b.median(m.turns.fast), ratios = m.turns.fast.map((x, i) => x / m.turns.tuned[i]);
-    const [mb, fastMb] = ['tuned', 'fast'].map(name => fs.statSync(libraries.find(x => x[0] === name)[1]).size / 1e6);
+// The level fast beside the default level in the same turns, and the size of both libraries; null: it was not measured.
+function fastBeside(m, errors, libraries) {
+    if (!m.turns.fast) return null;
+    const ratios = m.turns.fast.map((x, i) => x / m.turns.tuned[i]);
+    const megabytes = name => fs.statSync(libraries.find(x => x[0] === name)[1]).size / 1e6;
     return {
-        'fast ms': b.show(fast, 3),
-        'fast / default': b.show(b.median(ratios)),
-        'fast ±': b.percent(b.spread(ratios)),
-        'fast error': error.toExponential(1),
-        MB: b.show(mb),
-        'fast MB': b.show(fastMb)
+        ms: b.median(m.turns.fast),
+        ratio: b.median(ratios),
+        spread: b.spread(ratios),
+        error: errors.fast,
+        mb: megabytes('tuned'),
+        fast_mb: megabytes('fast')
+    };
+}
+
+function fastColumns(fast) {
+    return fast && {
+        'fast ms': b.show(fast.ms, 3),
+        'fast / default': b.show(fast.ratio),
+        'fast ±': b.percent(fast.spread),
+        'fast error': fast.error.toExponential(1),
+        MB: b.show(fast.mb),
+        'fast MB': b.show(fast.fast_mb)
     };
 }
 
@@ -133,7 +144,7 @@ function report(o, import_s, tuning, m, errors, libraries, version, load) {
     const untuned = m.turns.untuned ? b.median(m.turns.untuned) : NaN;
     const ratios = m.turns.tuned.map((x, i) => x / m.turns['ONNX Runtime'][i]);
     const rate = ms => m.flops / ms / 1e6;
-    const fresh = tuning && tuning.measured > 0;
+    const fresh = tuning && tuning.measured > 0, fast = fastBeside(m, errors, libraries);
     b.record(
         'model', {
             model: o.name,
@@ -151,26 +162,35 @@ function report(o, import_s, tuning, m, errors, libraries, version, load) {
             'trials/s': fresh ? b.show(tuning.trials_per_second) : '-',
             'import s': b.show(import_s),
             error: errors.tuned.toExponential(1),
-            ...fastColumns(m, errors.fast, libraries),
+            ...fastColumns(fast),
             'load at start': b.show(load),
             date: new Date().toISOString().slice(0, 10),
             machine: b.machine(),
         },
         {turns: m.turns, kernels: m.kernels, tuning}, o.table);
-    if (o.record)
+    if (!o.record) return;
+    const row = {network: o.name, threads: o.threads, ours_ms: ours, ort_ms: ort, ratio: b.median(ratios), error: errors.tuned};
+    if (fast)
+        b.publish(
+            'accuracy', [{
+                ...row,
+                fast_ms: fast.ms,
+                fast_ratio: fast.ratio,
+                fast_spread: fast.spread,
+                fast_error: fast.error,
+                mb: fast.mb,
+                fast_mb: fast.fast_mb
+            }],
+            {'ONNX Runtime': version});
+    else
         b.publish(
             'networks', [{
-                network: o.name,
-                threads: o.threads,
-                ours_ms: ours,
-                ort_ms: ort,
-                ratio: b.median(ratios),
+                ...row,
                 spread: b.spread(ratios),
                 of_peak: rate(ours) / m.peak,
                 untuned: untuned / ours,
                 untuned_ratio: untuned / ort,
-                trials_s: fresh ? tuning.trials_per_second : NaN,
-                error: errors.tuned,
+                trials_s: fresh ? tuning.trials_per_second : NaN
             }],
             {'ONNX Runtime': version});
 }
