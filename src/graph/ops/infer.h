@@ -47,6 +47,9 @@ TC_NODISCARD tc_status tc_graph_want_attr(tc_graph_infer_ctx *c, tc_graph_attr_i
                                           int64_t *out);
 /* A negative axis counts from the end. Fails outside [-ndim, ndim - 1]. */
 TC_NODISCARD tc_status tc_graph_want_axis(tc_graph_infer_ctx *c, int64_t axis, int ndim, int *out);
+/* Opsets before 7 may put the first dimension of operand 1 at a dimension of operand 0: at `axis`, if attribute broadcast is set. A
+ * slope of PRelu belongs to the channels. *at: that dimension; -1: the operands broadcast as NumPy's do. */
+TC_NODISCARD tc_status tc_graph_old_place(tc_graph_infer_ctx *c, int *at);
 /* Input k, behind others that are optional, is there. */
 TC_NODISCARD tc_status tc_graph_want_input(tc_graph_infer_ctx *c, int k);
 TC_NODISCARD tc_status tc_graph_want_float(tc_graph_infer_ctx *c, int k);

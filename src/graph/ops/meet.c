@@ -429,32 +429,14 @@ tc_status tc_graph_meet_broadcast(tc_graph_emitter *e, tc_graph_value *a, tc_gra
     return TC_OK;
 }
 
-/* Opsets before 7 put b's first dimension at the dimension `axis` of a, and a slope of one dimension at that of the channels. */
-static int old_place(const tc_graph_node *n) {
-    const tc_graph_attr *axis = tc_graph_attr_find(n, TC_ATTR_axis);
-    const tc_graph_value *a = n->in[0], *b = n->in[1];
-    if (n->op == TC_GRAPH_OP_PRELU && b->shape.ndim == 1 && a->shape.ndim > 2)
-        return 1;
-    return !axis ? a->shape.ndim - b->shape.ndim : (int)(axis->i < 0 ? axis->i + a->shape.ndim : axis->i);
-}
-
-static tc_status meet_old(tc_graph_emitter *e) {
-    const tc_graph_node *n = e->c->n;
-    if (n->nin != 2 || !n->in[0] || !n->in[1])
-        return TC_OK;
-    int at = old_place(n);
-    for (int d = 0; d < n->in[1]->shape.ndim; d++)
-        if (at + d >= 0 && at + d < n->in[0]->shape.ndim)
-            TC_TRY(tc_graph_meet(e, n->in[0], at + d, n->in[1], d, true));
-    return TC_OK;
-}
-
 tc_status tc_graph_rewrite_broadcast(tc_graph_emitter *e) {
-    enum { NUMPY = 7 }; /* the first opset whose operators broadcast so without being told */
     const tc_graph_node *n = e->c->n;
-    if (e->c->opset < NUMPY)
-        return meet_old(e);
-    for (int k = 0; k < n->nin; k++)
+    int at;
+    TC_TRY(tc_graph_old_place(e->c, &at));
+    for (int d = 0; at >= 0 && d < n->in[1]->shape.ndim; d++)
+        if (at + d < n->in[0]->shape.ndim)
+            TC_TRY(tc_graph_meet(e, n->in[0], at + d, n->in[1], d, true));
+    for (int k = 0; k < n->nin && at < 0; k++)
         for (int l = 0; l < k; l++)
             if (n->in[k] && n->in[l])
                 TC_TRY(tc_graph_meet_broadcast(e, n->in[l], n->in[k], 0));

@@ -289,11 +289,43 @@ static void test_inner_dimension(void **state) {
     tc_graph_free(g);
 }
 
+/* Before opset 7, b [m] lies at a dimension of a [n, k, 2]. */
+static tc_graph_writer *old_sum(int64_t axis, bool broadcast) {
+    tc_graph_writer *w = tc_graph_writer_new("old", 6);
+    tc_graph_writer_input(w, "a", TC_F32, "n,k,2");
+    tc_graph_writer_input(w, "b", TC_F32, "m");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_node(w, "Add", "meet", "a,b", "y");
+    tc_graph_writer_int(w, "axis", axis);
+    tc_graph_writer_int(w, "broadcast", broadcast);
+    return w;
+}
+
+static void test_old_places(void **state) {
+    (void)state;
+    tc_graph_binding dims[] = {range("n", 1, 3, 1), range("k", 1, 5, 1), range("m", 1, 9, 1)};
+    tc_graph *g;
+    for (int i = 0; i < 4; i++) { /* from the end, too */
+        g = import_ok(old_sum((int64_t[]){0, -3, 1, -2}[i], true), dims, 3);
+        assert_int_equal(g->inputs.data[1]->shape.d[0], i < 2 ? 3 : 5);
+        tc_graph_free(g);
+    }
+    g = import_ok(old_sum(0, false), NULL, 0); /* an axis alone says nothing */
+    assert_int_equal(g->inputs.data[1]->shape.d[0], 2);
+    tc_graph_free(g);
+    static const int64_t outside[] = {3, -4, INT32_MAX, INT64_C(1) << 32, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < TC_LEN(outside); i++) {
+        char text[64];
+        snprintf(text, sizeof text, "axis %lld is outside of a tensor with 3 dimensions", (long long)outside[i]);
+        assert_not_imported(old_sum(outside[i], true), dims, 3, "node 'meet' (Add)", text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quotient),        cmocka_unit_test(test_same_and_fixed),    cmocka_unit_test(test_neither_is_free),
         cmocka_unit_test(test_three_equal),     cmocka_unit_test(test_equal_and_made_of), cmocka_unit_test(test_meets_fixed),
-        cmocka_unit_test(test_inner_dimension),
+        cmocka_unit_test(test_inner_dimension), cmocka_unit_test(test_old_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,20 +37,28 @@ static tc_status settle_attributes(tc_graph_infer_ctx *c, const tc_graph_definit
     return TC_OK;
 }
 
-/* Opsets before 7 align b at a dimension of a: at `axis`, if they are told to broadcast; a slope of PRelu at the channels. Trailing
- * ones make that today's rule. */
+tc_status tc_graph_old_place(tc_graph_infer_ctx *c, int *at) {
+    const tc_graph_node *n = c->n;
+    const tc_graph_attr *axis = tc_graph_attr_find(n, TC_ATTR_axis);
+    *at = -1;
+    if (n->nin != 2 || !n->in[0] || !n->in[1])
+        return TC_OK;
+    const tc_graph_shape *a = &n->in[0]->shape, *b = &n->in[1]->shape;
+    if (n->op == TC_GRAPH_OP_PRELU && c->opset < 7 && b->ndim == 1 && a->ndim > 2)
+        *at = 1;
+    else if (axis && tc_graph_attr_broadcast(n))
+        return tc_graph_want_axis(c, axis->i, a->ndim, at);
+    return TC_OK;
+}
+
+/* Trailing dimensions of 1 make the place of older opsets today's rule. */
 static tc_status align_old_broadcast(tc_graph_infer_ctx *c) {
     tc_graph_node *n = c->n;
-    const tc_graph_attr *axis = tc_graph_attr_find(n, TC_ATTR_axis);
-    if (n->nin != 2)
+    int at;
+    TC_TRY(tc_graph_old_place(c, &at));
+    if (at < 0)
         return TC_OK;
     tc_graph_value *a = n->in[0], *b = n->in[1];
-    bool is_slope = n->op == TC_GRAPH_OP_PRELU && c->opset < 7 && b->shape.ndim == 1 && a->shape.ndim > 2;
-    int at = 1;
-    if (!is_slope && (!axis || !tc_graph_attr_broadcast(n)))
-        return TC_OK;
-    if (!is_slope)
-        TC_TRY(tc_graph_want_axis(c, axis->i, a->shape.ndim, &at));
     if (at + b->shape.ndim > a->shape.ndim)
         return tc_graph_node_fail(c, "axis %d leaves no room for the %d dimensions of '%s'", at, b->shape.ndim, b->name);
     tc_graph_shape padded = b->shape;
