@@ -241,7 +241,6 @@ tc_status tc_graph_rewrite_pad(tc_graph_emitter *e) {
 
 tc_status tc_graph_rewrite_tile(tc_graph_emitter *e) {
     tc_graph_number repeats[TC_GRAPH_MAX_NUMBERS];
-    const tc_graph_number none = {.constant = true};
     tc_graph_value *x = e->c->n->in[0];
     bool any = false;
     int64_t n;
@@ -251,7 +250,7 @@ tc_status tc_graph_rewrite_tile(tc_graph_emitter *e) {
     if (!tc_graph_has_bounds(repeats, n))
         return tc_graph_dynamic_no_bound(e, "repeats", 1, repeats);
     for (int d = 0; d < x->shape.ndim; d++)
-        any |= is_open(x, d, &repeats[d], &none) && !(repeats[d].constant && repeats[d].most == 1);
+        any |= !repeats[d].constant || (tc_graph_extent(x, d) && repeats[d].most != 1);
     for (int d = 0; d < x->shape.ndim && any; d++) {
         int64_t most;
         if (repeats[d].constant && repeats[d].most == 1)
