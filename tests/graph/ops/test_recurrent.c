@@ -276,6 +276,9 @@ static void run_case(recurrent r, const char *functions) {
 
 #define SIZES .steps = 5, .batch = 3, .inputs = 4, .hidden = 6
 #define NO_STEPS .steps = 0, .batch = 3, .inputs = 4, .hidden = 6
+#define NO_SEQUENCES .steps = 5, .batch = 0, .inputs = 4, .hidden = 6
+#define NO_INPUTS .steps = 5, .batch = 3, .inputs = 0, .hidden = 6
+#define NO_UNITS .steps = 5, .batch = 3, .inputs = 4, .hidden = 0
 
 static void test_lstm(void **state) {
     (void)state;
@@ -314,6 +317,17 @@ static void test_no_steps(void **state) {
              "sttstt");
     run_case((recurrent){TC_GRAPH_OP_GRU, NO_STEPS, .direction = "bidirectional", .layout = true, .initial = true}, "stst");
     run_case((recurrent){TC_GRAPH_OP_RNN, NO_STEPS, .direction = "reverse", .bias = true, .initial = true}, "t");
+}
+
+static void test_empty_operands(void **state) {
+    (void)state;
+    run_case((recurrent){TC_GRAPH_OP_LSTM, NO_SEQUENCES, .direction = "bidirectional", .bias = true, .initial = true,
+                         .lengths = true, .peepholes = true},
+             "sttstt");
+    run_case((recurrent){TC_GRAPH_OP_GRU, NO_SEQUENCES, .layout = true}, "st");
+    run_case((recurrent){TC_GRAPH_OP_RNN, NO_SEQUENCES}, "t");
+    run_case((recurrent){TC_GRAPH_OP_LSTM, NO_INPUTS, .bias = true}, "stt");
+    run_case((recurrent){TC_GRAPH_OP_GRU, NO_UNITS, .bias = true, .initial = true}, "st");
 }
 
 /* Steps share their kernels: their number does not depend on the length. Long ones stay quick to import. */
@@ -454,6 +468,7 @@ int main(void) {
         cmocka_unit_test(test_gru),
         cmocka_unit_test(test_rnn),
         cmocka_unit_test(test_no_steps),
+        cmocka_unit_test(test_empty_operands),
         cmocka_unit_test(test_steps_share_kernels),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_top_k),

@@ -1,5 +1,5 @@
 /* Operators that select an element, or sum along a row, at their edges: rows of NaN alone, NaN among numbers, ties, infinities, rows
- * of one element, and no rows at all. What is right is written out here, and follows NumPy: NaN is larger than every number where
+ * of one element, no rows at all, and operands without elements. What is right is written out here, and follows NumPy: NaN is larger than every number where
  * the largest is asked for, smaller where the smallest is, and the first NaN counts. */
 #include "graph/ops/op_edges.h"
 #include "support/rng.h"
@@ -306,6 +306,67 @@ static void test_long_cum_sum(void **state) {
     free_edges(&m);
 }
 
+/* ---- no elements ---- */
+
+static void add_unique_node(tc_graph_writer *w, const void *user) {
+    const int *axis = user;
+    tc_graph_writer_node(w, "Unique", "unique", "x0", "y0,y1,y2,y3");
+    if (axis)
+        tc_graph_writer_int(w, "axis", *axis);
+}
+
+/* first, inverse and counts of `groups` equal slices, of which there are n in all. */
+static void check_empty_unique(tc_graph_shape x, const int *axis, tc_graph_shape y, int64_t groups, int64_t n) {
+    edge_model m = {
+        .file = SCRATCH("selecting.onnx"), .opset = 11, .nin = 1, .nout = 4, .add_nodes = add_unique_node, .user = axis};
+    m.in[0] = new_tensor(TC_F32, x);
+    m.want[0] = new_tensor(TC_F32, y);
+    for (int k = 1; k < 4; k++)
+        m.want[k] = new_tensor(TC_I64, (tc_graph_shape){1, {k == 2 ? n : groups}});
+    for (int64_t i = 0; i < groups; i++)
+        ((int64_t *)m.want[3].data)[i] = n;
+    check_edges(&m);
+    free_edges(&m);
+}
+
+/* As NumPy has it: slices without elements are all equal. */
+static void test_empty_unique(void **state) {
+    (void)state;
+    static const int first = 0, last = 1;
+    check_empty_unique((tc_graph_shape){1, {0}}, NULL, (tc_graph_shape){1, {0}}, 0, 0);
+    check_empty_unique((tc_graph_shape){2, {2, 0}}, NULL, (tc_graph_shape){1, {0}}, 0, 0);
+    check_empty_unique((tc_graph_shape){2, {2, 0}}, &first, (tc_graph_shape){2, {1, 0}}, 1, 2);
+    check_empty_unique((tc_graph_shape){2, {2, 0}}, &last, (tc_graph_shape){2, {2, 0}}, 0, 0);
+}
+
+/* The determinant of a matrix without elements is 1, the product of no numbers. */
+static void add_empty_nodes(tc_graph_writer *w, const void *user) {
+    (void)user;
+    tc_graph_writer_node(w, "Det", "y0", "x0", "y0");
+    tc_graph_writer_node(w, "Det", "y1", "x1", "y1");
+    for (int k = 2; k < 5; k++) {
+        char in[4] = {'x', (char)('0' + k), 0}, out[4] = {'y', (char)('0' + k), 0};
+        tc_graph_writer_node(w, "LRN", out, in, out);
+        tc_graph_writer_int(w, "size", 3);
+    }
+}
+
+static void test_empty_operands(void **state) {
+    (void)state;
+    static const tc_graph_shape shapes[] = {{3, {2, 0, 0}}, {3, {0, 3, 3}}, {3, {2, 0, 3}}, {4, {0, 4, 2, 2}}, {3, {2, 4, 0}}};
+    for (size_t t = 0; t < TC_LEN(floats); t++) {
+        edge_model m = {.file = SCRATCH("selecting.onnx"), .opset = 13, .nin = 5, .nout = 5, .add_nodes = add_empty_nodes};
+        for (int k = 0; k < 5; k++) {
+            m.in[k] = new_tensor(floats[t], shapes[k]);
+            m.want[k] = new_tensor(floats[t], k > 1 ? shapes[k] : (tc_graph_shape){1, {shapes[k].d[0]}});
+        }
+        for (int i = 0; i < 2; i++)
+            tc_store_f(floats[t], m.want[0].data, i, 1);
+        check_edges(&m);
+        free_edges(&m);
+    }
+}
+
 /* ---- losses ---- */
 
 static void add_loss_nodes(tc_graph_writer *w, const void *user) {
@@ -348,6 +409,7 @@ static void test_ignored_targets(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_arg),          cmocka_unit_test(test_pool_indices),
                                        cmocka_unit_test(test_top_k),        cmocka_unit_test(test_cum_sum),
-                                       cmocka_unit_test(test_long_cum_sum), cmocka_unit_test(test_ignored_targets)};
+                                       cmocka_unit_test(test_long_cum_sum), cmocka_unit_test(test_ignored_targets),
+                                       cmocka_unit_test(test_empty_unique), cmocka_unit_test(test_empty_operands)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,8 @@
  * is called with changing arguments. Time is always the first dimension here; `layout` is a transposition at both ends.
  *
  * Where the number of steps or of sequences varies, the steps are the trips of a Loop, so that a run makes its own, of its
- * sequences. Where there is none, the state stays what it was before the first. */
+ * sequences. Without any step the state stays what it was before the first. Without any sequence or hidden unit there is nothing to
+ * compute. */
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -99,6 +100,10 @@ static tc_graph_value *activated(layer *l, const direction *d, int k, tc_graph_v
 
 static tc_graph_value *one_minus(layer *l, tc_graph_value *v) {
     return em_sub(&l->e, tc_graph_em_scalar(&l->e, l->dtype, 1), v);
+}
+
+static bool is_empty(const layer *l) {
+    return l->steps == 0 || l->batch == 0 || l->hidden == 0;
 }
 
 static tc_graph_value *zeros(layer *l, const tc_graph_shape *s) {
@@ -218,7 +223,7 @@ static void open_direction(layer *l, int d, direction *dir) {
     *dir = (direction){.f = l->functions + d * l->nfunctions, .backward = l->backward || d == 1};
     dir->h = initial(l, 5, d);
     dir->c = l->peepholes ? initial(l, 6, d) : NULL;
-    if (l->steps == 0)
+    if (is_empty(l))
         return;
     tc_graph_value *w = tc_graph_em_transpose(e, row(l, input(l, 1), d), flip);
     dir->r = tc_graph_em_transpose(e, row(l, input(l, 2), d), flip);
@@ -481,13 +486,11 @@ static tc_status read_sizes(layer *l) {
     int64_t given = tc_graph_attr_hidden_size_or(c->n, l->hidden);
     if (given != l->hidden)
         return tc_graph_node_fail(c, "hidden_size is %" PRId64 ", but input 2 (R) is made for %" PRId64, given, l->hidden);
-    if (l->steps > MAX_STEPS || l->batch < 1 || l->hidden < 1)
+    if (l->steps > MAX_STEPS)
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
-                                    "%" PRId64 " steps of %" PRId64 " sequences with %" PRId64
-                                    " hidden units: the latter must be "
-                                    "at least 1, and at most %d steps are supported; bind a shorter length with --shape",
-                                    l->steps, l->batch, l->hidden, MAX_STEPS);
-    if (l->batch > MAX_STATE / l->hidden)
+                                    "it has %" PRId64 " steps; at most %d are supported, give a shorter length with --shape",
+                                    l->steps, MAX_STEPS);
+    if (l->hidden > 0 && l->batch > MAX_STATE / l->hidden)
         return tc_graph_node_fail(c, "the state of %" PRId64 " sequences with %" PRId64 " hidden units has more than %d elements",
                                   l->batch, l->hidden, MAX_STATE);
     return TC_OK;
@@ -564,7 +567,7 @@ static tc_status make_mask(layer *l) {
     if (!v)
         return TC_OK;
     TC_TRY(check_lengths(l, v, &all_full));
-    if (all_full || l->steps == 0)
+    if (all_full || is_empty(l))
         return TC_OK;
     tc_graph_emitter *e = &l->e;
     int64_t *count = TC_NEW_N(e->c->g->arena, int64_t, l->steps);
@@ -612,12 +615,12 @@ static tc_status build(layer *l, step_fn *step) {
     tc_graph_emitter *e = &l->e;
     tc_graph_value *x = l->batch_first ? swapped(l, input(l, 0)) : input(l, 0), *y[2], *h[2], *cell[2];
     bool varies = l->steps_now || l->batch_now;
-    const tc_graph_shape none = {4, {0, 1, l->batch, l->hidden}}; /* then the state is what it was before */
-    l->x = varies ? x : tc_graph_em_reshape(e, x, &(tc_graph_shape){2, {l->steps * l->batch, l->inputs}});
+    const tc_graph_shape none = {4, {l->steps, 1, l->batch, l->hidden}};
+    l->x = varies || is_empty(l) ? x : tc_graph_em_reshape(e, x, &(tc_graph_shape){2, {l->steps * l->batch, l->inputs}});
     for (int d = 0; d < l->directions; d++) {
         direction dir;
         open_direction(l, d, &dir);
-        y[d] = l->steps == 0 ? zeros(l, &none) : (varies ? run_trips : run_direction)(l, &dir, step, c->names[0] != NULL);
+        y[d] = is_empty(l) ? zeros(l, &none) : (varies ? run_trips : run_direction)(l, &dir, step, c->names[0] != NULL);
         h[d] = dir.h;
         cell[d] = dir.c;
     }

@@ -28,7 +28,7 @@ tc_status tc_graph_infer_det(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     int ndim = x->shape.ndim;
     TC_TRY(tc_graph_want_float(c, 0));
-    if (ndim < 2 || x->shape.d[ndim - 1] != x->shape.d[ndim - 2] || x->shape.d[ndim - 1] == 0)
+    if (ndim < 2 || x->shape.d[ndim - 1] != x->shape.d[ndim - 2])
         return tc_graph_node_fail(c, "the input must hold square matrices, but is %s",
                                   tc_graph_type_str(c->g->arena, x->dtype, &x->shape));
     c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = x->shape};

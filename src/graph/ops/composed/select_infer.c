@@ -75,6 +75,17 @@ tc_status tc_graph_infer_compress(tc_graph_infer_ctx *c) {
 
 /* ---- Unique ---- */
 
+/* Of no slices there are none that differ. */
+static tc_status unique_of_none(tc_graph_emitter *e, tc_graph_value *x) {
+    tc_graph_value *none = tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){1, {0}}, NULL);
+    for (int k = 1; k < 4; k++)
+        tc_graph_em_output(e, k, none);
+    if (e->c->names[0])
+        return tc_graph_em_finish(e, x);
+    e->c->nout = 0;
+    return e->status;
+}
+
 tc_status tc_graph_infer_unique(tc_graph_infer_ctx *c) {
     tc_graph_emitter e = {c, TC_OK};
     tc_graph_value *x = c->n->in[0], *out[4];
@@ -87,8 +98,8 @@ tc_status tc_graph_infer_unique(tc_graph_infer_ctx *c) {
     for (int d = 0; d < x->shape.ndim; d++)
         if (d != axis && tc_graph_extent(x, d))
             return tc_graph_dynamic_refuse(c, 0, d);
-    if (tc_graph_shape_count(&x->shape) == 0)
-        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "the input '%s' has no elements, which is not supported", x->name);
+    if (x->shape.d[axis] == 0)
+        return unique_of_none(&e, x);
     tc_graph_value *in[] = {tc_graph_em_blind(&e, x), tc_graph_em_size(&e, x, axis)};
     tc_graph_node *n = tc_graph_em_node(&e, TC_GRAPH_OP_UNIQUE_LIST, in, 2);
     tc_graph_set_axis(c->g, n, axis);
