@@ -28,6 +28,8 @@ TC_NODISCARD tc_status tc_graph_bindings_parse(const char *const *texts, size_t 
 void tc_graph_bindings_free(tc_graph_binding *b, size_t n); /* NULL is fine */
 /* Checks the form of an option --input: NAME=VALUES. */
 TC_NODISCARD tc_status tc_graph_fixed_check(const char *text, tc_error *err);
+/* The values in NAME=VALUES; NULL: the text is of another input. */
+const char *tc_graph_fixed_values(const char *text, const char *name);
 
 /* A graph input that is a sequence, an optional (optional, no sequence), or an optional sequence (both). Its elements have these
  * types in all runs, and become inputs of the graph; those that are among the constants of the options become constants. */

@@ -56,11 +56,12 @@ static const char *symbol_of(const Onnx__TensorShapeProto__Dimension *d) {
     return named && strcmp(d->dim_param, "?") != 0 ? d->dim_param : NULL;
 }
 
-static tc_status disagreement(const char *name, size_t i, const tc_graph_range *whole, int64_t fixed, tc_error *err) {
+static tc_status disagreement(const char *name, size_t i, const tc_graph_range *said, const char *who, int64_t size,
+                              tc_error *err) {
     tc_strbuf b = {0};
-    print_sizes(&b, whole);
-    tc_status s = tc_fail(err, TC_BAD_INPUT, "input '%s': --shape gives dimension %zu as %s, but the model fixes it at %" PRId64,
-                          name, i, tc_sb_str(&b), fixed);
+    print_sizes(&b, said);
+    tc_status s = tc_fail(err, TC_BAD_INPUT, "input '%s': --shape gives dimension %zu as %s, but %s %" PRId64, name, i,
+                          tc_sb_str(&b), who, size);
     tc_strbuf_free(&b);
     return s;
 }
@@ -106,7 +107,7 @@ static tc_status resolve_dim(tc_graph_importer *im, const char *name, const Onnx
     if (fixed && d->dim_value < 0)
         return tc_fail(err, TC_BAD_INPUT, "input '%s': dimension %zu is negative (%" PRId64 ")", name, i, d->dim_value);
     if (fixed && whole && (whole->d[i].least != d->dim_value || whole->d[i].most != d->dim_value))
-        return disagreement(name, i, &whole->d[i], d->dim_value, err);
+        return disagreement(name, i, &whole->d[i], "the model fixes it at", d->dim_value, err);
     const tc_graph_tensor *sample = whole || dim || fixed ? NULL : sample_of(im, name);
     if (whole || dim || fixed)
         *out = whole ? whole->d[i] : dim ? dim->d[0] : (tc_graph_range){d->dim_value, d->dim_value, 1};
@@ -239,10 +240,36 @@ static const tc_graph_tensor *given_constant(const tc_graph_importer *im, const 
     return NULL;
 }
 
+/* What --shape says of an input that is given as a constant: the constant is so large. */
+static tc_status check_given(tc_graph_importer *im, const char *name, const Onnx__TensorShapeProto *s,
+                             const tc_graph_shape *given, tc_error *err) {
+    const tc_graph_binding *whole = find_binding(im, name, false);
+    if (whole && whole->ndim != given->ndim)
+        return tc_fail(err, TC_BAD_INPUT, "input '%s': --shape gives %d dimensions, but its value has %d", name, whole->ndim,
+                       given->ndim);
+    for (size_t d = 0; d < (size_t)given->ndim; d++) {
+        const tc_graph_binding *dim = !s || d < s->n_dim ? find_binding(im, name_of(im, name, s, d), true) : NULL;
+        const tc_graph_range *said = whole ? &whole->d[d] : dim ? &dim->d[0] : NULL;
+        int64_t size = given->d[d];
+        if (said && (size < said->least || size > said->most || size % said->multiple != 0))
+            return disagreement(name, d, said, "its value has", size, err);
+    }
+    return TC_OK;
+}
+
+static tc_status add_given(tc_graph_importer *im, const char *name, const Onnx__TypeProto *type, const tc_graph_tensor *given,
+                           tc_error *err) {
+    bool is_tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    tc_graph_tensor t;
+    TC_TRY(check_given(im, name, is_tensor ? type->tensor_type->shape : NULL, &given->shape, err));
+    TC_TRY(tc_graph_tensor_copy(given, &t, err));
+    tc_graph_add_constant(im->at.g, name, &t);
+    return TC_OK;
+}
+
 /* ---- inputs whose value is given ---- */
 
-/* The values in "NAME=VALUES"; NULL: the text is not of this input. */
-static const char *values_in(const char *text, const char *name) {
+const char *tc_graph_fixed_values(const char *text, const char *name) {
     const char *eq = strrchr(text, '=');
     return eq && strlen(name) == (size_t)(eq - text) && strncmp(text, name, (size_t)(eq - text)) == 0 ? eq + 1 : NULL;
 }
@@ -250,7 +277,7 @@ static const char *values_in(const char *text, const char *name) {
 static const char *fixed_values(const tc_graph_importer *im, const char *name) {
     const char *values = NULL;
     for (size_t i = 0; im->opts && i < im->opts->nfixed && !values; i++) {
-        values = values_in(im->opts->fixed[i], name);
+        values = tc_graph_fixed_values(im->opts->fixed[i], name);
         im->used_fixed[i] |= values != NULL;
     }
     return values;
@@ -433,12 +460,8 @@ static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in
     if (!*name || known || tc_map_gets(&im->producers, name))
         return *name ? tc_graph_import_duplicate(name, "a graph input", err)
                      : tc_fail(err, TC_BAD_INPUT, "a graph input has no name");
-    if (given_constant(im, name)) {
-        tc_graph_tensor t;
-        TC_TRY(tc_graph_tensor_copy(given_constant(im, name), &t, err));
-        tc_graph_add_constant(im->at.g, name, &t);
-        return TC_OK;
-    }
+    if (given_constant(im, name))
+        return add_given(im, name, type, given_constant(im, name), err);
     if (given_list(im, name))
         return add_list(im, given_list(im, name), err);
     if (fixed_values(im, name))

@@ -112,25 +112,45 @@ static tc_status import_with(const trial *t, const tc_graph_data_set *d, const t
     return import_sized(t, (tc_graph_import_options){.constants = constants, .nconstants = n}, d, g, err);
 }
 
+/* Is the input's value one of the options' own (--input)? */
+static bool is_fixed(const trial *t, const char *name) {
+    bool is = false;
+    for (size_t i = 0; i < t->o->nfixed && name; i++)
+        is |= tc_graph_fixed_values(t->o->fixed[i], name) != NULL;
+    return is;
+}
+
+/* What one attempt gives as constants: inputs from number `first` on, or only the integers among them. */
+typedef struct attempt {
+    size_t first;
+    bool integers;
+} attempt;
+
+static size_t constants_of(const trial *t, const tc_graph_bundle *in, const attempt *a, tc_graph_named *out) {
+    size_t n = 0;
+    for (size_t i = a->first; i < in->len; i++)
+        if (!is_fixed(t, in->items[i].name) && (!a->integers || tc_dtype_is_int(in->items[i].t.dtype)))
+            out[n++] = in->items[i];
+    return n;
+}
+
 /* Import asks for some inputs (axes, shapes) as constants; cases feed them as inputs. Then the integer ones after the first are
  * given as constants, and if that is not enough, all after the first, or all, which leaves nothing to compute. That is another
  * model than build would see: `without` says so. */
 static tc_status import_case(const trial *t, const tc_graph_data_set *d, tc_graph **g, tc_error *err) {
-    const tc_graph_bundle *in = &d->in;
+    static const attempt attempts[] = {{1, true}, {1, false}, {0, false}};
     tc_status st = import_sized(t, (tc_graph_import_options){0}, d, g, err);
     if (st == TC_OK || !tc_error_wants_constant(err) || t->o->no_constants)
         return st;
-    tc_graph_named *integers = TC_NEW_N(t->a, tc_graph_named, in->len + 1);
-    size_t n = 0;
+    tc_graph_named *constants = TC_NEW_N(t->a, tc_graph_named, d->in.len + 1);
     t->out->without = shorten(t, err->msg);
-    for (size_t i = 1; i < in->len; i++)
-        if (tc_dtype_is_int(in->items[i].t.dtype))
-            integers[n++] = in->items[i];
-    if (n > 0)
-        st = import_with(t, d, integers, n, g, err);
-    if (st != TC_OK && in->len > n + 1)
-        st = import_with(t, d, in->items + 1, in->len - 1, g, err);
-    return st == TC_OK ? st : import_with(t, d, in->items, in->len, g, err);
+    for (size_t i = 0, before = 0; i < TC_LEN(attempts) && st != TC_OK; i++) {
+        size_t n = constants_of(t, &d->in, &attempts[i], constants);
+        if (n > before)
+            st = import_with(t, d, constants, n, g, err);
+        before = n;
+    }
+    return st;
 }
 
 /* Has every list among the outputs as many elements as in the data set? */

@@ -133,7 +133,97 @@ static void test_values(void **state) {
     tc_fs_remove_tree(VALUES);
 }
 
+/* ---- inputs that become constants ---- */
+
+/* x[k] as often as r says, and that as often as s says: their numbers have no largest value. */
+static void write_tiles(void) {
+    tc_graph_writer *w = tc_graph_writer_new("tiles", 17);
+    const tc_graph_tensor operands[] = {F32(DIMS(2), 1, 2), I64(DIMS(1), 2), I64(DIMS(1), 3)};
+    const tc_graph_tensor y = F32(DIMS(12), 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2);
+    tc_graph_writer_input(w, "x", TC_F32, "k");
+    tc_graph_writer_input(w, "r", TC_I64, "n");
+    tc_graph_writer_input(w, "s", TC_I64, "m");
+    tc_graph_writer_node(w, "Tile", "", "x,r", "z");
+    tc_graph_writer_node(w, "Tile", "", "z,s", "y");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    assert_ok(tc_graph_writer_save(w, VALUES "/model.onnx", err));
+    tc_graph_writer_free(w);
+    for (int i = 0; i < 3; i++) {
+        char path[1024];
+        snprintf(path, sizeof path, VALUES "/test_data_set_0/input_%d.pb", i);
+        assert_ok(tc_graph_pb_save(path, (const char *[]){"x", "r", "s"}[i], &operands[i], err));
+    }
+    assert_ok(tc_graph_pb_save(VALUES "/test_data_set_0/output_0.pb", "y", &y, err));
+}
+
+typedef struct said {
+    const char *shape, *fixed; /* options; NULL: none */
+    const char *constants;     /* that are given then */
+    const char *why;           /* NULL: the case passes */
+} said;
+
+/* Options may name inputs that are given as constants. */
+static const said said_rows[] = {
+    {NULL, NULL, "r,s", NULL},     {"n=1", NULL, "r,s", NULL},
+    {"k=2..4", NULL, "r,s", NULL}, {"s=1", NULL, "r,s", NULL},
+    {NULL, "r=2", "s", NULL},      {NULL, "s=3", "r", NULL},
+    {"m=1", "r=2", "s", NULL},     {"q=1", NULL, "", "the model has no input or symbolic dimension of that name"},
+};
+
+static void test_constants(void **state) {
+    (void)state;
+    tc_target *t;
+    assert_ok(tc_target_parse("native", &t, err));
+    t->machine.cores = 1;
+    tc_fs_remove_tree(VALUES);
+    assert_int_equal(mkdir(VALUES, 0777) | mkdir(VALUES "/test_data_set_0", 0777), 0);
+    write_tiles();
+    for (size_t i = 0; i < TC_LEN(said_rows); i++) {
+        const said *r = &said_rows[i];
+        tc_arena *a = tc_arena_new();
+        tc_graph_case_options o = {.target = t,
+                                   .tolerance = {.rtol = -1, .atol = -1},
+                                   .shapes = &r->shape,
+                                   .nshapes = r->shape != NULL,
+                                   .fixed = &r->fixed,
+                                   .nfixed = r->fixed != NULL};
+        tc_graph_case c = tc_graph_case_run(VALUES, &o, a);
+        const char *constants = "";
+        for (size_t k = 0; k < c.nconstants; k++)
+            constants = tc_arena_printf(a, "%s%s%s", constants, k ? "," : "", c.constants[k]);
+        if ((c.verdict == TC_GRAPH_CASE_PASSED) != !r->why || (r->why && !strstr(c.why, r->why)) ||
+            strcmp(constants, r->constants) != 0)
+            fail_msg("row %zu: %s, with the constants %s", i, c.why, constants);
+        tc_arena_free(a);
+    }
+    tc_fs_remove_tree(VALUES);
+    tc_target_free(t);
+}
+
+/* They are as large as the options say. */
+static void test_sizes_of_constants(void **state) {
+    (void)state;
+    tc_graph *g;
+    tc_graph_named r = {"r", I64(DIMS(2), 2, 2)};
+    static const char *const shapes[] = {"n=1", "r=3", "r=2,1"};
+    static const char *const why[] = {"--shape gives dimension 0 as 1, but its value has 2",
+                                      "--shape gives dimension 0 as 3, but its value has 2", "--shape gives 2 dimensions"};
+    for (size_t i = 0; i < TC_LEN(shapes); i++) {
+        tc_graph_writer *w = tc_graph_writer_new("tiles", 17);
+        tc_graph_binding b;
+        tc_graph_writer_input(w, "x", TC_F32, "2,2");
+        tc_graph_writer_input(w, "r", TC_I64, "n");
+        tc_graph_writer_node(w, "Tile", "", "x,r", "y");
+        tc_graph_writer_output(w, "y", TC_F32, NULL);
+        assert_ok(tc_graph_binding_parse(shapes[i], &b, err));
+        tc_graph_import_options o = {.shapes = &b, .nshapes = 1, .constants = &r, .nconstants = 1};
+        assert_fails(TC_BAD_INPUT, import_model(w, SCRATCH("cases.onnx"), &o, &g, err), "input 'r'", why[i]);
+        free((char *)(uintptr_t)b.name);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists), cmocka_unit_test(test_values)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists), cmocka_unit_test(test_values),
+                                       cmocka_unit_test(test_constants), cmocka_unit_test(test_sizes_of_constants)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
