@@ -29,8 +29,9 @@ static void note_captured(hoist *h) {
         h->same[i] |= h->g->values.data[i]->constant != NULL;
 }
 
+/* A check stays: a loop without trips refuses no run. */
 static bool is_same(const hoist *h, const tc_graph_node *n) {
-    bool same = !n->body[0];
+    bool same = !n->body[0] && !tc_graph_op_is(n->op, TC_GRAPH_STAYS);
     for (int k = 0; k < n->nin && same; k++)
         same = !n->in[k] || h->same[n->in[k]->id];
     return same;

@@ -113,8 +113,9 @@ TC_NODISCARD tc_status tc_graph_meet(tc_graph_emitter *e, const tc_graph_value *
 /* The same of sizes, with what they are called in messages. */
 TC_NODISCARD tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a, const tc_expr *x, const char *b,
                                              const tc_expr *y);
-/* The node needs x, which is called `what`, to be from `least` to `most`, and a multiple: runs in which it is not are refused.
- * Fails where none would be left, and in a branch, which runs may do without, where it is not known to be. */
+/* The node needs x, which is called `what`, to be from `least` to `most`, and a multiple: runs in which it is not are refused,
+ * before anything is computed, or at the node where x depends on data. Fails where none would be left, and in a branch, which runs
+ * may do without, where it is not known to be. */
 TC_NODISCARD tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,
                                         int64_t multiple);
 /* The same of o->x, which is of the graph around all bodies. */

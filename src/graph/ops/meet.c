@@ -83,6 +83,16 @@ int tc_graph_decide(tc_graph *g, const tc_expr *condition) {
     return known;
 }
 
+/* Runs compute what is added to the body g from now on only if that holds, of sizes of the graph around all bodies. */
+static void note_condition(tc_graph *g, const tc_expr *holds) {
+    tc_graph *root = g;
+    while (root->sizes->around)
+        root = root->sizes->around;
+    const tc_expr *when = g->sizes->when;
+    if (!when || g->sizes->when_of == root)
+        tc_graph_sizes_set_condition(g, root, when ? tc_bin(root->sizes->ctx, TC_OP_AND, when, holds) : holds);
+}
+
 void tc_graph_note_end(tc_graph *g, const tc_expr *condition) {
     for (; condition && g->sizes->around; g = g->sizes->around)
         condition = around(g, condition);
@@ -252,10 +262,26 @@ static tc_graph_value *computed(tc_graph_emitter *e, const tc_expr *x) {
     }
 }
 
-/* Runs that come to the node with a size for which `holds` is false are refused. The rest of the branch relies on it. */
-static tc_status guard(tc_graph_emitter *e, const tc_graph_sizes_outside *o, const tc_expr *fits, tc_graph_value *holds,
-                       const char *what, const char *need) {
-    tc_graph *g = e->c->g, *root = g;
+/* The number of e's graph that is v is within l. */
+static tc_graph_value *is_within(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_size_limit *l) {
+    if (l->multiple > 1) {
+        tc_graph_value *rest = tc_graph_em_op(e, TC_GRAPH_OP_MOD, v, tc_graph_em_number(e, l->multiple));
+        return tc_graph_em_op(e, TC_GRAPH_OP_EQUAL, rest, tc_graph_em_number(e, 0));
+    }
+    tc_graph_value *within = em_max(e, em_min(e, v, tc_graph_em_number(e, l->most)), tc_graph_em_number(e, l->least));
+    return tc_graph_em_op(e, TC_GRAPH_OP_EQUAL, v, within);
+}
+
+/* The same as a condition of x. */
+static const tc_expr *within(tc_ctx *c, const tc_expr *x, const tc_graph_size_limit *l) {
+    if (l->multiple > 1)
+        return tc_bin(c, TC_OP_EQ, tc_bin(c, TC_OP_MOD, x, tc_i64(c, l->multiple)), tc_i64(c, 0));
+    return tc_bin(c, TC_OP_AND, tc_bin(c, TC_OP_GE, x, tc_i64(c, l->least)), tc_bin(c, TC_OP_LE, x, tc_i64(c, l->most)));
+}
+
+/* Refuses runs that come here with `holds` false. What follows in e's graph relies on it. */
+static tc_status place_check(tc_graph_emitter *e, tc_graph_value *holds, const char *refusal) {
+    tc_graph *g = e->c->g;
     TC_TRY(e->status);
     tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_REQUIRE, e->c->n->name, &holds, 1);
     n->nout = 1;
@@ -264,47 +290,53 @@ static tc_status guard(tc_graph_emitter *e, const tc_graph_sizes_outside *o, con
         tc_graph_add_value(g, tc_graph_fresh_name(g, tc_arena_printf(g->arena, "%s.fits", n->name)), TC_BOOL, &holds->shape);
     n->out[0]->producer = n;
     tc_graph_set_expected(g, n, 1);
-    tc_graph_set_refusal(
-        g, n,
-        tc_arena_printf(g->arena,
-                        "the run is refused, as it takes a branch of an If that does not fit its sizes: node '%s' "
-                        "(%s): %s must be %s. Give fitting sizes, or inputs with which the If takes the other "
-                        "branch",
-                        e->c->n->name, tc_graph_op_name(e->c->n->op), what, need));
+    tc_graph_set_refusal(g, n, refusal);
     tc_push(&g->nodes, n);
-    while (root->sizes->around)
-        root = root->sizes->around;
-    if (!g->sizes->when || g->sizes->when_of == root) {
-        const tc_expr *when = g->sizes->when ? tc_bin(o->s->ctx, TC_OP_AND, g->sizes->when, fits) : fits;
-        tc_graph_sizes_set_condition(g, root, when);
-    }
     return TC_OK;
 }
 
-/* x, which o->x is outside, is from `least` to `most` and a multiple wherever the branch goes on; *done: runs check that there. */
+/* x, which o->x is outside, is within l wherever the branch goes on; *done: runs check that there. */
 static tc_status guard_size(tc_graph_emitter *e, const tc_graph_sizes_outside *o, const char *what, const tc_expr *x,
                             const tc_graph_size_limit *l, bool *done) {
-    tc_ctx *c = o->s->ctx;
     tc_strbuf need = {0};
-    tc_graph_value *v = o->s->guards ? computed(e, x) : NULL, *holds;
-    const tc_expr *fits;
+    tc_graph_value *v = o->s->guards ? computed(e, x) : NULL;
     *done = v != NULL;
     if (!v)
         return e->status;
-    if (l->multiple > 1) {
-        tc_graph_value *rest = tc_graph_em_op(e, TC_GRAPH_OP_MOD, v, tc_graph_em_number(e, l->multiple));
-        holds = tc_graph_em_op(e, TC_GRAPH_OP_EQUAL, rest, tc_graph_em_number(e, 0));
-        fits = tc_bin(c, TC_OP_EQ, tc_bin(c, TC_OP_MOD, o->x, tc_i64(c, l->multiple)), tc_i64(c, 0));
-    } else {
-        tc_graph_value *within = em_max(e, em_min(e, v, tc_graph_em_number(e, l->most)), tc_graph_em_number(e, l->least));
-        holds = tc_graph_em_op(e, TC_GRAPH_OP_EQUAL, v, within);
-        fits =
-            tc_bin(c, TC_OP_AND, tc_bin(c, TC_OP_GE, o->x, tc_i64(c, l->least)), tc_bin(c, TC_OP_LE, o->x, tc_i64(c, l->most)));
-    }
     print_need(&need, l->least, l->most, l->multiple);
-    tc_status s = guard(e, o, fits, holds, what, tc_sb_str(&need));
+    tc_status s = place_check(
+        e, is_within(e, v, l),
+        tc_arena_printf(e->c->g->arena,
+                        "the run is refused, as it takes a branch of an If that does not fit its sizes: node '%s' (%s): %s must "
+                        "be %s. Give fitting sizes, or inputs with which the If takes the other branch",
+                        e->c->n->name, tc_graph_op_name(e->c->n->op), what, tc_sb_str(&need)));
     tc_strbuf_free(&need);
+    if (s == TC_OK)
+        note_condition(e->c->g, within(o->s->ctx, o->x, l));
     return s;
+}
+
+static bool is_multiple(tc_graph_sizes *s, const tc_expr *x, int64_t by) {
+    return tc_is_int(tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_MOD, x, tc_i64(s->ctx, by))), 0);
+}
+
+/* x, of e's graph, depends on data, or on what the trips of a loop carry: runs check it just before the node. What is no sum or
+ * product of sizes is not checked. */
+static tc_status check_data(tc_graph_emitter *e, const char *what, const tc_expr *x, const tc_graph_size_limit *l) {
+    tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
+    tc_ival range = tc_te_bounds(x, s->sure);
+    tc_graph_value *v;
+    if ((range.lo >= l->least && range.hi <= l->most && is_multiple(s, x, l->multiple)) || !(v = computed(e, x)))
+        return e->status;
+    tc_strbuf need = {0};
+    print_need(&need, l->least, l->most, l->multiple);
+    tc_status st = place_check(e, is_within(e, v, l),
+                               tc_arena_printf(e->c->g->arena,
+                                               "the run is refused: %s depends on data, and must be %s, but is not in this run. "
+                                               "Give the run other data",
+                                               needed_by(e, what), tc_sb_str(&need)));
+    tc_strbuf_free(&need);
+    return st;
 }
 
 /* Sizes that import assumes become those which the node needs: in a branch all of them, elsewhere if it can use none of the others,
@@ -322,7 +354,10 @@ static bool choose_sizes(const tc_graph_sizes_outside *o, int64_t least, int64_t
 static tc_status require(tc_graph_emitter *e, const tc_graph_sizes_outside *o, const char *what, const tc_expr *x, int64_t least,
                          int64_t most, int64_t multiple) {
     bool guarded = false;
+    const tc_graph_size_limit limit = {.x = o->x, .least = least, .most = most, .multiple = multiple};
     TC_TRY(e->status);
+    if (x && tc_expr_any(o->x, tc_graph_sizes_is_other_variable, o->s))
+        return check_data(e, what, x, &limit);
     size_t mark = assume_conditions(o);
     bool keeps = tc_graph_sizes_keeps(o->s, o->x, least, most, multiple);
     tc_env_undo(o->s->sure, mark);
@@ -330,7 +365,6 @@ static tc_status require(tc_graph_emitter *e, const tc_graph_sizes_outside *o, c
         return TC_OK;
     if (choose_sizes(o, least, most, multiple))
         return tc_graph_node_fail(e->c, "the sizes of %s are chosen", what);
-    const tc_graph_size_limit limit = {.x = o->x, .least = least, .most = most, .multiple = multiple};
     bool branch = !o->certain && (multiple > 1 || tc_graph_sizes_is_checkable(o->s, o->x));
     if (branch && x)
         TC_TRY(guard_size(e, o, what, x, &limit, &guarded));
@@ -366,7 +400,7 @@ tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr 
     tc_graph_sizes_outside o;
     TC_TRY(e->status);
     if (!tc_graph_find_outside(g, x, x, &o))
-        return TC_OK;
+        return check_data(e, what, x, &(tc_graph_size_limit){.x = x, .least = least, .most = most, .multiple = multiple});
     TC_TRY(require(e, &o, what, x, least, most, multiple));
     if (multiple > 1 && !tc_expr_any(o.x, tc_graph_sizes_is_other_variable, o.s))
         assume_here(g, &o, x, tc_i64(tc_graph_sizes_of(g)->ctx, multiple));
@@ -394,10 +428,6 @@ tc_status tc_graph_require_multiple(tc_graph_emitter *e, const char *what, const
     }
     tc_strbuf_free(&of);
     return s;
-}
-
-static bool is_multiple(tc_graph_sizes *s, const tc_expr *x, int64_t by) {
-    return tc_is_int(tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_MOD, x, tc_i64(s->ctx, by))), 0);
 }
 
 bool tc_graph_divides(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t by) {

@@ -1,5 +1,6 @@
-/* Sizes that a node does not take: runs with them are refused, with the node and both numbers, and nothing is written. In this
- * process, by libraries that were loaded, and by what libraries and C source say to programs. */
+/* Sizes that a node does not take: runs with them are refused, with the node and both numbers, and nothing is written. Sizes that
+ * depend on data are refused at the node. In this process, by libraries that were loaded, and by what libraries and C source say to
+ * programs. */
 #include <dlfcn.h>
 
 #include "graph/graph_test.h"
@@ -7,7 +8,7 @@
 #include "graph/passes/pass.h"
 #include "graph/saved/saved.h"
 
-enum { MOST = 9, POISON = 0x5a };
+enum { MOST = 9, POISON = 0x5a, FROM_DATA = 100 };
 
 /* One node over x[n, 6]; takes(n): whether it can be. */
 typedef struct sample {
@@ -203,14 +204,25 @@ static void save(built *b, int number) {
     open_library(b, 1);
 }
 
+/* x of `given`: the rows that are to be kept. */
+static void rows_of_data(tc_graph_writer *w) {
+    tc_graph_writer_input(w, "given", TC_F32, "9,6");
+    tc_graph_writer_input(w, "keep", TC_BOOL, "9");
+    tc_graph_writer_node(w, "Compress", "rows", "given,keep", "x");
+    tc_graph_writer_int(w, "axis", 0);
+}
+
 static void build(const sample *s, int number, built *b) {
     tc_graph_binding *shapes;
     tc_graph_writer *w = tc_graph_writer_new("refused", 17);
-    tc_graph_writer_input(w, "x", TC_F32, "n,6");
+    if (number < FROM_DATA)
+        tc_graph_writer_input(w, "x", TC_F32, "n,6");
+    else
+        rows_of_data(w);
     s->make(w);
     tc_graph_writer_output(w, "y", TC_F32, NULL);
     assert_ok(tc_graph_bindings_parse((const char *const[]){"n=0..9"}, 1, &shapes, err));
-    tc_graph_import_options o = {.shapes = shapes, .nshapes = 1};
+    tc_graph_import_options o = {.shapes = shapes, .nshapes = number < FROM_DATA};
     assert_ok(import_model(w, SCRATCH("refused.onnx"), &o, &b->g, err));
     tc_graph_bindings_free(shapes, 1);
     assert_ok(tc_graph_passes(b->g, NULL, err));
@@ -288,7 +300,49 @@ static void nodes_refuse_what_they_do_not_take(void **state) {
     }
 }
 
+/* ---- sizes that depend on data ---- */
+
+static void check_data_message(const sample *s, tc_graph_model *m, const tc_graph_tensor *in, int64_t n) {
+    tc_graph_tensor out;
+    tc_error e = {0};
+    char text[240];
+    if (s->takes(n)) {
+        assert_ok(tc_graph_model_run(m, in, &out, err));
+        tc_graph_tensor_free(&out);
+        return;
+    }
+    snprintf(text, sizeof text, "node 'node' (%s): %s depends on data, and must be %s", s->op, s->name, s->need);
+    assert_int_equal(tc_graph_model_run(m, in, &out, &e), TC_BAD_INPUT);
+    if (!strstr(e.msg, text))
+        fail_msg("expected '%s', but there is: %s", text, e.msg);
+}
+
+static void nodes_refuse_sizes_of_data(void **state) {
+    (void)state;
+    static float x[MOST * 6], y[256];
+    for (int i = 0; i < MOST * 6; i++)
+        x[i] = (float)(i * 7 % 23);
+    for (size_t i = 0; i < TC_LEN(samples); i++) {
+        built b;
+        build(&samples[i], FROM_DATA + (int)i, &b);
+        for (int64_t n = 0; n <= MOST; n++) {
+            uint8_t keep[MOST] = {0};
+            int64_t size;
+            memset(keep + MOST - n, 1, (size_t)n);
+            tc_graph_tensor in[] = {f32_tensor((tc_graph_shape){2, {MOST, 6}}, x),
+                                    tc_graph_tensor_view(TC_BOOL, &(tc_graph_shape){1, {MOST}}, keep)};
+            check_data_message(&samples[i], b.m, in, n);
+            check_data_message(&samples[i], b.loaded, in, n);
+            for (int way = 0; way < 2; way++)
+                assert_int_equal(b.run[way]((const void *const[]){x, keep}, (void *const[]){y, &size}),
+                                 samples[i].takes(n) ? 0 : 256);
+        }
+        release(&b);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nodes_refuse_what_they_do_not_take)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nodes_refuse_what_they_do_not_take),
+                                       cmocka_unit_test(nodes_refuse_sizes_of_data)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

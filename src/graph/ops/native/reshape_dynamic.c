@@ -290,6 +290,11 @@ static tc_status count_outside(reshaper *r, const tc_graph_sizes_outside *whole,
     return tc_graph_require_outside(e, &apart, what, 0, 0, 1);
 }
 
+static bool depends_on_data(reshaper *r, const tc_expr *x) {
+    tc_graph_sizes_outside o;
+    return !tc_graph_find_outside(r->e->c->g, x, x, &o) || tc_expr_any(o.x, tc_graph_sizes_is_other_variable, o.s);
+}
+
 /* Both sides have as many elements, where these can be told: what that says of symbols is learnt, and the rest checked in runs. */
 static tc_status same_count(reshaper *r) {
     elements in, out;
@@ -300,6 +305,8 @@ static tc_status same_count(reshaper *r) {
     if (in.fixed <= 0 || out.fixed <= 0)
         return TC_OK;
     const tc_expr *x = number_of(r, &in), *y = number_of(r, &out);
+    if (y->op == TC_OP_INT && depends_on_data(r, x))
+        return tc_graph_require(r->e, elements_text(r, kept), x, y->u.i, y->u.i, 1);
     int64_t common = tc_gcd(in.fixed, out.fixed);
     in.fixed /= common;
     out.fixed /= common;
