@@ -127,6 +127,11 @@ TC_NODISCARD tc_status tc_graph_require_multiple(tc_graph_emitter *e, const char
 bool tc_graph_divides(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t by);
 /* Of dimension d of v. */
 TC_NODISCARD tc_status tc_graph_require_size(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t least);
+/* It is not 1. */
+TC_NODISCARD tc_status tc_graph_require_not_one(tc_graph_emitter *e, const tc_graph_value *v, int d);
+/* v, whose dimension d is n in each run, as a value where it is always n. An assumed size becomes n. whose: of what n is the size,
+ * in messages. */
+tc_graph_value *tc_graph_em_exactly(tc_graph_emitter *e, tc_graph_value *v, int d, int64_t n, const char *whose);
 /* Of dimension d of the node's first operand: it has what the constants among `index`, one of every `of` from `at` on, name. */
 TC_NODISCARD tc_status tc_graph_require_indices(tc_graph_emitter *e, const tc_graph_value *index, int64_t at, int64_t of, int d);
 /* Dimension d of v as an expression. */

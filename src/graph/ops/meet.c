@@ -444,6 +444,33 @@ tc_status tc_graph_require_size(tc_graph_emitter *e, const tc_graph_value *v, in
     return tc_graph_require(e, dimension(e, v, d), x, least, INT64_MAX, 1);
 }
 
+tc_graph_value *tc_graph_em_exactly(tc_graph_emitter *e, tc_graph_value *v, int d, int64_t n, const char *whose) {
+    const tc_expr *x = tc_graph_size_number(e, v, d);
+    tc_graph_sizes_outside o;
+    if (e->status != TC_OK || !tc_graph_extent(v, d))
+        return v;
+    bool is_known = tc_graph_find_outside(e->c->g, x, x, &o);
+    if (is_known && o.certain && tc_graph_sizes_is_assumed(o.s, o.x))
+        e->status = tc_graph_meet_numbers(e, dimension(e, v, d), x, whose, tc_i64(o.s->ctx, n));
+    else
+        e->status = tc_graph_require(e, dimension(e, v, d), x, n, n, 1);
+    tc_graph_value *cut = tc_graph_em_sized(e, tc_graph_em_blind(e, v), d, tc_graph_em_number(e, n));
+    return tc_graph_em_with_sizes(e, cut, v, d, NULL);
+}
+
+tc_status tc_graph_require_not_one(tc_graph_emitter *e, const tc_graph_value *v, int d) {
+    const tc_expr *x = tc_graph_size_number(e, v, d);
+    tc_ival range = tc_te_bounds(x, tc_graph_sizes_of(e->c->g)->sure);
+    if (!tc_graph_extent(v, d) || range.lo > 1 || range.hi < 1)
+        return e->status;
+    if (range.lo == 1)
+        return tc_graph_require(e, dimension(e, v, d), x, 2, INT64_MAX, 1);
+    tc_graph_value *is_one = em_equal(e, tc_graph_extent(v, d), tc_graph_em_number(e, 1));
+    return place_check(e, em_unary(e, TC_GRAPH_OP_NOT, is_one),
+                       tc_arena_printf(e->c->g->arena, "the run is refused: %s must not be 1. Give the run other sizes or data",
+                                       needed_by(e, dimension(e, v, d))));
+}
+
 tc_status tc_graph_meet(tc_graph_emitter *e, const tc_graph_value *a, int d, const tc_graph_value *b, int m, bool broadcasts) {
     if (!tc_graph_extent(a, d) && !tc_graph_extent(b, m))
         return TC_OK;

@@ -515,6 +515,47 @@ static void test_windows_without_room(void **state) {
     tc_graph_free(g);
 }
 
+/* x [n, 3] without its first dimension, or without all that are 1. */
+static tc_graph_writer *squeezed(bool all) {
+    tc_graph_writer *w = tc_graph_writer_new("squeezed", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "n,3");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_weight(w, "axis", I64(DIMS(1), 0));
+    tc_graph_writer_node(w, "Squeeze", "squeeze", all ? "x" : "x,axis", "y");
+    return w;
+}
+
+/* Of n from `least` on, sizes that are to be 1, or not to be, and what is said of others. */
+static void check_squeezed(bool all, int64_t least, const char *why) {
+    tc_graph_binding n = range("n", least, 4, 1);
+    tc_graph *g = import_ok(squeezed(all), &n, 1);
+    for (int64_t size = least; size <= 4; size++) {
+        tc_graph_tensor in = counted((tc_graph_shape)DIMS(size, 3)), out;
+        if ((size == 1) == all) {
+            assert_fails(TC_BAD_INPUT, tc_graph_eval(g, &in, &out, err), "node 'squeeze' (Squeeze): dimension 0 of 'x'", why);
+            continue;
+        }
+        assert_ok(tc_graph_eval(g, &in, &out, err));
+        assert_int_equal(out.shape.ndim, all ? 2 : 1);
+        assert_memory_equal(out.data, in.data, (size_t)(size * 3) * sizeof(float));
+        tc_graph_tensor_free(&out);
+    }
+    tc_graph_free(g);
+}
+
+static void test_squeezed(void **state) {
+    (void)state;
+    check_squeezed(false, 0, "must be 1");
+    check_squeezed(true, 0, "must not be 1");
+    check_squeezed(true, 1, "must be at least 2");
+    tc_graph *g = import_ok(squeezed(false), NULL, 0); /* a size that is assumed is 1 */
+    assert_int_equal(g->symbols.len, 0);
+    assert_int_equal(g->inputs.data[0]->shape.d[0], 1);
+    tc_graph_free(g);
+    tc_graph_binding n = range("n", 2, 4, 1);
+    assert_not_imported(squeezed(false), &n, 1, "node 'squeeze' (Squeeze)", "there is no run in which dimension 0 of 'x' is 1");
+}
+
 /* ---- as many as a table has ---- */
 
 /* y = x + table[:n]: x has n rows; with a past, Concat(old, x). */
@@ -603,6 +644,7 @@ int main(void) {
         cmocka_unit_test(test_program),
         cmocka_unit_test(test_failure_of_assumed),
         cmocka_unit_test(test_windows_without_room),
+        cmocka_unit_test(test_squeezed),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_shared_table),
         cmocka_unit_test(test_without_bounds),

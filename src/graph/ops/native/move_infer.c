@@ -112,20 +112,38 @@ static tc_status mark_axes(tc_graph_infer_ctx *c, const int64_t *axes, size_t le
     return TC_OK;
 }
 
-tc_status tc_graph_infer_squeeze(tc_graph_infer_ctx *c) {
-    const tc_graph_shape *x = &c->n->in[0]->shape;
+/* marked[d]: dimension d goes; *all: those of size 1 go, as no list says which. */
+static tc_status squeezed_axes(tc_graph_infer_ctx *c, bool marked[TC_GRAPH_MAX_DIMS], bool *all) {
     const int64_t *axes;
     size_t len;
-    bool marked[TC_GRAPH_MAX_DIMS] = {0};
     TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_axes, &axes, &len));
-    TC_TRY(mark_axes(c, axes, len, x->ndim, marked));
+    *all = !axes;
+    return mark_axes(c, axes, len, c->n->in[0]->shape.ndim, marked);
+}
+
+/* A dimension that varies is 1 in each run if it goes, and in none if it stays. */
+tc_status tc_graph_rewrite_squeeze(tc_graph_emitter *e) {
+    tc_graph_value *x = e->c->n->in[0];
+    bool marked[TC_GRAPH_MAX_DIMS] = {0}, all;
+    TC_TRY(squeezed_axes(e->c, marked, &all));
+    for (int d = 0; d < x->shape.ndim; d++)
+        if (all)
+            TC_TRY(tc_graph_require_not_one(e, x, d));
+        else if (marked[d] && x->shape.d[d] > 0)
+            x = tc_graph_em_exactly(e, x, d, 1, "a dimension that is squeezed");
+    e->c->n->in[0] = x;
+    return e->status;
+}
+
+tc_status tc_graph_infer_squeeze(tc_graph_infer_ctx *c) {
+    const tc_graph_shape *x = &c->n->in[0]->shape;
+    bool marked[TC_GRAPH_MAX_DIMS] = {0}, all;
+    TC_TRY(squeezed_axes(c, marked, &all));
     for (int i = 0; i < x->ndim; i++) {
-        bool varies = tc_graph_extent(c->n->in[0], i), one = x->d[i] == 1 && !varies;
-        if (marked[i] && varies)
-            return tc_graph_dynamic_refuse(c, 0, i);
+        bool one = x->d[i] == 1 && !tc_graph_extent(c->n->in[0], i);
         if (marked[i] && !one)
             return tc_graph_node_fail(c, "dimension %d cannot be squeezed: it is %" PRId64 ", not 1", i, x->d[i]);
-        if (axes ? !marked[i] : !one)
+        if (all ? !one : !marked[i])
             tc_graph_take(c, &c->out[0], 0, i, i + 1);
     }
     tc_graph_become_reshape(c);
