@@ -2,7 +2,7 @@
 #ifndef TC_GRAPH_OPS_WINDOW_H
 #define TC_GRAPH_OPS_WINDOW_H
 
-#include "graph/ops/infer.h"
+#include "graph/ops/emit.h"
 
 enum { TC_GRAPH_MAX_SPATIAL = TC_GRAPH_MAX_DIMS - 2 };
 
@@ -22,6 +22,12 @@ static inline int64_t tc_graph_window_extent(const tc_graph_window *w, int i) {
 TC_NODISCARD tc_status tc_graph_read_window(tc_graph_infer_ctx *c, const tc_graph_shape *x, tc_graph_window *w);
 /* The kernel, which is what the weights say; the attribute may repeat it. */
 TC_NODISCARD tc_status tc_graph_read_window_of(tc_graph_infer_ctx *c, const tc_graph_value *weights, tc_graph_window *w);
+
+/* Weights have the channels of the input, divided among the groups, in dimension 1; transposed, those in dimension 0. */
+TC_NODISCARD tc_status tc_graph_want_weights(tc_graph_infer_ctx *c, bool transposed, int64_t group);
+TC_NODISCARD tc_status tc_graph_want_bias(tc_graph_infer_ctx *c, int64_t channels);
+/* Of a convolution, also a transposed one, before inference: as a product (composed/window_weights.c). */
+TC_NODISCARD tc_status tc_graph_rewrite_by_weights(tc_graph_emitter *e);
 
 /* Padding behind a dimension with which windows of whole steps are those that ceil_mode has where `end` is padded: one more where
  * something is left, if it begins before the padding. */

@@ -302,24 +302,27 @@ static tc_status require_result(tc_graph_emitter *e) {
     return e->status;
 }
 
+/* Do the weights have sizes that vary, or the channels that they walk? */
+static bool weights_vary(const tc_graph_node *n) {
+    const tc_graph_value *x = n->in[0], *w = n->in[1];
+    return x->shape.ndim > 2 && w->shape.ndim == x->shape.ndim && (tc_graph_is_dynamic(w) || tc_graph_extent(x, 1));
+}
+
 /* Before inference, which makes padding of the largest sizes. */
 tc_status tc_graph_rewrite_window(tc_graph_emitter *e) {
     const tc_graph_node *n = e->c->n;
     const tc_graph_value *x = n->in[0];
-    bool transposed = n->op == TC_GRAPH_OP_CONV_TRANSPOSE, varies = false, ok;
+    bool transposed = n->op == TC_GRAPH_OP_CONV_TRANSPOSE, weighs = transposed || n->op == TC_GRAPH_OP_CONV, varies = false, ok;
     run_window r;
     size_t given;
     for (int d = e->c->nout > 1 ? 1 : 2; d < x->shape.ndim; d++) /* indices count the channels, too */
         varies |= tc_graph_extent(x, d) != NULL;
-    if (n->op == TC_GRAPH_OP_CONV || transposed)
+    if (weighs)
         TC_TRY(meet_channels(e, transposed));
+    if (weighs && (weights_vary(n) || (varies && transposed && tc_graph_attr_output_shape(n, &given))))
+        return tc_graph_rewrite_by_weights(e);
     if (!varies)
         return e->status;
-    if (transposed && tc_graph_attr_output_shape(n, &given))
-        return tc_graph_node_refuse(e->c, TC_ERROR_DATA_DEPENDENT,
-                                    "the sizes of '%s' vary, and with output_shape the padding depends on them, which is not "
-                                    "supported; give single sizes, or export the model with explicit pads",
-                                    x->name);
     if (transposed)
         return require_result(e);
     TC_TRY(read_run_window(e, &r, &ok));

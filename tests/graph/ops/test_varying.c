@@ -66,10 +66,12 @@ static tc_graph_shape shape_of(const char *dims) {
 }
 
 static void add_attribute(tc_graph_writer *w, char *text) {
+    static const char *const lists[] = {"axes", "dilations", "kernel_shape", "output_padding", "strides"};
     char *value = strchr(text, '=');
     *value++ = 0;
-    bool list =
-        strchr(value, ',') || strcmp(text, "axes") == 0 || strcmp(text, "kernel_shape") == 0 || strcmp(text, "strides") == 0;
+    bool list = strchr(value, ',');
+    for (size_t i = 0; i < TC_LEN(lists); i++)
+        list |= strcmp(text, lists[i]) == 0;
     if (list)
         tc_graph_writer_ints(w, text, value);
     else if (strchr(value, '.'))
@@ -331,6 +333,20 @@ static const row rows[] = {
     {"ConvTranspose", "pads=1,0,0,1 strides=2,3 output_padding=1,0", {"b=1..2", "h=2..5", "w=1..4"},
      {{"b,2,h,w", TC_F32, 0}, {"2,3,3,2", TC_F32, 0}, {"3", TC_F32, 0}}, 1},
     {"ConvTranspose", "strides=2,2 auto_pad=SAME_LOWER", {"h=2..5"}, {{"1,2,h,3", TC_F32, 0}, {"2,3,3,3", TC_F32, 0}}, 1},
+    /* sizes of the weights */
+    {"Conv", "pads=1,2 strides=2 dilations=2", {"n=6..9", "k=1..4"}, {{"2,2,n", TC_F32, 0}, {"3,2,k", TC_F32, 0}, {"3", TC_F32, 0}}, 1},
+    {"Conv", "pads=1,0,0,2", {"b=1..2", "k=1..3", "h=3..5"}, {{"b,2,h,5", TC_F32, 0}, {"3,2,k,2", TC_F32, 0}}, 1},
+    {"Conv", "", {"k=1..3", "c=1..3", "m=1..2"}, {{"2,c,4", TC_F32, 0}, {"m,c,k", TC_F32, 0}, {"m", TC_F32, 0}}, 1},
+    {"Conv", "group=2", {"k=1..3", "l=1..2"}, {{"1,4,4,3", TC_F32, 0}, {"6,2,k,l", TC_F32, 0}}, 1},
+    {"Conv", "auto_pad=SAME_UPPER strides=2,1", {"k=1..4", "h=1..4"}, {{"1,2,h,3", TC_F32, 0}, {"3,2,k,2", TC_F32, 0}}, 1},
+    {"Conv", "kernel_shape=2,3", {"k=1..4"}, {{"1,2,4,5", TC_F32, 0}, {"k,2,2,3", TC_F32, 0}}, 1},
+    {"Conv", "auto_pad=SAME_LOWER", {"k=1..4"}, {{"1,2,3", TC_F32, 0}, {"3,2,k", TC_F32, 0}}, 1},
+    {"ConvTranspose", "strides=2 pads=1,0 output_padding=1 dilations=2", {"n=2..4", "k=1..3"},
+     {{"2,2,n", TC_F32, 0}, {"2,3,k", TC_F32, 0}, {"3", TC_F32, 0}}, 1},
+    {"ConvTranspose", "group=2 strides=1,3", {"k=1..3", "h=1..3"}, {{"1,4,h,2", TC_F32, 0}, {"4,3,k,2", TC_F32, 0}}, 1},
+    {"ConvTranspose", "auto_pad=SAME_UPPER strides=2", {"k=2..4", "b=1..2"}, {{"b,2,3", TC_F32, 0}, {"2,3,k", TC_F32, 0}}, 1},
+    {"ConvTranspose", "auto_pad=SAME_LOWER strides=2,2 output_shape=5,4", {"h=2..3", "w=1..2"},
+     {{"1,2,h,w", TC_F32, 0}, {"2,3,3,3", TC_F32, 0}, {"3", TC_F32, 0}}, 1},
     {"MaxPool", "kernel_shape=3,2 pads=1,1,1,0 strides=2,1", {"b=1..2", "h=1..7", "w=1..4"}, {{"b,2,h,w", TC_F32, 0}}, 1},
     {"AveragePool", "kernel_shape=3,2 pads=1,1,0,0 strides=2,1", {"h=2..7", "w=1..4"}, {{"1,2,h,w", TC_F32, 0}}, 1},
     {"AveragePool", "kernel_shape=3,2 pads=1,1,1,1 count_include_pad=1", {"h=1..7", "w=1..4"}, {{"1,2,h,w", TC_F32, 0}}, 1},

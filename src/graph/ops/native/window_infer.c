@@ -88,8 +88,7 @@ tc_status tc_graph_read_window_of(tc_graph_infer_ctx *c, const tc_graph_value *w
     return TC_OK;
 }
 
-/* Weights have the channels of the input, divided among the groups, in dimension 1; transposed, those in dimension 0. */
-static tc_status want_weights(tc_graph_infer_ctx *c, bool transposed, int64_t group) {
+tc_status tc_graph_want_weights(tc_graph_infer_ctx *c, bool transposed, int64_t group) {
     const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1];
     TC_TRY(want_spatial(c, x));
     TC_TRY(tc_graph_want_number(c, 0));
@@ -143,7 +142,7 @@ static tc_status take_windows(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
-static tc_status want_bias(tc_graph_infer_ctx *c, int64_t channels) {
+tc_status tc_graph_want_bias(tc_graph_infer_ctx *c, int64_t channels) {
     const tc_graph_value *bias = tc_graph_in(c, 2);
     if (bias && (bias->shape.ndim != 1 || bias->shape.d[0] != channels))
         return tc_graph_node_fail(c, "the bias '%s' must have one element per output channel (%" PRId64 ")", bias->name,
@@ -155,9 +154,9 @@ tc_status tc_graph_infer_conv(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1];
     window w = {.n = x->shape.ndim - 2};
     int64_t group = tc_graph_attr_group(c->n);
-    TC_TRY(want_weights(c, false, group));
+    TC_TRY(tc_graph_want_weights(c, false, group));
     TC_TRY(tc_graph_read_window_of(c, wt, &w));
-    TC_TRY(want_bias(c, wt->shape.d[0]));
+    TC_TRY(tc_graph_want_bias(c, wt->shape.d[0]));
     TC_TRY(tc_graph_read_window(c, &x->shape, &w));
     c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = {.d = {x->shape.d[0], wt->shape.d[0]}}};
     TC_TRY(window_outputs(c, &x->shape, &w, false, &c->out[0].shape));
@@ -212,10 +211,10 @@ tc_status tc_graph_infer_conv_transpose(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1];
     window w = {.n = x->shape.ndim - 2};
     int64_t group = tc_graph_attr_group(c->n);
-    TC_TRY(want_weights(c, true, group));
+    TC_TRY(tc_graph_want_weights(c, true, group));
     TC_TRY(tc_graph_read_window_of(c, wt, &w));
     int64_t channels = wt->shape.d[1] * group;
-    TC_TRY(want_bias(c, channels));
+    TC_TRY(tc_graph_want_bias(c, channels));
     c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = {.ndim = x->shape.ndim, .d = {x->shape.d[0], channels}}};
     TC_TRY(transposed_outputs(c, &x->shape, &w));
     store_window(c, &w);
