@@ -113,19 +113,32 @@ static tc_status give_results(tc_graph_import_branches *b, tc_graph_node *n, tc_
     return TC_OK;
 }
 
+/* Branch k, which runs compute only if `when` holds, of sizes of `of`. */
+static tc_status add_branch(tc_graph_import_branches *b, int k, tc_graph *of, const tc_expr *when, tc_error *err) {
+    const tc_graph_import_body *body = b->body[k];
+    tc_graph_sizes *sizes = tc_graph_sizes_of(b->at->root);
+    const tc_graph_size_limit before = sizes->wanted;
+    const bool chosen = sizes->is_chosen;
+    for (;;) {
+        tc_graph_import_open_frame(b->at, &b->in[k], b->name && *b->name ? b->name : "If", true, err);
+        tc_graph_sizes_set_condition(b->in[k].f.g, of, when);
+        sizes->is_chosen |= k == 1;
+        tc_status s = body->add(body, NULL, &b->out[k], err);
+        sizes->is_chosen = chosen;
+        tc_graph_import_leave_frame(b->at, &b->in[k]);
+        if (s == TC_OK || sizes->again || !body->has_other || !body->has_other(body))
+            return s;
+        tc_graph_import_drop_frame(&b->in[k]);
+        sizes->wanted = before;
+    }
+}
+
 tc_status tc_graph_import_add_branches(tc_graph_import_branches *b, int *failed, tc_error *err) {
     tc_graph *of = b->at->g;
     const tc_expr *holds = tc_graph_condition_of(&of, b->cond);
-    tc_graph_sizes *sizes = tc_graph_sizes_of(b->at->root);
-    const bool chosen = sizes->is_chosen;
     const tc_expr *when[] = {holds, holds ? tc_un(of->sizes->ctx, TC_OP_NOT, holds) : NULL};
     for (int k = 0; k < 2; k++) {
-        tc_graph_import_open_frame(b->at, &b->in[k], b->name && *b->name ? b->name : "If", true, err);
-        tc_graph_sizes_set_condition(b->in[k].f.g, of, when[k]);
-        sizes->is_chosen |= k == 1;
-        tc_status s = b->body[k]->add(b->body[k], NULL, &b->out[k], err);
-        sizes->is_chosen = chosen;
-        tc_graph_import_leave_frame(b->at, &b->in[k]);
+        tc_status s = add_branch(b, k, of, when[k], err);
         *failed = s == TC_OK ? -1 : k;
         TC_TRY(s);
     }

@@ -29,6 +29,8 @@ typedef struct tc_graph_import_body {
     size_t nodes;          /* how many it has, with those of bodies inside of it */
     /* Adds its nodes to the graph to which nodes are being added. in[]: its inputs; *out: its outputs. */
     tc_status (*add)(const struct tc_graph_import_body *b, tc_graph_value *const *in, tc_graph_value ***out, tc_error *err);
+    /* After a failure: it can be added in another way, which is what `add` does next. NULL: there is only one. */
+    bool (*has_other)(const struct tc_graph_import_body *b);
 } tc_graph_import_body;
 
 /* What is emitted into a body's graph for a node. */

@@ -47,8 +47,9 @@ typedef struct tc_graph_sizes {
         tc_ival before;
     } choice;
     bool reconsidered;
-    bool guards;    /* import failed without: what only a branch needs of sizes is checked in the runs that take it */
-    bool is_chosen; /* while a second branch is imported: the first one says what is assumed */
+    bool takes_other; /* import failed with the branches that it chose of those of different types: it chooses the others */
+    bool guards;      /* import failed without: what only a branch needs of sizes is checked in the runs that take it */
+    bool is_chosen;   /* while a second branch is imported: the first one says what is assumed */
     /* Ranges of variables; likely: and that what is not known is not negative, as sizes are, and what models compute of them. */
     tc_env *sure, *likely;
     tc_map numbers; /* value and element -> its expression */

@@ -301,6 +301,7 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     im.proto = im.model->graph;
     im.at.g = im.at.root = tc_graph_new(path);
     im.at.g->sizes = before;
+    im.takes_other = before && before->takes_other;
     if (im.proto->name && *im.proto->name)
         im.at.g->name = tc_arena_strdup(im.at.g->arena, im.proto->name);
     im.used_shapes = tc_xcalloc(opts ? opts->nshapes + 1 : 1, sizeof *im.used_shapes);
@@ -320,6 +321,10 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     tc_vec_free(&im.notes);
     if (s != TC_OK && im.at.root->sizes && !im.at.root->sizes->again)
         tc_graph_sizes_reconsider(im.at.root->sizes);
+    if (s != TC_OK && im.chose && !im.takes_other && !im.at.root->sizes->again) {
+        explain_failure(path, im.at.root->sizes, err); /* which is said if the other branches do not fit, either */
+        im.at.root->sizes->again = im.at.root->sizes->takes_other = true;
+    }
     bool again = im.at.root->sizes && im.at.root->sizes->again; /* also where there was another way than what failed then */
     if (s == TC_OK && !again) {
         *out = im.at.root;
@@ -336,11 +341,18 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
 tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts, tc_graph **out, tc_error *err) {
     double start = tc_now();
     tc_graph_sizes *known = NULL;
+    tc_error first = {0};
+    bool others = false; /* first: the failure without them */
     tc_status s;
     *out = NULL;
-    do /* ends: each attempt leaves a symbol fewer that is free, or fewer sizes of one, or relies on a limit more */
+    do { /* ends: each attempt leaves a symbol fewer that is free, or fewer sizes of one, or relies on a limit more */
         s = import_once(path, opts, &known, out, err);
-    while (known);
+        if (known && known->takes_other && !others && err)
+            first = *err;
+        others |= known && known->takes_other;
+    } while (known);
+    if (s != TC_OK && others && err)
+        *err = first;
     if (s == TC_OK)
         tc_log(TC_LOG_INFO, "imported %s: %zu nodes in %.2f s", path, (*out)->nodes.len, tc_now() - start);
     return s;

@@ -12,6 +12,8 @@ typedef struct branch {
     tc_graph_importer *im;
     const Onnx__NodeProto *p;
     const char *name;
+    size_t nnotes;           /* of the importer, before this */
+    bool chose, takes_other; /* as the importer's, in this branch alone */
 } branch;
 
 typedef struct branches {
@@ -23,9 +25,26 @@ typedef struct branches {
 } branches;
 
 static tc_status add_branch(const tc_graph_import_body *of, tc_graph_value *const *in, tc_graph_value ***out, tc_error *err) {
-    const branch *b = (const branch *)of;
+    branch *b = (branch *)(uintptr_t)of;
+    bool chose = b->im->chose, takes_other = b->im->takes_other;
     (void)in;
-    return tc_graph_import_branch(b->im, b->p, b->name, out, err);
+    b->im->chose = false;
+    b->im->takes_other = b->takes_other;
+    tc_status s = tc_graph_import_branch(b->im, b->p, b->name, out, err);
+    b->chose = b->im->chose;
+    b->im->chose = chose;
+    b->im->takes_other = takes_other;
+    return s;
+}
+
+/* Nodes of the branch may fit the other one of two branches in it. */
+static bool has_other(const tc_graph_import_body *of) {
+    branch *b = (branch *)(uintptr_t)of;
+    bool has = b->chose && !b->takes_other;
+    b->takes_other |= has;
+    if (has)
+        b->im->notes.len = b->nnotes;
+    return has;
 }
 
 static const char *const names[] = {"then_branch", "else_branch"};
@@ -65,6 +84,7 @@ static tc_status keep_branch(branches *b, int kept, const tc_error *why, tc_erro
     tc_graph_set_expected(im->at.g, n, !kept);
     tc_graph_set_refusal(im->at.g, n, refusal_text(b, kept, "the run is refused, as", why));
     tc_push(&im->notes, refusal_text(b, kept, "runs are refused where", why));
+    tc_graph_rely_on(im->at.g, b->t.cond, !kept);
     TC_TRY(tc_graph_import_branch(im, b->p, names[kept], &out, err));
     return tc_graph_import_give_outputs(im, b->p, out, err);
 }
@@ -80,11 +100,16 @@ static bool may_be_left_out(const branches *b, const tc_error *why) {
     return !tc_error_unsupported(why);
 }
 
-/* Branches of different types: the one that runs of the largest sizes take, or else the first. */
+/* Branches of different types: the one that runs of the largest sizes take, or else the first. If nodes behind it do not fit that
+ * one, the other. */
 static int kept_of(const branches *b, int failed) {
+    if (failed >= 0)
+        return failed == 0;
     tc_graph *of = b->im->at.g;
-    const tc_expr *holds = failed < 0 ? tc_graph_condition_of(&of, b->t.cond) : NULL;
-    return failed < 0 ? holds && tc_graph_decide_at_largest(of, holds) == 0 : failed == 0;
+    const tc_expr *holds = tc_graph_condition_of(&of, b->t.cond);
+    bool is_else = holds && tc_graph_decide_at_largest(of, holds) == 0;
+    b->im->chose = true;
+    return is_else != b->im->takes_other;
 }
 
 /* The failure of both branches, or of one: the other takes the place of the If. */
@@ -112,7 +137,8 @@ tc_status tc_graph_import_if_at_run_time(tc_graph_importer *im, const Onnx__Node
     branches b = {.im = im, .p = p, .nnotes = im->notes.len};
     b.t = (tc_graph_import_branches){.at = &im->at, .name = p->name, .nout = p->n_output, .cond = cond};
     for (int k = 0; k < 2; k++) {
-        b.branch[k] = (branch){{.add = add_branch}, im, p, names[k]};
+        b.branch[k] = (branch){.b = {.add = add_branch, .has_other = has_other}, .im = im, .p = p, .name = names[k]};
+        b.branch[k].nnotes = im->notes.len;
         b.t.body[k] = &b.branch[k].b;
     }
     tc_error why = {0};

@@ -29,6 +29,8 @@ typedef struct tc_graph_importer {
     tc_graph_import_scope *scope; /* NULL: in the graph itself */
     TC_VEC(const char *) notes;   /* what the user should know of this import, in the root's arena */
     uint32_t bodies;              /* that have taken a node's place */
+    bool chose;                   /* one of two branches of different types: runs that take the other one are refused */
+    bool takes_other;             /* what is usually chosen does not fit what follows it: the other one is */
     tc_map body_constants;        /* address of a body's initializer -> value of root: bodies may be added many times */
 } tc_graph_importer;
 

@@ -53,7 +53,7 @@ static void set_body(loop *l, const Onnx__GraphProto *g) {
     const char **in = TC_NEW_N(l->im->at.g->arena, const char *, g->n_input + 1);
     for (size_t k = 0; k < g->n_input; k++)
         in[k] = g->input[k]->name ? g->input[k]->name : "";
-    tc_graph_import_body b = {g->n_input, g->n_output, in, count_nodes(g, 0), add_body};
+    tc_graph_import_body b = {.nin = g->n_input, .nout = g->n_output, .in = in, .nodes = count_nodes(g, 0), .add = add_body};
     l->body = (body){b, l->im, l->p, g, l->batch};
     l->t.body = &l->body.b;
 }

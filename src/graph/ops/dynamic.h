@@ -95,6 +95,8 @@ bool tc_graph_find_outside(tc_graph *g, const tc_expr *x, const tc_expr *y, tc_g
 /* Whether the condition, of sizes of g, holds in all runs (1), in none (0), or in some (-1): by the ranges of the sizes, and by what
  * is known where g is the body of a branch. */
 int tc_graph_decide(tc_graph *g, const tc_expr *condition);
+/* From now on runs compute what is added to the body g only if the bool `condition`, of g, is `holds`. */
+void tc_graph_rely_on(tc_graph *g, const tc_graph_value *condition, bool holds);
 /* The condition, of sizes of g, holds in all runs: the model relies on it. */
 void tc_graph_note_end(tc_graph *g, const tc_expr *condition);
 /* As tc_graph_sizes_choose: sizes that import assumes become those for which the condition is as it is for most of them. True: begin again. */

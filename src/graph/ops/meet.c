@@ -93,6 +93,14 @@ static void note_condition(tc_graph *g, const tc_expr *holds) {
         tc_graph_sizes_set_condition(g, root, when ? tc_bin(root->sizes->ctx, TC_OP_AND, when, holds) : holds);
 }
 
+void tc_graph_rely_on(tc_graph *g, const tc_graph_value *condition, bool holds) {
+    tc_graph_sizes_outside o;
+    tc_graph *of = g;
+    const tc_expr *x = tc_graph_condition_of(&of, condition);
+    if (x && tc_graph_sizes_of(g)->around && tc_graph_find_outside(of, x, x, &o))
+        note_condition(g, holds ? o.x : tc_un(o.s->ctx, TC_OP_NOT, o.x));
+}
+
 void tc_graph_note_end(tc_graph *g, const tc_expr *condition) {
     for (; condition && g->sizes->around; g = g->sizes->around)
         condition = around(g, condition);

@@ -371,6 +371,56 @@ static void test_branch_that_fits_some_sizes(void **state) {
     check_partial("Reshape", I64(DIMS(2), 4, 8), "x,k", 0, 32, 0, "then_branch");
 }
 
+/* The detector for 32 to 127 elements: each branch takes those that are one window of its own. rate 0: it is an input. */
+static void check_windows(int64_t rate) {
+    tc_graph *g, *one;
+    tc_graph_program *p;
+    tc_graph_tensor y, want;
+    float x_values[127];
+    char fixed[24], dims[24];
+    const char *given = fixed;
+    tc_graph_binding n = {"n", 1, {{32, 127, 1}}};
+    fill(x_values, 127);
+    snprintf(fixed, sizeof fixed, "sr=%lld", (long long)rate);
+    tc_graph_import_options o = {.shapes = &n, .nshapes = 1, .fixed = &given, .nfixed = rate != 0};
+    assert_ok(import_model(detector("1,n"), SCRATCH("detector.onnx"), &o, &g, err));
+    assert_ok(tc_graph_program_new(g, &p, err));
+    tc_graph_model *m = build(p);
+    for (int64_t size = 32; size <= 127; size += size == 32 || size == 63 || size == 126 ? 1 : 30)
+        for (int64_t sr = 8000; sr <= 16000; sr += 8000) {
+            const tc_graph_tensor in[] = {f32_tensor((tc_graph_shape)DIMS(1, size), x_values), I64(SCALAR, sr)};
+            if (rate && sr != rate)
+                continue;
+            if ((sr == 16000) != (size >= 64)) {
+                assert_fails(TC_BAD_INPUT, tc_graph_model_run(m, in, &y, err),
+                             rate == 16000  ? "must be at least 64"
+                             : rate == 8000 ? "it must be 1"
+                                            : "the run is refused");
+                continue;
+            }
+            snprintf(fixed, sizeof fixed, "sr=%lld", (long long)sr);
+            snprintf(dims, sizeof dims, "1,%lld", (long long)size);
+            assert_ok(import_detector(dims, &given, 1, &one, err));
+            assert_ok(tc_graph_eval(one, in, &want, err));
+            assert_ok(tc_graph_model_run(m, in, &y, err));
+            expect_equal(&y, want);
+            tc_graph_tensor_free(&y);
+            tc_graph_tensor_free(&want);
+            tc_graph_free(one);
+        }
+    tc_graph_model_free(m);
+    tc_graph_program_free(p);
+    tc_graph_free(g);
+}
+
+/* Of the branches of the inner If, the nodes behind it decide which is kept: the one for one window. */
+static void test_branches_that_fit_other_sizes(void **state) {
+    (void)state;
+    check_windows(0);
+    check_windows(16000);
+    check_windows(8000);
+}
+
 /* ---- sizes that import assumes ---- */
 
 static void check_assumed(const char *const *fixed, size_t nfixed, const char *want) {
@@ -528,6 +578,7 @@ int main(void) {
                                        cmocka_unit_test(test_fixed_arrays),
                                        cmocka_unit_test(test_sizes_decide),
                                        cmocka_unit_test(test_branch_that_fits_some_sizes),
+                                       cmocka_unit_test(test_branches_that_fit_other_sizes),
                                        cmocka_unit_test(test_assumed_sizes),
                                        cmocka_unit_test(test_longer_sizes),
                                        cmocka_unit_test(test_order),
