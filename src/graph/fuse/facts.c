@@ -49,7 +49,7 @@ bool tc_fuse_keeps_order(const tc_graph_node *n) {
         }
         return true;
     }
-    return tc_fuse_same_shape(&n->in[0]->shape, &n->out[0]->shape);
+    return n->op != TC_GRAPH_OP_REGROUPED && tc_fuse_same_shape(&n->in[0]->shape, &n->out[0]->shape);
 }
 
 bool tc_fuse_looks_through(const tc_fuser *f, const tc_graph_value *v) {

@@ -11,7 +11,6 @@ typedef struct reshaper {
     tc_graph_value *x;
     tc_graph_shape shape;                    /* of the result, at its largest */
     tc_graph_value *size[TC_GRAPH_MAX_DIMS]; /* of its dimensions at run time; NULL: constant */
-    bool new_rows;                           /* changes_rows */
 } reshaper;
 
 static bool same_dim(const reshaper *r, int i, int o) {
@@ -70,106 +69,53 @@ static bool changes_rows(const reshaper *r) {
     return tc_is_int(tc_graph_sizes_simplify(s, tc_sub(s->ctx, x, y)), 0);
 }
 
-/* A value on its way, blind, with the sizes of its dimensions; NULL: constant. */
-typedef struct way {
-    tc_graph_value *v, *size[TC_GRAPH_MAX_DIMS + 1];
-} way;
-
-static tc_graph_value *size_on(const reshaper *r, const way *w, int d) {
-    return w->size[d] ? w->size[d] : tc_graph_em_number(r->e, w->v->shape.d[d]);
+/* Equal sizes are one value: so what is known of a size is known of every product that it is. */
+static tc_graph_value *size_value(const reshaper *r, tc_graph_value *size, int64_t most) {
+    return tc_graph_em_known(r->e, size ? size : tc_graph_em_number(r->e, most)).value;
 }
 
-/* Folded or Unfolded, at dimension d. Equal sizes are one value: so what is known of a size is known of every product that it is. */
-static tc_graph_node *pair_node(reshaper *r, tc_graph_op op, const way *w, int d, tc_graph_value *inner, tc_graph_value *both) {
-    inner = tc_graph_em_known(r->e, inner).value;
-    both = tc_graph_em_known(r->e, both).value;
-    tc_graph_node *n = tc_graph_em_node(r->e, op, (tc_graph_value *[]){w->v, inner, both}, 3);
-    tc_graph_set_axis(r->e->c->g, n, d);
-    return n;
+/* What does not correspond, except what is fixed at the end of both, and as much: that stays apart. */
+static middle varying_middle(const reshaper *r) {
+    middle all = middle_of(r), m = all;
+    while (m.to[0] > m.from[0] && !tc_graph_extent(r->x, m.to[0] - 1))
+        m.to[0]--;
+    while (m.to[1] > m.from[1] && !r->size[m.to[1] - 1])
+        m.to[1]--;
+    bool as_many = count(&r->x->shape, m.to[0], all.to[0]) == count(&r->shape, m.to[1], all.to[1]);
+    return as_many && m.to[1] + r->x->shape.ndim - m.to[0] <= TC_GRAPH_MAX_DIMS ? m : all;
 }
 
-/* Dimensions d and d + 1 as one. */
-static void fold(reshaper *r, way *w, int d) {
-    tc_graph_value *inner = w->size[d + 1], *both = NULL;
-    tc_graph_shape to = w->v->shape;
-    if (w->size[d] || inner)
-        both = em_mul(r->e, size_on(r, w, d), size_on(r, w, d + 1));
-    to.d[d] *= to.d[d + 1];
-    memmove(&to.d[d + 1], &to.d[d + 2], (size_t)(to.ndim-- - d - 2) * sizeof *to.d);
-    w->v = inner || (r->new_rows && w->size[d])
-               ? tc_graph_em_place(r->e, pair_node(r, TC_GRAPH_OP_FOLDED, w, d, size_on(r, w, d + 1), both))
-               : tc_graph_em_reshape(r->e, w->v, &to);
-    w->size[d] = both;
-    memmove(&w->size[d + 1], &w->size[d + 2], (size_t)(TC_GRAPH_MAX_DIMS - d - 1) * sizeof *w->size);
-}
-
-static tc_graph_value *product(reshaper *r, int from, int to) {
-    tc_graph_value *p = NULL;
-    for (int o = from; o < to; o++) {
-        tc_graph_value *n = r->size[o] ? r->size[o] : tc_graph_em_number(r->e, r->shape.d[o]);
-        p = p ? em_mul(r->e, p, n) : n;
-    }
-    return p;
-}
-
-/* Dimension d as the result's o and what comes behind it, up to `to`. */
-static void unfold(reshaper *r, way *w, int d, int o, int to) {
-    const int64_t pair[] = {r->shape.d[o], count(&r->shape, o + 1, to)};
-    tc_graph_node *n = pair_node(r, TC_GRAPH_OP_UNFOLDED, w, d, product(r, o + 1, to), product(r, o, to));
-    tc_graph_set_shape(r->e->c->g, n, pair, 2);
-    w->v = tc_graph_em_place(r->e, n);
-}
-
-/* All that lies between dimensions that correspond becomes one dimension, and that the result's. What is fixed at the end of
- * both, and as much, stays apart. NULL: there is another number of elements on the way. */
-static tc_graph_value *by_dimensions(reshaper *r) {
-    middle m = middle_of(r);
-    int ie = m.to[0], oe = m.to[1];
-    while (ie > m.from[0] && !tc_graph_extent(r->x, ie - 1))
-        ie--;
-    while (oe > m.from[1] && !r->size[oe - 1])
-        oe--;
-    if (count(&r->x->shape, ie, m.to[0]) != count(&r->shape, oe, m.to[1]))
-        ie = m.to[0], oe = m.to[1];
-    if (ie == m.from[0] || oe == m.from[1] || r->shape.ndim == TC_GRAPH_MAX_DIMS)
-        return NULL;
-    way w = {.v = tc_graph_em_blind(r->e, r->x)};
-    for (int d = 0; d < r->x->shape.ndim; d++)
-        w.size[d] = tc_graph_extent(r->x, d);
-    while (ie-- > m.from[0] + 1)
-        fold(r, &w, m.from[0]);
-    for (int o = m.from[1]; o + 1 < oe; o++)
-        unfold(r, &w, m.from[0] + o - m.from[1], o, oe);
-    if (r->e->status == TC_OK && tc_graph_shape_count(&w.v->shape) != tc_graph_shape_count(&r->shape))
-        return NULL;
-    return tc_graph_em_reshape(r->e, w.v, &r->shape);
-}
-
-/* Everything else: the place of each element of the result among those of x, by arithmetic on the sizes. */
-static tc_graph_value *by_places(reshaper *r) {
+/* The place of each element of the result among those of x, by arithmetic on the sizes. */
+static tc_graph_value *regrouped(reshaper *r) {
     tc_graph_emitter *e = r->e;
-    tc_graph_value *linear = tc_graph_em_number(e, 0), *stride = tc_graph_em_number(e, 1), *at = tc_graph_em_number(e, 0);
-    for (int o = r->shape.ndim - 1; o >= 0; o--) {
-        linear = em_add(e, linear, em_mul(e, tc_graph_em_iota(e, r->shape.d[o], o, r->shape.ndim), stride));
-        stride = em_mul(e, stride, r->size[o] ? r->size[o] : tc_graph_em_number(e, r->shape.d[o]));
+    middle m = varying_middle(r);
+    tc_graph_shape to = r->shape;
+    tc_graph_value *in[1 + 3 * TC_GRAPH_MAX_DIMS] = {tc_graph_em_blind(e, r->x)}, *product = tc_graph_em_number(e, 1);
+    int nin = 1;
+    for (int d = m.from[0]; d < m.to[0]; d++) {
+        tc_graph_value *size = size_value(r, tc_graph_extent(r->x, d), r->x->shape.d[d]);
+        product = d > m.from[0] ? size_value(r, em_mul(e, product, size), 0) : size;
+        if (d == m.from[0])
+            continue;
+        in[nin++] = product;
+        in[nin++] = size;
     }
-    int64_t step = 1;
-    for (int i = r->x->shape.ndim - 1; i >= 0; i--) {
-        tc_graph_value *n = em_max(e, tc_graph_em_size(e, r->x, i), tc_graph_em_number(e, 1)), *next = em_div(e, linear, n);
-        at = em_add(e, at, em_mul(e, em_sub(e, linear, em_mul(e, next, n)), tc_graph_em_number(e, step)));
-        linear = next;
-        step *= r->x->shape.d[i];
-    }
-    tc_graph_value *flat = tc_graph_em_reshape(e, tc_graph_em_blind(e, r->x), &(tc_graph_shape){1, {step}});
-    return tc_graph_em_pick(e, flat, 0, tc_graph_em_expand(e, at, &r->shape));
+    if (nin == 1)
+        in[nin++] = product;
+    for (int o = m.from[1] + 1; o < m.to[1]; o++)
+        in[nin++] = size_value(r, r->size[o], r->shape.d[o]);
+    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_REGROUPED, in, nin);
+    to.ndim = m.to[1];
+    for (int d = m.to[0]; d < r->x->shape.ndim; d++)
+        to.d[to.ndim++] = r->x->shape.d[d];
+    tc_graph_set_axes(e->c->g, n, (const int64_t[]){m.from[0], m.to[0], m.to[1]}, 3);
+    tc_graph_set_shape(e->c->g, n, to.d, (size_t)to.ndim);
+    return tc_graph_em_reshape(e, tc_graph_em_place(e, n), &r->shape);
 }
 
 static tc_graph_value *reshaped(reshaper *r) {
-    bool keeps = keeps_places(r);
-    r->new_rows = keeps && changes_rows(r);
-    tc_graph_value *y = keeps && !r->new_rows ? NULL : by_dimensions(r);
-    if (!y)
-        y = keeps ? tc_graph_em_reshape(r->e, tc_graph_em_blind(r->e, r->x), &r->shape) : by_places(r);
+    tc_graph_value *y =
+        keeps_places(r) && !changes_rows(r) ? tc_graph_em_reshape(r->e, tc_graph_em_blind(r->e, r->x), &r->shape) : regrouped(r);
     if (y == r->x)
         y = em_unary(r->e, TC_GRAPH_OP_IDENTITY, y);
     for (int o = 0; o < r->shape.ndim; o++)
