@@ -359,27 +359,6 @@ static tc_status attach_outputs(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
-/* Split(x) {axis, split}  =>  one Slice per output that is used */
-static tc_status place_slices(tc_graph_infer_ctx *c) {
-    size_t len;
-    const int64_t *sizes = tc_graph_attr_split(c->n, &len);
-    int axis = (int)tc_graph_attr_axis(c->n);
-    tc_graph_value *x = c->n->in[0];
-    int64_t at = 0;
-    for (int k = 0; k < c->nout; at += sizes[k], k++) {
-        if (!c->names[k])
-            continue;
-        tc_graph_node *n =
-            tc_graph_new_node(c->g, TC_GRAPH_OP_SLICE, tc_arena_printf(c->g->arena, "%s.%d", c->n->name, k), &x, 1);
-        int64_t end = at + sizes[k], ax = axis;
-        tc_graph_set_axes(c->g, n, &ax, 1);
-        tc_graph_set_starts(c->g, n, &at, 1);
-        tc_graph_set_ends(c->g, n, &end, 1);
-        TC_TRY(tc_graph_place(c->g, n, &c->names[k], 1, TC_GRAPH_OPSET_MAX, c->err));
-    }
-    return TC_OK;
-}
-
 /* Outputs that an operator always has are there, whether or not a model names them. */
 static const char *const *name_required(tc_graph *g, const tc_graph_node *n, const char *const *names, int nout) {
     const char **all = tc_arena_dup(g->arena, names, (size_t)nout * sizeof *names);
@@ -407,7 +386,7 @@ tc_status tc_graph_place(tc_graph *g, tc_graph_node *n, const char *const *names
     else if (s == TC_OK && c.has_constant)
         tc_graph_add_constant(g, names[0], &c.constant);
     else if (s == TC_OK && c.nout > 0) /* else the family has made all outputs itself */
-        s = n->op == TC_GRAPH_OP_SPLIT ? place_slices(&c) : attach_outputs(&c);
+        s = attach_outputs(&c);
     if (s != TC_OK)
         tc_error_prefix(err, "node '%s' (%s): ", n->name, tc_graph_op_name(op));
     return s;

@@ -138,40 +138,29 @@ tc_status tc_graph_infer_range(tc_graph_infer_ctx *c) {
 }
 
 tc_status tc_graph_infer_shape(tc_graph_infer_ctx *c) {
-    const tc_graph_shape *x = &c->n->in[0]->shape;
-    int64_t from = tc_graph_attr_start(c->n), to = tc_graph_attr_end_or(c->n, x->ndim);
-    from = TC_MAX(0, TC_MIN(from < 0 ? from + x->ndim : from, x->ndim));
-    to = TC_MAX(0, TC_MIN(to < 0 ? to + x->ndim : to, x->ndim));
-    return give_ints(c, x->d + from, TC_MAX(0, to - from), 1);
+    tc_graph_emitter e = {c, TC_OK};
+    const tc_graph_value *x = c->n->in[0];
+    int64_t ndim = x->shape.ndim, from = tc_graph_attr_start(c->n), to = tc_graph_attr_end_or(c->n, ndim);
+    from = TC_MAX(0, TC_MIN(from < 0 ? from + ndim : from, ndim));
+    to = TC_MAX(from, TC_MIN(to < 0 ? to + ndim : to, ndim));
+    if (from == to || !tc_graph_is_dynamic(x))
+        return give_ints(c, x->shape.d + from, to - from, 1);
+    tc_graph_value *parts[TC_GRAPH_MAX_DIMS];
+    for (int64_t d = from; d < to; d++)
+        parts[d - from] = tc_graph_em_reshape(&e, tc_graph_em_size(&e, x, (int)d), &(tc_graph_shape){1, {1}});
+    return tc_graph_em_finish(&e, tc_graph_em_concat(&e, 0, parts, (int)(to - from)));
 }
 
 tc_status tc_graph_infer_size(tc_graph_infer_ctx *c) {
-    int64_t n = tc_graph_shape_count(&c->n->in[0]->shape);
-    return give_ints(c, &n, 1, 0);
+    tc_graph_emitter e = {c, TC_OK};
+    const tc_graph_value *x = c->n->in[0];
+    tc_graph_value *n = tc_graph_em_number(&e, 1);
+    for (int d = 0; d < x->shape.ndim; d++)
+        n = em_mul(&e, n, tc_graph_em_size(&e, x, d));
+    return tc_graph_em_finish(&e, n);
 }
 
 /* ---- sizes that depend on data ---- */
-
-tc_status tc_graph_rewrite_shape(tc_graph_emitter *e) {
-    const tc_graph_value *x = e->c->n->in[0];
-    int64_t ndim = x->shape.ndim, from = tc_graph_attr_start(e->c->n), to = tc_graph_attr_end_or(e->c->n, ndim);
-    from = TC_MAX(0, TC_MIN(from < 0 ? from + ndim : from, ndim));
-    to = TC_MAX(from, TC_MIN(to < 0 ? to + ndim : to, ndim));
-    tc_graph_value *parts[TC_GRAPH_MAX_DIMS];
-    for (int64_t d = from; d < to; d++)
-        parts[d - from] = tc_graph_em_reshape(e, tc_graph_em_size(e, x, (int)d), &(tc_graph_shape){1, {1}});
-    if (from == to)
-        return tc_graph_em_finish(e, tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){1, {0}}, NULL));
-    return tc_graph_em_finish(e, tc_graph_em_concat(e, 0, parts, (int)(to - from)));
-}
-
-tc_status tc_graph_rewrite_size(tc_graph_emitter *e) {
-    const tc_graph_value *x = e->c->n->in[0];
-    tc_graph_value *n = tc_graph_em_number(e, 1);
-    for (int d = 0; d < x->shape.ndim; d++)
-        n = em_mul(e, n, tc_graph_em_size(e, x, d));
-    return tc_graph_em_finish(e, n);
-}
 
 tc_status tc_graph_rewrite_constant_of_shape(tc_graph_emitter *e) {
     tc_graph_number want[TC_GRAPH_MAX_NUMBERS];

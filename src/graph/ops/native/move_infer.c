@@ -4,13 +4,6 @@
 
 #include "graph/ops/functions.h"
 
-static int64_t product(const tc_graph_shape *s, int from, int to) {
-    int64_t n = 1;
-    for (int i = from; i < to; i++)
-        n *= s->d[i];
-    return n;
-}
-
 tc_status tc_graph_infer_identity(tc_graph_infer_ctx *c) {
     tc_graph_become(c, TC_GRAPH_OP_IDENTITY, 1);
     c->out[0] = tc_graph_like(c, 0);
@@ -85,17 +78,6 @@ tc_status tc_graph_infer_reshape(tc_graph_infer_ctx *c) {
         return tc_graph_node_fail(c, "the input %s has %" PRId64 " elements, which do not fit the requested shape",
                                   tc_graph_type_str(c->g->arena, x->dtype, &x->shape), count);
     c->out[0].shape = s;
-    tc_graph_become_reshape(c);
-    return TC_OK;
-}
-
-tc_status tc_graph_infer_flatten(tc_graph_infer_ctx *c) {
-    const tc_graph_shape *x = &c->n->in[0]->shape;
-    int64_t axis = tc_graph_attr_axis_or(c->n, 1);
-    if (axis < -x->ndim || axis > x->ndim)
-        return tc_graph_node_fail(c, "axis %" PRId64 " is outside of a tensor with %d dimensions", axis, x->ndim);
-    int at = (int)(axis < 0 ? axis + x->ndim : axis);
-    c->out[0].shape = (tc_graph_shape){2, {product(x, 0, at), product(x, at, x->ndim)}};
     tc_graph_become_reshape(c);
     return TC_OK;
 }
@@ -276,16 +258,26 @@ static tc_status split_sizes(tc_graph_infer_ctx *c, int64_t extent, const int64_
     return TC_OK;
 }
 
+/* One Slice for each output that is used. */
 tc_status tc_graph_infer_split(tc_graph_infer_ctx *c) {
-    const tc_graph_value *x = c->n->in[0];
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_value *x = c->n->in[0];
     int axis;
     const int64_t *sizes;
     TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
     TC_TRY(split_sizes(c, x->shape.d[axis], &sizes));
-    tc_graph_become(c, TC_GRAPH_OP_SPLIT, 1);
-    tc_graph_set_axis(c->g, c->n, axis);
-    tc_graph_set_split(c->g, c->n, sizes, (size_t)c->nout);
-    return TC_OK; /* the caller makes Slices of it, which are typed on their own */
+    int64_t at = 0, along = axis;
+    for (int k = 0; k < c->nout; at += sizes[k++]) {
+        if (!c->names[k])
+            continue;
+        tc_graph_node *n = tc_graph_em_node(&e, TC_GRAPH_OP_SLICE, &x, 1);
+        tc_graph_set_axes(c->g, n, &along, 1);
+        tc_graph_set_starts(c->g, n, &at, 1);
+        tc_graph_set_ends(c->g, n, (const int64_t[]){at + sizes[k]}, 1);
+        TC_TRY(tc_graph_place(c->g, n, &c->names[k], 1, TC_GRAPH_OPSET_MAX, c->err));
+    }
+    c->nout = 0; /* all are there */
+    return TC_OK;
 }
 
 /* One dimension of a Slice: first index, and number of steps taken. Out-of-range bounds are clamped as in Python. */

@@ -1,5 +1,5 @@
 /* Reshape and its kin on operands whose sizes depend on data. See dynamic.h. */
-#include <string.h>
+#include <inttypes.h>
 
 #include "graph/ir/sizes.h"
 #include "graph/ops/functions.h"
@@ -317,16 +317,22 @@ static void add_flat(reshaper *r, int from, int to) {
     r->shape.d[r->shape.ndim++] = count(&r->x->shape, from, to);
 }
 
-tc_status tc_graph_rewrite_flatten(tc_graph_emitter *e) {
-    reshaper r = {.e = e, .x = e->c->n->in[0]};
-    int64_t ndim = r.x->shape.ndim, axis = tc_graph_attr_axis_or(e->c->n, 1);
+tc_status tc_graph_infer_flatten(tc_graph_infer_ctx *c) {
+    tc_graph_emitter e = {c, TC_OK};
+    reshaper r = {.e = &e, .x = c->n->in[0]};
+    int ndim = r.x->shape.ndim;
+    int64_t axis = tc_graph_attr_axis_or(c->n, 1);
     if (axis < -ndim || axis > ndim)
-        return TC_OK; /* inference refuses it */
+        return tc_graph_node_fail(c, "axis %" PRId64 " is outside of a tensor with %d dimensions", axis, ndim);
     int at = (int)(axis < 0 ? axis + ndim : axis);
     add_flat(&r, 0, at);
-    add_flat(&r, at, (int)ndim);
-    TC_TRY(e->status);
-    return tc_graph_em_finish(e, reshaped(&r));
+    add_flat(&r, at, ndim);
+    TC_TRY(e.status);
+    if (tc_graph_is_dynamic(r.x))
+        return tc_graph_em_finish(&e, reshaped(&r));
+    c->out[0].shape = r.shape;
+    tc_graph_become_reshape(c);
+    return TC_OK;
 }
 
 /* ---- and after it: dimensions that correspond, and a first one that grows or shrinks by what follows it ---- */
