@@ -42,19 +42,9 @@ static inline void tc_graph_walk_next(tc_graph_walk *w) {
     }
 }
 
-/* Rows along one axis: `outer` times `stride` of them, each of n elements that lie `stride` apart. */
-typedef struct tc_graph_rows {
-    int64_t outer, n, stride;
-} tc_graph_rows;
-tc_graph_rows tc_graph_rows_of(const tc_graph_shape *s, int axis);
-/* Where the first element of a row is. */
-int64_t tc_graph_row_start(const tc_graph_rows *r, int64_t row);
-
 /* Bytes of what the dimensions from `axis` on hold, and elements of what those before it count. */
 size_t tc_graph_tail_bytes(const tc_graph_tensor *t, int axis);
 int64_t tc_graph_head_count(const tc_graph_shape *s, int axis);
-/* A size that is an operand, in [0, most]. */
-int64_t tc_graph_size_in_run(const tc_graph_tensor *t, int64_t most);
 
 /* Strides of `s` seen through broadcasting to `to`: 0 along broadcast dims. */
 void tc_graph_broadcast_strides(const tc_graph_shape *s, const tc_graph_shape *to, int64_t strides[TC_GRAPH_MAX_DIMS]);
