@@ -135,6 +135,59 @@ int tc_graph_decide_at_largest(tc_graph *g, const tc_expr *condition) {
     return known;
 }
 
+/* ---- what runs check at a node ---- */
+
+static const char *needed_by(const tc_graph_emitter *e, const char *what) {
+    const tc_graph_node *n = e->c->n;
+    tc_arena *a = e->c->g->arena;
+    const char *node = e->c->g->importing;
+    node = node ? node : tc_arena_printf(a, "node '%s' (%s)", n->name, tc_graph_op_name(n->op));
+    return tc_arena_printf(a, "%s: %s", node, what);
+}
+
+/* The scalar of e's graph that is x; NULL: it cannot be computed there. */
+static tc_graph_value *computed(tc_graph_emitter *e, const tc_expr *x) {
+    tc_graph_value *known = tc_graph_sizes_value(tc_graph_sizes_of(e->c->g), x), *a, *b;
+    if (known || x->op == TC_OP_INT)
+        return known ? known : tc_graph_em_number(e, x->u.i);
+    if (x->nargs != 2 || !(a = computed(e, x->args[0])) || !(b = computed(e, x->args[1])))
+        return NULL;
+    switch (x->op) {
+    case TC_OP_ADD:
+        return em_add(e, a, b);
+    case TC_OP_SUB:
+        return em_sub(e, a, b);
+    case TC_OP_MUL:
+        return em_mul(e, a, b);
+    case TC_OP_MIN:
+        return em_min(e, a, b);
+    case TC_OP_MAX:
+        return em_max(e, a, b);
+    default: /* a quotient of negative numbers rounds in another direction than the graph's */
+        return NULL;
+    }
+}
+
+/* Refuses runs that come here with `holds` false, which is what `says` means. What follows in e's graph relies on it. Nothing is
+ * added if the same check stands before. */
+static tc_status place_check(tc_graph_emitter *e, const tc_expr *says, tc_graph_value *holds, const char *refusal) {
+    tc_graph *g = e->c->g;
+    TC_TRY(e->status);
+    if (tc_graph_sizes_value(tc_graph_sizes_of(g), says))
+        return TC_OK;
+    tc_graph_sizes_set_value(g->sizes, says, holds);
+    tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_REQUIRE, e->c->n->name, &holds, 1);
+    n->nout = 1;
+    n->out = TC_NEW_N(g->arena, tc_graph_value *, 1);
+    n->out[0] =
+        tc_graph_add_value(g, tc_graph_fresh_name(g, tc_arena_printf(g->arena, "%s.fits", n->name)), TC_BOOL, &holds->shape);
+    n->out[0]->producer = n;
+    tc_graph_set_expected(g, n, 1);
+    tc_graph_set_refusal(g, n, refusal);
+    tc_push(&g->nodes, n);
+    return TC_OK;
+}
+
 /* ---- meeting ---- */
 
 static void print_size(tc_strbuf *b, const tc_graph_sizes *s, const char *what, const tc_expr *x) {
@@ -175,12 +228,18 @@ tc_status tc_graph_meet_certainly(tc_graph_emitter *e, const char *a, const char
                   "model's inputs share one symbol");
 }
 
-static const char *needed_by(const tc_graph_emitter *e, const char *what) {
-    const tc_graph_node *n = e->c->n;
-    tc_arena *a = e->c->g->arena;
-    const char *node = e->c->g->importing;
-    node = node ? node : tc_arena_printf(a, "node '%s' (%s)", n->name, tc_graph_op_name(n->op));
-    return tc_arena_printf(a, "%s: %s", node, what);
+/* They depend on data, or on what the trips of a loop carry: runs check it just before the node. */
+static tc_status check_equal(tc_graph_emitter *e, const char *both, const tc_expr *x, const tc_expr *y) {
+    tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
+    tc_graph_value *v, *w;
+    if (tc_is_int(tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_SUB, x, y)), 0) || !(v = computed(e, x)) ||
+        !(w = computed(e, y)))
+        return e->status;
+    return place_check(e, tc_bin(s->ctx, TC_OP_EQ, x, y), em_equal(e, v, w),
+                       tc_arena_printf(e->c->g->arena,
+                                       "the run is refused: %s depend on data, and must be equal, but differ in this run (a size "
+                                       "that varies is not broadcast). Give the run other data",
+                                       needed_by(e, both)));
 }
 
 tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a, const tc_expr *x, const char *b, const tc_expr *y) {
@@ -188,8 +247,9 @@ tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a, const tc_exp
     const char *both = tc_arena_printf(e->c->g->arena, "%s and %s", a, b);
     tc_graph_sizes_outside o;
     bool learns;
-    if (!tc_graph_find_outside(e->c->g, x, y, &o))
-        return TC_OK;
+    if (!tc_graph_find_outside(e->c->g, x, y, &o) || tc_expr_any(o.x, tc_graph_sizes_is_other_variable, o.s) ||
+        tc_expr_any(o.y, tc_graph_sizes_is_other_variable, o.s))
+        return check_equal(e, both, x, y);
     TC_TRY(tc_graph_meet_certainly(e, a, b, &o, &learns));
     if (!learns)
         return TC_OK;
@@ -247,29 +307,6 @@ static tc_status uncertain(tc_graph_emitter *e, const tc_graph_sizes_outside *o,
 
 /* ---- what a branch needs of its runs ---- */
 
-/* The scalar of e's graph that is x; NULL: it cannot be computed there. */
-static tc_graph_value *computed(tc_graph_emitter *e, const tc_expr *x) {
-    tc_graph_value *known = tc_graph_sizes_value(tc_graph_sizes_of(e->c->g), x), *a, *b;
-    if (known || x->op == TC_OP_INT)
-        return known ? known : tc_graph_em_number(e, x->u.i);
-    if (x->nargs != 2 || !(a = computed(e, x->args[0])) || !(b = computed(e, x->args[1])))
-        return NULL;
-    switch (x->op) {
-    case TC_OP_ADD:
-        return em_add(e, a, b);
-    case TC_OP_SUB:
-        return em_sub(e, a, b);
-    case TC_OP_MUL:
-        return em_mul(e, a, b);
-    case TC_OP_MIN:
-        return em_min(e, a, b);
-    case TC_OP_MAX:
-        return em_max(e, a, b);
-    default: /* a quotient of negative numbers rounds in another direction than the graph's */
-        return NULL;
-    }
-}
-
 /* The number of e's graph that is v is within l. */
 static tc_graph_value *is_within(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_size_limit *l) {
     if (l->multiple > 1) {
@@ -287,22 +324,6 @@ static const tc_expr *within(tc_ctx *c, const tc_expr *x, const tc_graph_size_li
     return tc_bin(c, TC_OP_AND, tc_bin(c, TC_OP_GE, x, tc_i64(c, l->least)), tc_bin(c, TC_OP_LE, x, tc_i64(c, l->most)));
 }
 
-/* Refuses runs that come here with `holds` false. What follows in e's graph relies on it. */
-static tc_status place_check(tc_graph_emitter *e, tc_graph_value *holds, const char *refusal) {
-    tc_graph *g = e->c->g;
-    TC_TRY(e->status);
-    tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_REQUIRE, e->c->n->name, &holds, 1);
-    n->nout = 1;
-    n->out = TC_NEW_N(g->arena, tc_graph_value *, 1);
-    n->out[0] =
-        tc_graph_add_value(g, tc_graph_fresh_name(g, tc_arena_printf(g->arena, "%s.fits", n->name)), TC_BOOL, &holds->shape);
-    n->out[0]->producer = n;
-    tc_graph_set_expected(g, n, 1);
-    tc_graph_set_refusal(g, n, refusal);
-    tc_push(&g->nodes, n);
-    return TC_OK;
-}
-
 /* x, which o->x is outside, is within l wherever the branch goes on; *done: runs check that there. */
 static tc_status guard_size(tc_graph_emitter *e, const tc_graph_sizes_outside *o, const char *what, const tc_expr *x,
                             const tc_graph_size_limit *l, bool *done) {
@@ -313,7 +334,7 @@ static tc_status guard_size(tc_graph_emitter *e, const tc_graph_sizes_outside *o
         return e->status;
     print_need(&need, l->least, l->most, l->multiple);
     tc_status s = place_check(
-        e, is_within(e, v, l),
+        e, within(tc_graph_sizes_of(e->c->g)->ctx, x, l), is_within(e, v, l),
         tc_arena_printf(e->c->g->arena,
                         "the run is refused, as it takes a branch of an If that does not fit its sizes: node '%s' (%s): %s must "
                         "be %s. Give fitting sizes, or inputs with which the If takes the other branch",
@@ -338,7 +359,7 @@ static tc_status check_data(tc_graph_emitter *e, const char *what, const tc_expr
         return e->status;
     tc_strbuf need = {0};
     print_need(&need, l->least, l->most, l->multiple);
-    tc_status st = place_check(e, is_within(e, v, l),
+    tc_status st = place_check(e, within(s->ctx, x, l), is_within(e, v, l),
                                tc_arena_printf(e->c->g->arena,
                                                "the run is refused: %s depends on data, and must be %s, but is not in this run. "
                                                "Give the run other data",
@@ -468,13 +489,15 @@ tc_graph_value *tc_graph_em_exactly(tc_graph_emitter *e, tc_graph_value *v, int 
 
 tc_status tc_graph_require_not_one(tc_graph_emitter *e, const tc_graph_value *v, int d) {
     const tc_expr *x = tc_graph_size_number(e, v, d);
-    tc_ival range = tc_te_bounds(x, tc_graph_sizes_of(e->c->g)->sure);
+    tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
+    tc_ival range = tc_te_bounds(x, s->sure);
     if (!tc_graph_extent(v, d) || range.lo > 1 || range.hi < 1)
         return e->status;
     if (range.lo == 1)
         return tc_graph_require(e, dimension(e, v, d), x, 2, INT64_MAX, 1);
     tc_graph_value *is_one = em_equal(e, tc_graph_extent(v, d), tc_graph_em_number(e, 1));
-    return place_check(e, em_unary(e, TC_GRAPH_OP_NOT, is_one),
+    const tc_expr *is = tc_bin(s->ctx, TC_OP_EQ, x, tc_i64(s->ctx, 1));
+    return place_check(e, tc_un(s->ctx, TC_OP_NOT, is), em_unary(e, TC_GRAPH_OP_NOT, is_one),
                        tc_arena_printf(e->c->g->arena, "the run is refused: %s must not be 1. Give the run other sizes or data",
                                        needed_by(e, dimension(e, v, d))));
 }

@@ -341,8 +341,66 @@ static void nodes_refuse_sizes_of_data(void **state) {
     }
 }
 
+static int checks_in(const tc_graph *g) {
+    int n = 0;
+    for (size_t i = 0; i < g->nodes.len; i++)
+        n += g->nodes.data[i]->op == TC_GRAPH_OP_REQUIRE;
+    return n;
+}
+
+/* a + b + b of two selections of rows, which are as many if the data say so. */
+static void sizes_of_data_are_equal(void **state) {
+    (void)state;
+    static float x[MOST * 6];
+    tc_graph_writer *w = tc_graph_writer_new("equal", 17);
+    tc_graph *g;
+    tc_graph_program *p;
+    tc_graph_model *m;
+    tc_target *t;
+    tc_graph_writer_input(w, "given", TC_F32, "9,6");
+    for (int k = 0; k < 2; k++) {
+        tc_graph_writer_input(w, k ? "second" : "first", TC_BOOL, "9");
+        tc_graph_writer_node(w, "Compress", "", k ? "given,second" : "given,first", k ? "b" : "a");
+        tc_graph_writer_int(w, "axis", 0);
+    }
+    tc_graph_writer_node(w, "Add", "meet", "a,b", "s");
+    tc_graph_writer_node(w, "Add", "again", "s,b", "y");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    assert_ok(import_model(w, SCRATCH("refused.onnx"), NULL, &g, err));
+    assert_int_equal(checks_in(g), 1);
+    assert_ok(tc_graph_program_new(g, &p, err));
+    assert_ok(tc_target_parse("native", &t, err));
+    assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 1}, &m, err));
+    for (int i = 0; i < MOST * 6; i++)
+        x[i] = (float)i;
+    for (int n = 0; n <= MOST; n += 3)
+        for (int k = 0; k <= MOST; k += 3) {
+            uint8_t keep[2][MOST] = {0};
+            tc_graph_tensor out;
+            memset(keep[0], 1, (size_t)n);
+            memset(keep[1] + MOST - k, 1, (size_t)k);
+            const tc_graph_tensor in[] = {f32_tensor((tc_graph_shape){2, {MOST, 6}}, x),
+                                          tc_graph_tensor_view(TC_BOOL, &(tc_graph_shape){1, {MOST}}, keep[0]),
+                                          tc_graph_tensor_view(TC_BOOL, &(tc_graph_shape){1, {MOST}}, keep[1])};
+            if (n != k) {
+                assert_fails(TC_BAD_INPUT, tc_graph_model_run(m, in, &out, err), "node 'meet' (Add)",
+                             "dimension 0 of 'a' and dimension 0 of 'b' depend on data, and must be equal");
+                continue;
+            }
+            assert_ok(tc_graph_model_run(m, in, &out, err));
+            assert_int_equal(out.shape.d[0], n);
+            for (int i = 0; i < n * 6; i++)
+                assert_true(((float *)out.data)[i] == x[i] + 2 * x[i + (MOST - n) * 6]);
+            tc_graph_tensor_free(&out);
+        }
+    tc_graph_model_free(m);
+    tc_graph_program_free(p);
+    tc_target_free(t);
+    tc_graph_free(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(nodes_refuse_what_they_do_not_take),
-                                       cmocka_unit_test(nodes_refuse_sizes_of_data)};
+                                       cmocka_unit_test(nodes_refuse_sizes_of_data), cmocka_unit_test(sizes_of_data_are_equal)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
