@@ -101,8 +101,13 @@ static void note_guards(tir_partitioner *k, const tc_expr *cond, bool soft) {
     }
 }
 
+/* A number, or one that lies at a fixed place in memory. */
+static bool is_fixed(const tc_expr *e) {
+    return e->nargs == 0 || (e->op == TC_OP_LOAD && e->nargs == 1 && e->args[0]->op == TC_OP_INT);
+}
+
 static bool is_padding(const tc_expr *e) {
-    return e->op == TC_OP_SELECT && e->args[1]->op == TC_OP_LOAD && e->args[2]->nargs == 0;
+    return e->op == TC_OP_SELECT && e->args[1]->op == TC_OP_LOAD && is_fixed(e->args[2]);
 }
 
 static void note_padding(const tc_expr *e, void *user) {
