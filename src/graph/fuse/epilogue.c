@@ -20,15 +20,23 @@ static bool continues(const tc_fuser *f, int at, const tc_graph_shape *shape) {
     return reads;
 }
 
-/* A node that widens bytes for the node at `at` alone joins its group. So does a small i32 value by channel, which corrects sums of
- * integers. */
+/* All that n reads is smaller than the shape. */
+static bool reads_little(const tc_graph_node *n, const tc_graph_shape *shape) {
+    bool little = true;
+    for (int k = 0; k < n->nin; k++)
+        little &= !n->in[k] || tc_graph_shape_count(&n->in[k]->shape) < tc_graph_shape_count(shape);
+    return little;
+}
+
+/* A node that widens bytes for the node at `at` alone joins its group. So does what corrects sums of integers: an i32 value of small
+ * ones, by channel, by place, or their product. */
 static bool is_side(const tc_fuser *f, const tc_graph_value *v, const tc_graph_shape *shape) {
     const tc_graph_node *n = v->producer;
     if (!n || v->constant || f->taken[f->position[n->id]] || tc_graph_class_of(n->op) != TC_GRAPH_CLASS_ELEMENTWISE ||
         f->is_output[v->id] || f->direct[v->id] != 1)
         return false;
     bool widens = tc_graph_op_is(n->op, TC_GRAPH_WIDENS);
-    return widens || (v->dtype == TC_I32 && tc_graph_shape_count(&v->shape) < tc_graph_shape_count(shape));
+    return widens || (v->dtype == TC_I32 && reads_little(n, shape));
 }
 
 static void add_sides(tc_fuser *f, int at, const tc_graph_shape *shape, tc_fuse_nodes *members) {
