@@ -30,7 +30,7 @@ typedef enum tc_graph_class {
 enum tc_graph_trait {
     TC_GRAPH_POINTWISE = 1, /* each element of the result is a function of the operands' at its place, whatever place that is */
     TC_GRAPH_KEEPS_MEMORY = 2,    /* the same elements in the same order */
-    TC_GRAPH_CONVOLUTION = 4,     /* (x, weights, bias?), x being [N, C, spatial...] */
+    TC_GRAPH_CONVOLUTION = 4,     /* (x, weights, bias?, padding?), x being [N, C, spatial...] */
     TC_GRAPH_KEEPS_FORM = 8,      /* as pointwise ones: stands between convolutions, with a result of its operand's dimensions */
     TC_GRAPH_READS_AGAIN = 16,    /* each element of an operand several times, or in several of its own stages */
     TC_GRAPH_READS_ONCE = 32,     /* its elements are those of its operands, each in one place */

@@ -178,7 +178,8 @@ static bool pays(const layout *l, const tc_graph_node *n) {
 static bool convert_conv(layout *l, tc_graph_node *n) {
     if (n->in[0]->shape.ndim + 1 > TC_GRAPH_MAX_DIMS || !pays(l, n))
         return false;
-    tc_graph_value *in[] = {last(l, n->in[0]), weights_last(l, n), n->nin > 2 ? first(l, n->in[2]) : NULL};
+    tc_graph_value *in[] = {last(l, n->in[0]), weights_last(l, n), n->nin > 2 ? first(l, n->in[2]) : NULL,
+                            n->nin > 3 ? first(l, n->in[3]) : NULL};
     tc_graph_node *copy = tc_graph_copy_node(l->g, n, in);
     tc_graph_set_channels_last(l->g, copy, 1);
     produce_last(l, copy, n);

@@ -13,7 +13,8 @@ enum { MAX_INPUTS = 10, MAX_SYMBOLS = 3, MAX_OUTPUTS = 4 };
 
 /* An operand: one whose dimensions are all numbers is a constant. "n,m*3" is the input [n,m] three times, beside each other.
  * Integers are below `most`; a single float is a scale; of floats with a `most`, two of three are minus infinity, and one of 20 is
- * infinity. "=-1,6" are the numbers themselves. "@1,0,-1" are sizes of the input of operand 0, and -1. */
+ * infinity. "=-1,6" are the numbers themselves. "@1,0,-1" are sizes of the input of operand 0, and -1. "!1" is an input
+ * whose sizes do not vary. */
 typedef struct operand {
     const char *dims;
     tc_dtype dtype;
@@ -85,11 +86,11 @@ static void add_attribute(tc_graph_writer *w, char *text) {
 /* x * x / x, which is no number past the sizes, where a run has zeros. */
 static void add_operand(tc_graph_writer *w, const char *name, const operand *o) {
     char given[24], square[24], once[24], all[128] = "", dims[32];
-    const char *times = strchr(o->dims, '*');
+    const char *times = strchr(o->dims, '*'), *first = o->dims + (*o->dims == '!');
     snprintf(given, sizeof given, "%s.in", name);
     snprintf(square, sizeof square, "%s.sq", name);
     snprintf(once, sizeof once, "%s%s", name, times ? ".once" : "");
-    snprintf(dims, sizeof dims, "%.*s", (int)strcspn(o->dims, "*"), o->dims);
+    snprintf(dims, sizeof dims, "%.*s", (int)strcspn(first, "*"), first);
     if (!tc_dtype_is_float(o->dtype)) {
         tc_graph_writer_input(w, name, o->dtype, dims);
         return;
@@ -468,6 +469,17 @@ static const row rows[] = {
     {"com.microsoft.GatherBlockQuantized", "block_size=16 gather_axis=0 quantize_axis=1 bits=4", {"b=1..2", "n=1..4"},
      {{"5,16", TC_U8, 256}, {"b,n", TC_I64, 5}, {"5,2", TC_F32, 0}}, 1},
     {"DynamicQuantizeLinear", "", {"b=1..2", "n=1..4"}, {{"b,n,3", TC_F32, 0}}, 3},
+    {"ConvInteger", "pads=1,1,1,1", {"b=0..2", "h=1..5"},
+     {{"b,3,h,4", TC_U8, 256}, {"5,3,3,3", TC_U8, 256}, {"!1", TC_U8, 256}}, 1},
+    {"ConvInteger", "pads=0,1,2,1 dilations=1,2", {"h=1..3", "w=3..6"},
+     {{"2,3,h,w", TC_U8, 256}, {"5,3,3,2", TC_I8, 100}, {"!1", TC_U8, 256}, {"5", TC_I8, 100}}, 1},
+    {"ConvInteger", "auto_pad=SAME_UPPER strides=2,2 group=2", {"h=1..5", "w=2..5"},
+     {{"1,4,h,w", TC_U8, 256}, {"6,2,3,3", TC_U8, 256}, {"!1", TC_U8, 256}, {"!6", TC_U8, 256}}, 1},
+    {"ConvInteger", "auto_pad=SAME_LOWER strides=2", {"b=1..2", "n=1..6"},
+     {{"b,3,n", TC_U8, 256}, {"4,3,3", TC_U8, 256}, {"", TC_U8, 256}, {"", TC_U8, 256}}, 1},
+    {"QLinearConv", "auto_pad=SAME_UPPER strides=2,1", {"b=1..2", "h=1..5"},
+     {{"b,3,h,4", TC_U8, 256}, {"", TC_F32, 0}, {"!1", TC_U8, 256}, {"5,3,3,3", TC_U8, 256}, {"", TC_F32, 0}, {"", TC_U8, 256},
+      {"", TC_F32, 0}, {"", TC_U8, 9}}, 1},
     {"com.microsoft.QLinearAdd", "", {"b=1..2", "n=1..4"},
      {{"b,n,3", TC_U8, 256}, {"", TC_F32, 0}, {"", TC_U8, 9}, {"n,3", TC_U8, 256}, {"", TC_F32, 0}, {"", TC_U8, 9},
       {"", TC_F32, 0}, {"", TC_U8, 9}}, 1},

@@ -156,6 +156,12 @@ static void transposed_weight(const window *w, const weights *k, const tc_expr *
     at[k->out] = tc_graph_index(w->l, tc_mod(w->c, o, tc_i64(w->c, per)));
 }
 
+/* What x is padded with. */
+static const tc_expr *fill_of(const window *w) {
+    const tc_expr *none = NULL;
+    return w->n->nin > 3 ? tc_graph_value_at(w->l, w->n->in[3], &none) : tc_imm(w->c, w->n->in[0]->dtype, 0);
+}
+
 static void build_conv(const window *w, tc_graph_stage *s, tc_dtype t, bool transposed) {
     weights k = weights_of(w, transposed);
     padding p = transposed ? padding_of_transposed(w) : padding_of(w);
@@ -179,7 +185,7 @@ static void build_conv(const window *w, tc_graph_stage *s, tc_dtype t, bool tran
     }
     if (transposed)
         transposed_weight(w, &k, o, x[w->channel], at);
-    const tc_expr *value = padded_at(w, &p, x, tc_imm(w->c, w->n->in[0]->dtype, (double)tc_graph_attr_pad_value(w->n)));
+    const tc_expr *value = padded_at(w, &p, x, fill_of(w));
     const tc_expr *weight = tc_graph_value_at(w->l, w->n->in[1], at);
     const tc_expr *body = tc_mul(w->c, tc_cast(w->c, t, value), tc_cast(w->c, t, weight));
     tc_graph_stage_end(w->l, s, TC_RED_SUM, 1, &body);
