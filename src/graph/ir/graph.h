@@ -96,6 +96,7 @@ typedef struct tc_graph {
     tc_map names;                     /* value name -> value */
     tc_map suffixes;                  /* base of a made-up name -> the last number given to it */
     const tc_map *reserved;           /* during import: names that the file defines, also those yet to come */
+    struct tc_graph_texts *texts;     /* during import: texts of operators that are read already (ops/expand.h) */
     TC_VEC(void *) blocks;            /* storage of constants, malloc'ed */
     TC_VEC(struct tc_graph *) bodies; /* of nodes: owned; their constants may be this graph's */
     uint32_t next_id;

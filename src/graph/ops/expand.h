@@ -16,6 +16,10 @@ extern const size_t tc_graph_expansion_count;
 /* Reads a text, also what no node takes. Fails with row and column of the first mistake. */
 TC_NODISCARD tc_status tc_graph_expansion_check(const tc_graph_expansion *x, tc_error *err);
 
+/* The texts that the import of g has read (expand_texts.c). A body whose `texts` are those of the graph around it shares them. */
+typedef struct tc_graph_texts tc_graph_texts;
+tc_graph_texts *tc_graph_texts_of(tc_graph *g);
+
 /* ---- the interpreter (expand.c) and its functions (expand_calls.c) ---- */
 typedef enum tc_graph_term_kind {
     TC_GRAPH_NOTHING, /* `none`: an input or attribute that is left out */
@@ -43,6 +47,12 @@ typedef struct tc_graph_term {
 
 static inline tc_graph_term tc_graph_term_int(int64_t i) {
     return (tc_graph_term){.kind = TC_GRAPH_INT, .i = i};
+}
+static inline tc_graph_term tc_graph_term_float(double f) {
+    return (tc_graph_term){.kind = TC_GRAPH_FLOAT, .f = f};
+}
+static inline tc_graph_term tc_graph_term_text(const char *text) {
+    return (tc_graph_term){.kind = TC_GRAPH_TEXT, .text = text};
 }
 static inline tc_graph_term tc_graph_term_value(tc_graph_value *v) {
     return (tc_graph_term){.kind = v ? TC_GRAPH_VALUE : TC_GRAPH_NOTHING, .v = v};

@@ -109,7 +109,7 @@ INT_CALL(count, tc_graph_shape_count(&a[0].v->shape))
 DTYPE_CALL(dtype, a[0].v->dtype)
 DTYPE_CALL(wide, tc_graph_wide(a[0].dtype))
 INT_CALL(is_signed, tc_dtype_is_signed(a[0].dtype))
-CALL(type, ((term){.kind = TC_GRAPH_TEXT, .text = tc_graph_type_str(e->c->g->arena, a[0].v->dtype, &a[0].v->shape)}))
+CALL(type, tc_graph_term_text(tc_graph_type_str(e->c->g->arena, a[0].v->dtype, &a[0].v->shape)))
 
 static term call_broadcasts(emitter *e, const term *a) {
     const tc_graph_shape *s = shape_of(e, &a[1]);
@@ -122,7 +122,7 @@ static term call_elements(emitter *e, const term *a) {
     const tc_graph_value *v = a[0].v;
     term r = new_list(e, v->constant ? tc_graph_shape_count(&v->shape) : 0);
     for (int64_t i = 0; i < r.n; i++)
-        r.list[i] = tc_dtype_is_float(v->dtype) ? (term){.kind = TC_GRAPH_FLOAT, .f = tc_load_f(v->dtype, v->constant->data, i)}
+        r.list[i] = tc_dtype_is_float(v->dtype) ? tc_graph_term_float(tc_load_f(v->dtype, v->constant->data, i))
                                                 : tc_graph_term_int(tc_load_i(v->dtype, v->constant->data, i));
     return r;
 }
@@ -151,7 +151,7 @@ static term call_floats(emitter *e, const term *a) {
     keep(e, tc_graph_want_floats(e->c, (int)a[0].i, a[1].text, &v, &n));
     term r = new_list(e, (int64_t)n);
     for (int64_t i = 0; i < r.n; i++)
-        r.list[i] = (term){.kind = TC_GRAPH_FLOAT, .f = v[i]};
+        r.list[i] = tc_graph_term_float(v[i]);
     return r;
 }
 
