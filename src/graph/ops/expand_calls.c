@@ -79,7 +79,7 @@ VALUE_CALL(Cast, tc_graph_em_cast(e, a[0].v, a[1].dtype))
 VALUE_CALL(along, tc_graph_em_along(e, a[0].v, (int)a[1].i, (int)a[2].i))
 VALUE_CALL(iota, tc_graph_em_iota(e, a[0].i, (int)a[1].i, (int)a[2].i))
 VALUE_CALL(constant, tc_graph_em_scalar(e, a[0].dtype, tc_graph_term_number(&a[1])))
-VALUE_CALL(Slice, tc_graph_em_slice(e, a[0].v, axis_in(e, a, 0, 1), a[2].i, a[3].i, 1))
+VALUE_CALL(Slice, tc_graph_em_slice(e, a[0].v, axis_in(e, a, 0, 1), a[2].i, a[3].i, a[4].kind == TC_GRAPH_INT ? a[4].i : 1))
 
 static term call_Transpose(emitter *e, const term *a) {
     if (a[1].n != a[0].v->shape.ndim)
@@ -100,6 +100,56 @@ static term call_Pad(emitter *e, const term *a) {
     return tc_graph_term_value(tc_graph_em_pad(e, a[0].v, tc_graph_term_ints(e, &a[1]), a[2].v));
 }
 
+/* ---- sizes that vary (dynamic.h) ---- */
+
+/* Dimension a[k] of the value a[v]; -1: the value lacks it. */
+static int dim_or_none(const term *a, int v, int k) {
+    int64_t n = a[v].v->shape.ndim, d = a[k].i < 0 ? a[k].i + n : a[k].i;
+    return d < n ? (int)TC_MAX(d, -1) : -1;
+}
+
+static bool is_varying(const term *a) {
+    int d = a[0].v ? dim_or_none(a, 0, 1) : -1;
+    return d >= 0 && tc_graph_extent(a[0].v, d);
+}
+
+INT_CALL(varies, a[1].kind == TC_GRAPH_NOTHING ? tc_graph_is_dynamic(a[0].v) : is_varying(a))
+VALUE_CALL(size, tc_graph_em_size(e, a[0].v, axis_in(e, a, 0, 1)))
+VALUE_CALL(largest, tc_graph_em_blind(e, a[0].v))
+VALUE_CALL(sized, tc_graph_em_sized(e, a[0].v, axis_in(e, a, 0, 1), a[2].v))
+INT_CALL(bound, tc_graph_em_known(e, a[0].v).most)
+VALUE_CALL(with_sizes, tc_graph_em_with_sizes(e, a[0].v, a[1].v, (int)a[2].i, a[3].v))
+
+static term call_meet(emitter *e, const term *a) {
+    int d = dim_or_none(a, 0, 1), m = dim_or_none(a, 2, 3);
+    return d < 0 || m < 0 ? nothing : keep(e, tc_graph_meet(e, a[0].v, d, a[2].v, m, tc_graph_term_holds(&a[4])));
+}
+
+static term call_meet_numbers(emitter *e, const term *a) {
+    const tc_expr *x = tc_graph_em_known(e, a[1].v).x, *y = tc_graph_em_known(e, a[3].v).x;
+    return keep(e, tc_graph_meet_numbers(e, a[0].text, x, a[2].text, y));
+}
+
+/* The number that the integer of one element is, as the first scalar that is the same. */
+static term call_known(emitter *e, const term *a) {
+    tc_graph_number n = {0};
+    if (tc_graph_shape_count(&a[0].v->shape) != 1)
+        return wrong(e, "a value with one element is expected");
+    keep(e, tc_graph_trace(e, a[0].v, &n));
+    return tc_graph_term_value(n.value);
+}
+
+static term call_fixed(emitter *e, const term *a) {
+    if (!is_varying(a))
+        return nothing;
+    for (int k = 0; k < e->c->n->nin; k++)
+        if (e->c->n->in[k] == a[0].v)
+            return keep(e, tc_graph_dynamic_refuse(e->c, k, dim_or_none(a, 0, 1)));
+    return keep(e, tc_graph_node_refuse(e->c, TC_ERROR_DATA_DEPENDENT,
+                                        "dimension %d of '%s' varies, but must be known when the model is imported",
+                                        dim_or_none(a, 0, 1), a[0].v->name));
+}
+
 /* ---- shapes, types and constants ---- */
 
 INT_CALL(rank, a[0].v->shape.ndim)
@@ -109,6 +159,7 @@ INT_CALL(count, tc_graph_shape_count(&a[0].v->shape))
 DTYPE_CALL(dtype, a[0].v->dtype)
 DTYPE_CALL(wide, tc_graph_wide(a[0].dtype))
 INT_CALL(is_signed, tc_dtype_is_signed(a[0].dtype))
+INT_CALL(is_integer, tc_dtype_is_int(a[0].dtype))
 CALL(type, tc_graph_term_text(tc_graph_type_str(e->c->g->arena, a[0].v->dtype, &a[0].v->shape)))
 
 static term call_broadcasts(emitter *e, const term *a) {
@@ -159,6 +210,7 @@ static term call_floats(emitter *e, const term *a) {
 
 CALL(min, tc_graph_term_number(&a[0]) < tc_graph_term_number(&a[1]) ? a[0] : a[1])
 CALL(max, tc_graph_term_number(&a[0]) > tc_graph_term_number(&a[1]) ? a[0] : a[1])
+CALL(sqrt, tc_graph_term_float(sqrt(tc_graph_term_number(&a[0]))))
 INT_CALL(integer, a[0].kind == TC_GRAPH_INT ? a[0].i : (int64_t)a[0].f)
 INT_CALL(length, a[0].n)
 INT_CALL(axis, axis_of(e, &a[0], a[1].i))
@@ -189,38 +241,51 @@ static term call_fill(emitter *e, const term *a) {
 
 static const tc_graph_expansion_call calls[] = {
 #define ROW(name, takes) {#name, takes, call_##name},
-    ROW(Reshape, "vl")    /* (x, shape) */
-    ROW(Expand, "vl")     /* (x, shape) */
-    ROW(Cast, "vd")       /* (x, type) */
-    ROW(Slice, "viii")    /* (x, axis, from, to) */
-    ROW(Transpose, "vl")  /* (x, permutation) */
-    ROW(Concat, "il")     /* (axis, list) */
-    ROW(Pad, "vl|o")      /* (x, pads, fill) */
-    ROW(along, "vii")     /* (x, axis, n): x in n dimensions, its own ones from the axis on */
-    ROW(iota, "iii")      /* (n, axis, dimensions): 0 to n - 1 along the axis */
-    ROW(constant, "dn")   /* (type, number) */
-    ROW(rank, "v")        /* (x) */
-    ROW(dim, "vi")        /* (x, axis) */
-    ROW(shape, "v")       /* (x): a list */
-    ROW(count, "v")       /* (x): of elements */
-    ROW(dtype, "v")       /* (x) */
-    ROW(wide, "d")        /* (type): what is computed in, f32 for 16-bit floats */
-    ROW(is_signed, "d")   /* (type) */
-    ROW(type, "v")        /* (x): a text, its type and shape */
-    ROW(broadcasts, "vl") /* (x, shape) */
-    ROW(elements, "v")    /* (x): a list */
-    ROW(is_zero, "v")     /* (x) */
-    ROW(numbers, "it")    /* (k, name): the constant input k as integers */
-    ROW(floats, "it")     /* (k, name): the same as floats */
-    ROW(min, "nn")        /* (a, b) */
-    ROW(max, "nn")        /* (a, b) */
-    ROW(integer, "n")     /* (a): without its fraction */
-    ROW(length, "l")      /* (list) */
-    ROW(product, "l")     /* (list) */
-    ROW(range, "ii")      /* (from, to): a list */
-    ROW(fill, "ia")       /* (n, element): a list */
-    ROW(axis, "ii")       /* (axis, dimensions): counted from the start; fails where there is none */
-    ROW(table, "n")       /* (n): import makes a table of so many entries; fails where these are too many */
+    ROW(Reshape, "vl")   /* (x, shape) */
+    ROW(Expand, "vl")    /* (x, shape) */
+    ROW(Cast, "vd")      /* (x, type) */
+    ROW(Slice, "viii|i") /* (x, axis, from, to, step): a step of 1 where it is left out */
+    ROW(Transpose, "vl") /* (x, permutation) */
+    ROW(Concat, "il")    /* (axis, list) */
+    ROW(Pad, "vl|o")     /* (x, pads, fill) */
+    ROW(along, "vii")    /* (x, axis, n): x in n dimensions, its own ones from the axis on */
+    ROW(iota, "iii")     /* (n, axis, dimensions): 0 to n - 1 along the axis */
+    ROW(constant, "dn")  /* (type, number) */
+    /* A dimension that x lacks does not vary. */
+    ROW(varies, "o|i")        /* (x, d): dimension d varies from run to run; without d: any */
+    ROW(size, "vi")           /* (x, d): the size in a run as a value, an i64 scalar */
+    ROW(largest, "o")         /* (x): the same memory, as large as it can be */
+    ROW(sized, "viv")         /* (x, d, size): dimension d of the largest x has this size in a run */
+    ROW(with_sizes, "vvio")   /* (x, like, d, size): has the sizes of another, but for dimension d: `size`, or none */
+    ROW(fixed, "oi")          /* (x, d): fails where dimension d varies */
+    ROW(known, "v")           /* (x): the integer x of one element as a scalar, a constant where it is one number in all runs */
+    ROW(bound, "v")           /* (x): the largest that the scalar x can be; -1: not known */
+    ROW(meet, "vivi|i")       /* (x, d, y, m, broadcasts): these dimensions have one size, or 1 where they broadcast */
+    ROW(meet_numbers, "tvtv") /* (name, x, name, y): the same of two sizes */
+    ROW(rank, "v")            /* (x) */
+    ROW(dim, "vi")            /* (x, axis) */
+    ROW(shape, "v")           /* (x): a list */
+    ROW(count, "v")           /* (x): of elements */
+    ROW(dtype, "v")           /* (x) */
+    ROW(wide, "d")            /* (type): what is computed in, f32 for 16-bit floats */
+    ROW(is_signed, "d")       /* (type) */
+    ROW(is_integer, "d")      /* (type) */
+    ROW(type, "v")            /* (x): a text, its type and shape */
+    ROW(broadcasts, "vl")     /* (x, shape) */
+    ROW(elements, "v")        /* (x): a list */
+    ROW(is_zero, "v")         /* (x) */
+    ROW(numbers, "it")        /* (k, name): the constant input k as integers */
+    ROW(floats, "it")         /* (k, name): the same as floats */
+    ROW(min, "nn")            /* (a, b) */
+    ROW(max, "nn")            /* (a, b) */
+    ROW(sqrt, "n")            /* (a) */
+    ROW(integer, "n")         /* (a): without its fraction */
+    ROW(length, "l")          /* (list) */
+    ROW(product, "l")         /* (list) */
+    ROW(range, "ii")          /* (from, to): a list */
+    ROW(fill, "ia")           /* (n, element): a list */
+    ROW(axis, "ii")           /* (axis, dimensions): counted from the start; fails where there is none */
+    ROW(table, "n")           /* (n): import makes a table of so many entries; fails where these are too many */
 #undef ROW
 };
 

@@ -7,7 +7,7 @@
 
 #include "graph/ops/expand_syntax.h"
 
-enum { MAX_LOCALS = 64 };
+enum { MAX_LOCALS = 96 };
 
 typedef tc_graph_term term;
 typedef tc_graph_syntax syntax;

@@ -1,5 +1,8 @@
-/* What the two files of Resize share: resize.c, where places and weights are known at import, and resize_run.c, where a run
- * computes them. */
+/* src/graph/ops/composed owns the families of operators that inference writes, in C, in terms of others or of library kernels. Not
+ * here: those that are texts (src/graph/ir/expansions.txt), and operators with a lowering of their own (src/graph/ops/native).
+ *
+ * This header is what the two files of Resize share: resize.c, where places and weights are known at import, and resize_run.c,
+ * where a run computes them. */
 #ifndef TC_GRAPH_OPS_RESIZE_H
 #define TC_GRAPH_OPS_RESIZE_H
 
