@@ -246,6 +246,42 @@ static void define_group_query(const fixture *f, double *y, int64_t total) {
     }
 }
 
+/* ---- rotary embeddings ---- */
+
+/* note: elements of a row, heads, elements of a head, how many of them are turned, and whether pairs stand side by side. What is
+ * not turned may be NaN or infinite. */
+static tc_graph_node *make_rotary(fixture *f) {
+    static const double odd[] = {NAN, INFINITY, -INFINITY, 1};
+    int64_t batch = between(f, 1, 2), rows = between(f, 1, 5), heads = between(f, 1, 3), half = between(f, 1, 4);
+    int64_t width = 2 * (half + below(f, 4)), places = 6, interleaved = below(f, 2);
+    const int64_t note[] = {heads * width, heads, width, 2 * half, interleaved};
+    tc_graph_shape tables = {2, {places, half}};
+    memcpy(f->note, note, sizeof note);
+    tc_graph_value *x = floats(f, (tc_graph_shape){3, {batch, rows, heads * width}});
+    for (int64_t i = 0; i < tc_graph_shape_count(&x->shape); i++)
+        if (i % width >= 2 * half)
+            ((float *)f->in[0].data)[i] = (float)PICK(f, odd);
+    tc_graph_value *at = integers(f, TC_I64, (tc_graph_shape){2, {batch, rows}}, 0, places);
+    tc_graph_node *n = NODE(f, MS_ROTARY_EMBEDDING, x, at, floats(f, tables), floats(f, tables));
+    tc_graph_set_interleaved(f->g, n, interleaved);
+    tc_graph_set_num_heads(f->g, n, heads);
+    tc_graph_set_rotary_embedding_dim(f->g, n, 2 * half);
+    return n;
+}
+
+static void define_rotary(const fixture *f, double *y, int64_t n) {
+    int64_t row = f->note[0], width = f->note[2], part = f->note[3], half = part / 2;
+    bool interleaved = f->note[4];
+    for (int64_t i = 0; i < n; i++) {
+        int64_t k = i % width, pair = interleaved ? k / 2 : k % half, place = tc_load_i(TC_I64, f->in[1].data, i / row);
+        bool second = interleaved ? k % 2 == 1 : k >= half;
+        int64_t other = i + (second ? -1 : 1) * (interleaved ? 1 : half);
+        y[i] = k >= part ? at(f, 0, i)
+                         : at(f, 0, i) * at(f, 2, place * half + pair) +
+                               (second ? 1 : -1) * at(f, 0, other) * at(f, 3, place * half + pair);
+    }
+}
+
 /* ---- quantised ---- */
 
 enum { ADD_ZERO = 7 };
@@ -297,6 +333,7 @@ static void test_definitions(void **state) {
                     {"FusedMatMul", make_fused_matmul, define_fused_matmul},
                     {"MatMulNBits", make_matmul_nbits, define_matmul_nbits},
                     {"GroupQueryAttention", make_group_query, define_group_query},
+                    {"RotaryEmbedding", make_rotary, define_rotary},
                     {"QLinearAdd", make_qlinear_add, define_qlinear_add}};
     const char *one = getenv("TC_SEED");
     tc_target *t;
