@@ -1,7 +1,9 @@
 // Differences from ONNX Runtime that stay: [operators, edges, reason, test]. A case at one of the edges may differ where the test
-// fits the message of `tctune verify`: an expression, or a function of message and model. The reason is the proof that tctune is
-// right, or that ONNX leaves the result open.
+// fits the message of `tctune verify`: an expression, or a function of message and model. {shown} is a function of explain.js,
+// which looks at all elements that differ. The reason is the proof that tctune is right, or that ONNX leaves the result open.
 'use strict';
+
+const explain = require('./explain.js');
 
 const worst = (ours, theirs) => new RegExp(`^output \\d+: .* element \\d+ is ${ours}, but ${theirs} was expected`);
 const NAN = '-?nan', NUMBER = '-?(\\d|inf)\\S*';
@@ -18,11 +20,14 @@ function reducedShape(model) {
     return x.dims.flatMap((n, d) => !reduced(d) ? [n] : keep ? [1] : []);
 }
 
+// The model's RoiAlign takes the maximum of its samples.
+const isMaximum = model => (model.plain || model.nodes).some(n => n.op === 'RoiAlign' && n.attrs.mode && n.attrs.mode.s === 'max');
+
 const isReducedShape = (why, model) => why.includes(`[${reducedShape(model).join()}], but `);
 
 const KNOWN = [
     [
-        'ReduceMax ReduceMin MaxRoiPool MaxPool GlobalMaxPool RoiAlign Max Min Clip ScatterElements ScatterND chain_convolution ' +
+        'ReduceMax ReduceMin MaxRoiPool MaxPool GlobalMaxPool Max Min Clip ScatterElements ScatterND chain_convolution ' +
             'chain_rows chain_graph',
         'nan infinity',
         'a maximum or minimum of a NaN and a number is NaN, as in ONNX\'s reference (NumPy); ONNX Runtime gives the number, ' +
@@ -48,15 +53,6 @@ const KNOWN = [
         worst(NUMBER, '-?inf')
     ],
     [
-        'LpNormalization', 'small', 'results below the smallest normal number may be 0 (te/eval.h), and so may such a norm',
-        worst(NUMBER, NUMBER)
-    ],
-    [
-        'DeformConv GridSample RoiAlign Upsample Resize', 'nan infinity',
-        'a neighbour with weight 0 counts 0 times its value, which is NaN; ONNX does not say it, and ONNX Runtime leaves out some',
-        worst(NAN, NUMBER)
-    ],
-    [
         'QuantizeLinear com.microsoft.QuantizeLinear', 'infinity large scale',
         'what is beyond the type becomes its limit of the same sign; ONNX Runtime converts to i32 first, which ends at one limit',
         worst('(-128|127|0|255|-32768|32767|65535)', NUMBER)
@@ -66,7 +62,7 @@ const KNOWN = [
         worst(NUMBER, NUMBER)
     ],
     [
-        'LSTM GRU RNN ConvTranspose chain_attention chain_feed_forward chain_elementwise chain_stacked',
+        'LSTM GRU RNN chain_attention chain_feed_forward chain_elementwise chain_stacked',
         'nan infinity',
         'inf - inf and 0 * inf are NaN, and functions of NaN are NaN; ONNX Runtime clamps arguments of tanh and of the logistic ' +
             'function, which makes a number of a NaN',
@@ -83,10 +79,6 @@ const KNOWN = [
         worst(NUMBER, NUMBER)
     ],
     [
-        'Conv ConvTranspose DeformConv com.microsoft.FusedConv chain_convolution', 'nan infinity',
-        'a weight over padding counts nothing; ONNX Runtime multiplies it by 0, which is NaN', worst(NUMBER, NAN)
-    ],
-    [
         'DynamicQuantizeLinear', 'ties empty',
         'ONNX says that the scale is the range / 255, which is 0 for zeros; ONNX Runtime has 1',
         worst('0', '1')
@@ -96,42 +88,61 @@ const KNOWN = [
         'the sum of no products is 0; ONNX Runtime leaves its memory as it was', worst(NUMBER, NUMBER)
     ],
     [
-        'Attention com.microsoft.Attention com.microsoft.MultiHeadAttention com.microsoft.GroupQueryAttention', 'infinity nan',
-        'a score that the mask hides counts nothing, also if it is NaN, and a row that sees nothing gives 0; ONNX Runtime adds ' +
-            '-inf to the NaN',
-        worst(NUMBER, NAN)
-    ],
-    [
-        'Attention com.microsoft.Attention com.microsoft.MultiHeadAttention com.microsoft.GroupQueryAttention', 'infinity nan',
-        'a value that the mask hides is multiplied by 0, which gives NaN for NaN and inf, as ONNX says; ONNX Runtime leaves it out',
-        worst(NAN, NUMBER)
-    ],
-    [
-        'Upsample Resize GridSample DeformConv RoiAlign', 'nan infinity',
-        'a place on a pixel has the value of that pixel; ONNX Runtime adds 0 times its neighbour, which is NaN',
-        worst(NUMBER, NAN)
-    ],
-    [
-        'LRN', 'nan infinity',
-        'the sum over channels holds no NaN; ONNX Runtime subtracts what leaves the window, and keeps each NaN',
-        worst(NUMBER, NAN)
-    ],
-    [
         'ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare ' +
             'ArgMax ArgMin',
         'empty', 'a reduced axis of size 0 becomes 1 with keepdims and vanishes without it, as in NumPy; ONNX Runtime leaves it',
         isReducedShape
     ],
+    [
+        'RoiAlign', 'nan infinity', 'a maximum of a NaN and a number is NaN, as in NumPy; ONNX Runtime gives the number',
+        (why, model) => isMaximum(model) && worst(NAN, NUMBER).test(why)
+    ],
+    [
+        'DeformConv GridSample RoiAlign Upsample Resize Conv ConvTranspose com.microsoft.FusedConv chain_convolution LRN ' +
+            'Attention com.microsoft.Attention com.microsoft.MultiHeadAttention com.microsoft.GroupQueryAttention',
+        'nan infinity',
+        'a value with weight 0 (the second neighbour of a place on a pixel, padding, what a mask hides) counts 0, or NaN if it ' +
+            'is NaN or infinite: ONNX does not say which',
+        {shown: explain.weightless}
+    ],
+    [
+        'Pow', 'limits',
+        'integer powers of integers wrap, as in NumPy, where ONNX Runtime rounds them to f64; ONNX leaves open what becomes of a ' +
+            'power of f64 that the integer type does not hold',
+        {shown: explain.powers}
+    ],
+    [
+        'Gemm', 'empty', 'a product of no terms leaves beta * C, as ONNX says; ONNX Runtime leaves C, without the factor',
+        {shown: explain.addends}
+    ],
+    [
+        'ReduceLogSum', 'small scale',
+        'the sum is not larger than its rounding, or is below the smallest normal number and may be 0 (te/eval.h)',
+        {shown: explain.logarithms}
+    ],
+    [
+        'LpNormalization', 'small scale', 'the terms of the norm are below the smallest normal number, and it may be 0 (te/eval.h)',
+        {shown: explain.norms}
+    ],
+    [
+        'com.microsoft.MatMulNBits', 'infinity scale',
+        'a zero point is subtracted from the sum of a block (ops/native/quant_blocks.c): an infinity in the row gives inf - inf',
+        {shown: explain.infiniteRows}
+    ],
 ];
 
-const fits = (test, why, model) => typeof test === 'function' ? test(why, model) : test.test(why);
-
 // The reason why a case may differ; undefined: it may not. why: the message.
-function known(name, edges, model, why) {
-    const row = KNOWN.find(
-        ([names, own, , test]) =>
-            names.split(' ').includes(name) && own.split(' ').some(e => edges.includes(e)) && fits(test, why, model));
-    return row && row[2];
+async function known(c, why, tools) {
+    for (const [names, edges, reason, test] of KNOWN) {
+        if (!names.split(' ').includes(c.name) || !edges.split(' ').some(e => c.edges.includes(e)))
+            continue;
+        const allows = test.shown && await test.shown(c, tools);
+        const fits = test.shown                  ? allows && await explain.settle(c, allows, tools)
+                     : typeof test === 'function' ? test(why, c.model)
+                                                  : test.test(why);
+        if (fits)
+            return reason;
+    }
 }
 
 module.exports = {KNOWN, known};

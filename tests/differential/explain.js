@@ -1,0 +1,193 @@
+// Which elements of a result may differ from ONNX Runtime's, shown from the model itself. Each function below is the test of a row
+// of known.js. It takes a case and tools (differential.js), and gives a function (output, place, ours, theirs) => boolean, or null:
+// nothing is explained. `settle` then asks it for every element that differs.
+'use strict';
+
+const {FORMAT} = require('./edges.js');
+const {half, isFloat, product} = require('./random.js');
+
+const DIFFERENCE = /^output (\d+): .* element (\d+) is (\S+), but (\S+) was expected/;
+const MOST = 200, RTOL = 1e-3;
+
+const nodesOf = model => model.plain || model.nodes;
+const tensorOf = (model, name) => [...model.inputs, ...model.weights].find(t => t.name === name);
+const close = (a, b) =>
+    Object.is(a, b) || a === b || (Number.isFinite(a - b) && Math.abs(a - b) <= RTOL * Math.max(Math.abs(a), Math.abs(b), 1e-2));
+
+function parsed(text, type) {
+    if (/int/.test(type))
+        return type.endsWith('64') ? BigInt(text) : Number(text);
+    return /nan/.test(text) ? NaN : text === 'true' ? 1 : text === 'false' ? 0 : Number(text.replace('inf', 'Infinity'));
+}
+
+// ---- every element that differs ----
+
+// Is each element of tctune's results ONNX Runtime's, or one that `allows` takes? `tctune verify` names one element at a time. Its
+// value is then expected there, and elsewhere too where it is allowed: elements often have one reason and one value.
+async function settle(c, allows, tools) {
+    const out = Object.fromEntries(Object.entries(c.out).map(([name, t]) => [name, {...t, data: t.data.slice()}]));
+    const settled = new Set();
+    for (let i = 0; i < MOST; i++) {
+        const why = await tools.difference(c, out), d = DIFFERENCE.exec(why);
+        if (!why || !d)
+            return !why;
+        const name = c.model.outputs[d[1]], t = out[name], theirs = c.out[name].data;
+        const at = Number(d[2]), ours = parsed(d[3], t.type);
+        const decoded = k => tools.decode(t.type, theirs[k]), encoded = t.type === 'float16' ? half(ours) : ours;
+        if (settled.has(`${name} ${at}`) || !allows(name, at, ours, decoded(at)))
+            return false;
+        settled.add(`${name} ${at}`);
+        t.data.forEach((_, k) => {
+            if (k === at || (!settled.has(`${name} ${k}`) && allows(name, k, ours, decoded(k))))
+                t.data[k] = encoded;
+        });
+    }
+    return false;
+}
+
+// ---- weights of 0 ----
+
+// Operands that hide others: their infinities stay.
+const MASKS = {Attention: 3, 'com.microsoft.Attention': 5, 'com.microsoft.MultiHeadAttention': 5};
+
+// The model with numbers in the places of NaN and infinities.
+function withNumbers(model, sign) {
+    const masks = new Set(nodesOf(model).flatMap(n => n.op in MASKS ? n.inputs.slice(MASKS[n.op], MASKS[n.op] + 1) : []));
+    const number = (type, v, i) => {
+        const n = sign * (40 + i * 7 % 16), odd = type === 'float16' ? (v & 0x7c00) === 0x7c00 : !Number.isFinite(v);
+        return odd ? (type === 'float16' ? half(n) : n) : v;
+    };
+    const replaced =
+        t => t.data && isFloat(t.type) && !masks.has(t.name) ? {...t, data: t.data.map((v, i) => number(t.type, v, i))} : t;
+    return {...model, inputs: model.inputs.map(replaced), weights: model.weights.map(replaced)};
+}
+
+// With numbers in the places of NaN and infinities, of two kinds, both programs agree. Where an element is the same for both kinds,
+// these places have no weight in it: then it is this number, or NaN, for 0 * NaN and 0 * inf are NaN.
+async function weightless(c, tools) {
+    const runs = [];
+    for (const sign of [-1, 1]) {
+        const model = withNumbers(c.model, sign), out = await tools.results(model);
+        if (!await tools.agree({...c, model, out}))
+            return null;
+        runs.push(out);
+    }
+    return (name, i, ours, theirs) => {
+        const [a, b] = runs.map(out => tools.decode(out[name].type, out[name].data[i]));
+        return close(a, b) && [ours, theirs].every(v => Number.isNaN(v) || close(v, a));
+    };
+}
+
+// ---- integer powers ----
+
+// Of operand `name` at place i of a result of these dimensions, to which it broadcasts.
+function broadcast(t, dims, i) {
+    let at = 0, stride = 1;
+    for (let d = dims.length - 1, k = t.dims.length - 1; k >= 0; d--, k--) {
+        at += t.dims[k] === 1 ? 0 : i % dims[d] * stride;
+        stride *= t.dims[k];
+        i = Math.floor(i / dims[d]);
+    }
+    return t.data[at];
+}
+
+// An integer to the power of an integer wraps, as in NumPy. By a float it is computed in f64; what its type does not hold is open.
+function powers(c, tools) {
+    const node = nodesOf(c.model).find(n => n.op === 'Pow'), [x, y] = node.inputs.map(name => tensorOf(c.model, name));
+    if (!x || !y || !/^int/.test(x.type) || c.model.outputs.length !== 1 || !node.outputs.includes(c.model.outputs[0]))
+        return null;
+    const bits = Number(/\d+/.exec(x.type)[0]), dims = c.out[node.outputs[0]].dims;
+    return (name, i, ours) => {
+        const a = BigInt(broadcast(x, dims, i)), b = broadcast(y, dims, i);
+        if (!isFloat(y.type))
+            return BigInt(ours) === BigInt.asIntN(bits, a ** BigInt(b));
+        return Math.abs(Number(a) ** tools.decode(y.type, b)) >= 2 ** (bits - 1);
+    };
+}
+
+// ---- products without terms ----
+
+// alpha * A * B of no terms is 0, and beta * C is left.
+async function addends(c, tools) {
+    const node = nodesOf(c.model).find(n => n.op === 'Gemm'), [a, , addend] = node.inputs, [result] = node.outputs, {attrs} = node;
+    const number = (key, otherwise) => attrs[key] ? Object.values(attrs[key])[0] : otherwise;
+    const left = tensorOf(c.model, a) || (await tools.wide(c.model, [a]))[a], t = tensorOf(c.model, addend);
+    if (left.dims[number('transA', 0) ? 0 : 1] !== 0 || !t)
+        return null;
+    const {dims} = (await tools.wide(c.model, [result]))[result], beta = number('beta', 1);
+    const data = Float64Array.from({length: product(dims)}, (_, i) => beta * tools.decode(t.type, broadcast(t, dims, i)));
+    const after = await tools.wide(c.model, c.model.outputs, {name: result, type: 'float64', dims, data});
+    return (out, i, ours) => close(ours, after[out].data[i]);
+}
+
+// ---- what is below the smallest normal number ----
+
+const unitOf = type => type === 'float64' ? 2 ** -53 : 2 ** -24; // f16 is added up in f32
+const normalOf = type => FORMAT[type === 'float64' ? 'float64' : 'float32'].normal;
+
+// The smallest doubles in v: exact.
+function exact(v) {
+    const b = new BigUint64Array(Float64Array.of(v).buffer)[0], low = b & (1n << 52n) - 1n, exponent = b >> 52n & 2047n;
+    const size = exponent ? (low | 1n << 52n) << exponent - 1n : low;
+    return v < 0 ? -size : size;
+}
+
+// Of so many smallest doubles, rounded.
+const rounded = n => n > -(1n << 1000n) && n < 1n << 1000n ? Number(n) * 2 ** -1074 : Number(n >> 600n) * 2 ** -474;
+
+// A list for each element of the result: the elements of x over these dimensions.
+function reduced(x, axes) {
+    const rows = new Map(), strides = x.dims.map((_, d) => product(x.dims.slice(d + 1)));
+    x.data.forEach((v, i) => {
+        const key = x.dims.reduce((k, n, d) => axes.includes(d) ? k : k * n + Math.floor(i / strides[d]) % n, 0);
+        rows.set(key, [...(rows.get(key) || []), v]);
+    });
+    return rows;
+}
+
+// The sum is less than what its rounding, and zeros in the place of small numbers, may change it by: its logarithm is open. Else it
+// lies between the logarithms of both ends.
+async function logarithms(c, tools) {
+    const node = nodesOf(c.model).find(n => n.op === 'ReduceLogSum'), [name] = node.inputs, type = c.out[c.model.outputs[0]].type;
+    const x = (await tools.wide(c.model, [name]))[name], rank = x.dims.length;
+    const tensor = tensorOf(c.model, node.inputs[1]);
+    const given = node.attrs.axes ? node.attrs.axes.I : tensor ? [...tensor.data].map(Number) : [];
+    const all = !given.length && !(node.attrs.noop_with_empty_axes && node.attrs.noop_with_empty_axes.i);
+    const rows = reduced(x, all ? x.dims.map((_, d) => d) : given.map(d => d < 0 ? d + rank : d));
+    const last = node.outputs[0] === c.model.outputs[0];
+    return (_, i, ours) => {
+        const terms = rows.get(i), sum = rounded(terms.reduce((s, v) => s + exact(v), 0n));
+        const slack = terms.length * (unitOf(type) * terms.reduce((s, v) => s + Math.abs(v), 0) + normalOf(type));
+        const [low, high] = [sum - slack, sum + slack].map(v => Math.log(Math.max(v, 0)));
+        const within = (a, b) => a <= b || close(a, b);
+        return Number.isNaN(ours) ? sum < slack : sum <= slack && !last ? true : last && within(low, ours) && within(ours, high);
+    };
+}
+
+// A norm whose terms are below the smallest normal number may be 0. The row then stays what it is.
+async function norms(c, tools) {
+    const node = nodesOf(c.model).find(n => n.op === 'LpNormalization'), [name] = node.inputs, [result] = node.outputs;
+    const type = c.out[c.model.outputs[0]].type, wide = await tools.wide(c.model, [name, result]), x = wide[name];
+    const p = node.attrs.p ? node.attrs.p.i : 2, axis = node.attrs.axis ? node.attrs.axis.i : -1;
+    const along = axis < 0 ? axis + x.dims.length : axis, n = x.dims[along], inner = product(x.dims.slice(along + 1));
+    const rowOf = i => Math.floor(i / (n * inner)) * inner + i % inner, sums = new Map();
+    x.data.forEach((v, i) => sums.set(rowOf(i), (sums.get(rowOf(i)) || 0) + Math.abs(v) ** p));
+    const small = i => sums.get(rowOf(i)) < n * normalOf(type);
+    const data = wide[result].data.map((v, i) => small(i) ? x.data[i] : v);
+    const after = await tools.wide(c.model, c.model.outputs, {name: result, type: 'float64', dims: x.dims, data});
+    return (out, i, ours) => small(i) && close(ours, after[out].data[i]);
+}
+
+// ---- sums of a block ----
+
+// The product is (sum of x * number - sum of x * zero point) * scale: inf - inf is NaN.
+async function infiniteRows(c, tools) {
+    const node = nodesOf(c.model).find(n => n.op === 'com.microsoft.MatMulNBits'), [name] = node.inputs;
+    const x = (await tools.wide(c.model, [name]))[name], depth = x.dims[x.dims.length - 1], columns = node.attrs.N.i;
+    return (_, i, ours) => {
+        const row = Math.floor(i / columns);
+        return Number.isNaN(ours) && x.data.slice(row * depth, (row + 1) * depth).some(v => !Number.isFinite(v));
+    };
+}
+
+module.exports = {addends, infiniteRows, logarithms, norms, powers, settle, weightless};
