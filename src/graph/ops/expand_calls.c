@@ -81,6 +81,18 @@ VALUE_CALL(iota, tc_graph_em_iota(e, a[0].i, (int)a[1].i, (int)a[2].i))
 VALUE_CALL(constant, tc_graph_em_scalar(e, a[0].dtype, tc_graph_term_number(&a[1])))
 VALUE_CALL(Slice, tc_graph_em_slice(e, a[0].v, axis_in(e, a, 0, 1), a[2].i, a[3].i, a[4].kind == TC_GRAPH_INT ? a[4].i : 1))
 
+/* [n, bins] of a function of 2 pi i k / n, or of its negative: a[] is the type, n, bins and a sign. */
+static tc_graph_value *waves(emitter *e, const term *a, double (*of)(double)) {
+    int64_t n = a[1].i, bins = a[2].i;
+    double *v = TC_NEW_N(e->c->g->arena, double, n *bins + 1);
+    for (int64_t i = 0; i < n * bins; i++)
+        v[i] = of((double)a[3].i * 2 * M_PI * (double)(i / bins * (i % bins) % n) / (double)n);
+    return tc_graph_em_floats(e, a[0].dtype, &(tc_graph_shape){2, {n, bins}}, v);
+}
+
+VALUE_CALL(cosines, waves(e, a, cos))
+VALUE_CALL(sines, waves(e, a, sin))
+
 static term call_Transpose(emitter *e, const term *a) {
     if (a[1].n != a[0].v->shape.ndim)
         return wrong(e, "a permutation has too few or too many dimensions");
@@ -251,6 +263,8 @@ static const tc_graph_expansion_call calls[] = {
     ROW(along, "vii")    /* (x, axis, n): x in n dimensions, its own ones from the axis on */
     ROW(iota, "iii")     /* (n, axis, dimensions): 0 to n - 1 along the axis */
     ROW(constant, "dn")  /* (type, number) */
+    ROW(cosines, "diii") /* (type, n, bins, sign): cosines of sign * 2 pi i k / n in [n, bins] */
+    ROW(sines, "diii")   /* (type, n, bins, sign) */
     /* A dimension that x lacks does not vary. */
     ROW(varies, "o|i")        /* (x, d): dimension d varies from run to run; without d: any */
     ROW(size, "vi")           /* (x, d): the size in a run as a value, an i64 scalar */
