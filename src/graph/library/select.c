@@ -87,8 +87,8 @@ typedef struct box {
 typedef struct nms {
     const int64_t *p;
     const float *boxes, *scores;
-    int64_t most, used; /* results per class; boxes in use */
-    float iou, score;
+    int64_t most, used;      /* results per class; boxes in use */
+    float iou, score;        /* score: NaN where the model gives no threshold */
     int64_t *found, *counts; /* [batches * classes, p[4]], [batches * classes] */
     uint8_t *rooms;
     int64_t room;
@@ -119,7 +119,7 @@ static tc_lib_pair *candidates(const nms *m, int64_t group, tc_lib_pair *a, int6
     const float *score = m->scores + group * m->p[2];
     *n = 0;
     for (int64_t i = 0; i < m->used; i++)
-        if (score[i] > m->score) {
+        if (score[i] > m->score || m->score != m->score) {
             uint64_t key;
             tc_lib_keys(score, TC_LIB_FLOAT, 4, i, 1, 1, &key);
             a[(*n)++] = (tc_lib_pair){~key, i};

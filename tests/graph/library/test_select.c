@@ -178,6 +178,35 @@ static void test_numeric(void **state) {
     tc_target_free(t);
 }
 
+/* Without a threshold every score counts, also -inf. */
+static void test_no_threshold(void **state) {
+    (void)state;
+    const float boxes[] = {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5}, scores[] = {-INFINITY, 1, -INFINITY};
+    tc_graph_tensor in[] = {f32_tensor((tc_graph_shape)DIMS(1, 3, 4), boxes), f32_tensor((tc_graph_shape)DIMS(1, 1, 3), scores)};
+    tc_target *t;
+    assert_ok(tc_target_parse("native", &t, err));
+    for (int given = 0; given < 2; given++) {
+        tc_graph_writer *w = tc_graph_writer_new("nms", 17);
+        const int64_t most = 9;
+        tc_graph_tensor y;
+        tc_graph *g;
+        tc_graph_writer_input(w, "b", TC_F32, "1,3,4");
+        tc_graph_writer_input(w, "s", TC_F32, "1,1,3");
+        tc_graph_writer_weight(w, "m", i64_tensor((tc_graph_shape)DIMS(1), &most));
+        tc_graph_writer_weight(w, "low", F32(SCALAR, -1e30F));
+        tc_graph_writer_node(w, "NonMaxSuppression", "nms", given ? "b,s,m,,low" : "b,s,m", "y");
+        tc_graph_writer_output(w, "y", TC_I64, NULL);
+        assert_ok(import_model(w, PATH, NULL, &g, err));
+        assert_ok(tc_graph_eval(g, in, &y, err));
+        assert_int_equal(y.shape.d[0], given ? 1 : 3);
+        tc_graph_tensor_free(&y);
+        run_both(g, t, in, "NonMaxSuppression");
+        tc_graph_free(g);
+    }
+    tc_target_free(t);
+    remove(PATH);
+}
+
 /* ---- suppression: boxes on a grid, so that overlaps are far from thresholds ---- */
 
 static void test_suppression(void **state) {
@@ -605,8 +634,8 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernels), cmocka_unit_test(test_numeric),
-                                       cmocka_unit_test(test_suppression), cmocka_unit_test(test_networks),
-                                       cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernels),     cmocka_unit_test(test_numeric),
+                                       cmocka_unit_test(test_suppression), cmocka_unit_test(test_no_threshold),
+                                       cmocka_unit_test(test_networks),    cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

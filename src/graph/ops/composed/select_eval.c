@@ -138,9 +138,17 @@ static double overlap(const float *x, const float *y, bool center) {
 typedef struct suppression {
     const float *boxes, *scores; /* of one image, of one class of it */
     int64_t n, most;
-    float iou, threshold;
+    float iou, threshold; /* threshold: NaN where the model gives none */
     bool center;
 } suppression;
+
+static bool counts(const suppression *s, int64_t i) {
+    return isnan(s->threshold) || s->scores[i] > s->threshold;
+}
+
+static bool is_better(float a, float b) {
+    return isnan(a) ? !isnan(b) : a > b;
+}
 
 /* Takes the best box that is left, as long as there is one; *kept gets their numbers. */
 static int64_t suppress(const suppression *s, int64_t *kept) {
@@ -149,7 +157,7 @@ static int64_t suppress(const suppression *s, int64_t *kept) {
     while (k < s->most) {
         int64_t best = -1;
         for (int64_t i = 0; i < s->n; i++)
-            if (!out[i] && s->scores[i] > s->threshold && (best < 0 || s->scores[i] > s->scores[best]))
+            if (!out[i] && counts(s, i) && (best < 0 || is_better(s->scores[i], s->scores[best])))
                 best = i;
         if (best < 0)
             break;

@@ -161,7 +161,7 @@ tc_status tc_graph_infer_nms(tc_graph_infer_ctx *c) {
     const tc_graph_shape s = c->n->in[1]->shape;
     TC_TRY(nms_scalar(&e, 2, TC_I64, 0, &in[2]));
     TC_TRY(nms_scalar(&e, 3, TC_F32, 0, &in[3]));
-    TC_TRY(nms_scalar(&e, 4, TC_F32, -INFINITY, &in[4]));
+    TC_TRY(nms_scalar(&e, 4, TC_F32, NAN, &in[4]));
     int64_t most = s.d[2];
     if (in[2]->constant)
         most = TC_MAX(0, TC_MIN(most, tc_load_i(TC_I64, in[2]->constant->data, 0)));
