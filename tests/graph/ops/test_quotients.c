@@ -215,7 +215,8 @@ static void test_normalised_constants(void **state) {
 /* ---- others that divide ---- */
 
 static void test_norms(void **state) {
-    static const double sides[][3] = {{3, 4, 0}, {5, 12, 0}, {-8, 15, 0}, {7, -24, 0}, {20, 21, 0}, {0, 0, 0}, {2, 3, 6}};
+    static const double sides[][3] = {{3, 4, 0},   {5, 12, 0}, {-8, 15, 0}, {7, -24, 0},
+                                      {20, 21, 0}, {0, 0, 0},  {2, 3, 6},   {40960, 43008, 0}}; /* f16 holds no such sum */
     fixture *f = *state;
     for (size_t t = 0; t < TC_LEN(types); t++)
         for (int p = 1; p < 3; p++) {
@@ -235,6 +236,21 @@ static void test_norms(void **state) {
             }
             exact_in_every_way(&e, f->target);
         }
+}
+
+/* The third powers of an image of 8 pixels, which f16 does not hold. */
+static void test_pool_of_powers(void **state) {
+    static const double pixels[] = {0x1p-9, 0x1p-10, 0x1p5, 0x1p6};
+    fixture *f = *state;
+    exact e = {.name = "GlobalLpPool", .opset = 17, .step = {{"GlobalLpPool", "a", "x", "p:i=3"}}};
+    e.in[0] = exact_tensor(f->arena, TC_F16, &(tc_graph_shape){3, {1, TC_LEN(pixels), 8}});
+    e.want[0] = exact_tensor(f->arena, TC_F16, &(tc_graph_shape){3, {1, TC_LEN(pixels), 1}});
+    for (size_t c = 0; c < TC_LEN(pixels); c++) {
+        for (int64_t i = 0; i < 8; i++)
+            put(&e.in[0], (int64_t)c * 8 + i, pixels[c]);
+        put(&e.want[0], (int64_t)c, 2 * pixels[c]);
+    }
+    exact_in_every_way(&e, f->target);
 }
 
 /* As f32 arithmetic gives it, also where the range is as wide on both sides of 0, so that 0 lies between two steps. */
@@ -413,12 +429,19 @@ static void test_averages_of_sizes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quotients_by_rows),     cmocka_unit_test(test_quotients_by_one_constant),
-        cmocka_unit_test(test_libraries_and_sources), cmocka_unit_test(test_means),
-        cmocka_unit_test(test_padded_windows),        cmocka_unit_test(test_pools_of_sums),
-        cmocka_unit_test(test_normalised_constants),  cmocka_unit_test(test_norms),
-        cmocka_unit_test(test_dynamic_quantisation),  cmocka_unit_test(test_behind_convolutions),
-        cmocka_unit_test(test_inverse_transform),     cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_quotients_by_rows),
+        cmocka_unit_test(test_quotients_by_one_constant),
+        cmocka_unit_test(test_libraries_and_sources),
+        cmocka_unit_test(test_means),
+        cmocka_unit_test(test_padded_windows),
+        cmocka_unit_test(test_pools_of_sums),
+        cmocka_unit_test(test_normalised_constants),
+        cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_pool_of_powers),
+        cmocka_unit_test(test_dynamic_quantisation),
+        cmocka_unit_test(test_behind_convolutions),
+        cmocka_unit_test(test_inverse_transform),
+        cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_averages_of_sizes),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);
