@@ -117,14 +117,15 @@ const WITHOUT = [
         'SimplifiedLayerNormalization'
     ],
     ['empty', 'ONNX Runtime divides by the size 0, and its process ends', 'Einsum'],
-    ['empty', 'the mean of nothing is 0 / 0, which is NaN, as in NumPy; ONNX Runtime gives 0', 'ReduceMean'],
+    ['empty', 'the mean of nothing is 0 / 0, which is NaN, as in NumPy; ONNX Runtime gives 0',
+     'ReduceMean NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss'],
     ['empty', 'a window does not fit an empty image', 'MaxUnpool DeformConv'],
     ['empty', 'ONNX Runtime ends, or gives other numbers in each run', 'GRU LSTM'],
     ['infinity large', 'a range that is not finite has no scale', 'DynamicQuantizeLinear com.microsoft.DynamicQuantizeMatMul'],
     [
         'large', 'sums of products and squares overflow on the way, which depends on their order', `
         MatMul Gemm Einsum Conv ConvTranspose DeformConv LayerNormalization InstanceNormalization GroupNormalization
-        Sum Mean GlobalLpPool LpPool
+        Sum Mean GlobalLpPool LpPool GlobalAveragePool ReduceMean ReduceL2 CumSum BatchNormalization
         MeanVarianceNormalization LpNormalization AveragePool LRN RNN GRU LSTM DFT STFT Det Resize Upsample GridSample AffineGrid
         SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss RMSNormalization SimplifiedLayerNormalization
         com.microsoft.SimplifiedLayerNormalization com.microsoft.SkipLayerNormalization

@@ -27,8 +27,10 @@ const toolsOf = (c, ours, z, results) => ({
     decode: (type, v) => type === 'float16' ? fromHalf(v) : v,
     results,
     agree: async () => true,
-    wide: async (m, names, given) =>
-        Object.fromEntries(names.map(n => [n, n === 'z' ? given || z : c.model.inputs.find(x => x.name === n)])),
+    wide: async (m, names, given) => {
+        const tensor = n => [...c.model.inputs, ...c.model.weights].find(x => x.name === n);
+        return Object.fromEntries(names.map(n => [n, n === 'z' ? given || z : tensor(n)]));
+    },
     difference: async (_, out) => {
         const i = ours.findIndex((v, k) => !same(v, out.z.data[k]));
         const why = `output 0: 1 of 9 elements differ, error 1: element ${i} is ${ours[i]}, but ${out.z.data[i]} was expected`;
@@ -47,6 +49,10 @@ async function weightless() {
     assert(await takes('weightless', c, [NaN, NaN], {results}));
     assert(!await takes('weightless', c, [4, NaN], {results}));
     assert(!await takes('weightless', c, [3, 7], {results}), 'an element in which the NaN counts');
+    const far = caseOf('Resize', {}, [f32([2], -Infinity, Infinity)], f32([2], -Infinity, NaN));
+    assert(await takes('weightless', far, [NaN, NaN], {results}));
+    assert(!await takes('weightless', far, [Infinity, NaN], {results}), 'the other sign');
+    assert(!await takes('weightless', far, [NaN, 5], {results}), 'inf - inf');
     const hidden = caseOf('Attention', {}, [f32([1], 1)], f32([1], 1));
     hidden.model.nodes[0].inputs = ['x', '', '', 'y'];
     hidden.model.weights = [{...f32([2], -Infinity, 1), name: 'y'}];
@@ -62,6 +68,22 @@ async function powers() {
     const real = caseOf('Pow', {}, [i64(2n ** 62n, 4), f32([1], 1.5)], i64(-(2n ** 63n), 8));
     assert(await takes('powers', real, [2n ** 63n - 1n, 8n]));
     assert(!await takes('powers', real, [2n ** 63n - 1n, 9n]), 'the type holds the power');
+}
+
+async function remainders() {
+    const x = i64(2n ** 53n + 1n, -7, -7), y = i64(3, 3, 3), c = caseOf('Mod', {fmod: {i: 1}}, [x, y], i64(2, -1, -1));
+    assert(await takes('remainders', c, [0n, -1n, -1n]));
+    assert(!await takes('remainders', c, [1n, -1n, -1n]));
+    assert(await takes('remainders', caseOf('Mod', {}, [x, y], i64(2, 2, 2)), [0n, 2n, 2n]));
+    assert(!await takes('remainders', caseOf('Mod', {}, [x, y], i64(2, 2, 2)), [0n, -1n, 2n]));
+}
+
+async function batchNorms() {
+    const row = v => f32([1], v), c = caseOf('BatchNormalization', {}, [f32([1, 1, 2], -1, 3)], f32([1, 1, 2], NaN, NaN));
+    c.model.weights = [-Infinity, Infinity, 0, 1].map((v, i) => ({...row(v), name: 'abcd'[i]}));
+    c.model.nodes[0].inputs = ['x', 'a', 'b', 'c', 'd'];
+    assert(await takes('batchNorms', c, [Infinity, NaN]));
+    assert(!await takes('batchNorms', c, [7, NaN]));
 }
 
 async function addends() {
@@ -99,8 +121,8 @@ async function infiniteRows() {
     assert(!await takes('infiniteRows', c, [NaN, NaN]), 'a row without infinities');
 }
 
-const tests = {weightless, powers, addends, logarithms, norms, infiniteRows};
-const proofs = Object.keys(explain).filter(name => name !== 'settle');
+const tests = {weightless, powers, remainders, batchNorms, addends, logarithms, norms, infiniteRows};
+const proofs = Object.keys(explain).filter(name => !['settle', 'distance'].includes(name));
 (async () => {
     assert.deepStrictEqual(proofs.sort(), Object.keys(tests).sort());
     for (const test of Object.values(tests))
