@@ -1,7 +1,12 @@
-/* Caches that grow in place. */
+/* Caches that grow in place: new rows, dense in the sizes of the run, in a cache, which is written where it lies. They begin at the
+ * start, whatever it is, and never end past as many rows as there are of both. The other rows behind the start, or behind the end
+ * of the cache's rows, up to there, become zero.
+ *
+ * Inputs: cache, new, the starts i64 (one for each element of the first dimension, or one for all), rows of the cache i64, rows of
+ * new i64, sizes i64 of the cache's other dimensions that vary. Output: the cache again. Attribute: axis, the dimension of rows. */
 #include <string.h>
 
-#include "graph/library/runtime.h"
+#include "graph/library/kernels.h"
 
 /* Fewer bytes are not worth waking other threads for. */
 enum { GROW_ALONE = 1 << 18, GROW_DIMS = 8 };
@@ -67,24 +72,21 @@ static void grow_blocks(int64_t begin, int64_t end, int32_t thread, void *closur
     }
 }
 
-TC_LIB_KERNEL int64_t tc_lib_grow_workspace(const int64_t *p, int32_t nthreads) {
-    (void)p;
-    (void)nthreads;
-    return 0;
-}
-
 TC_LIB_KERNEL int32_t tc_lib_grow(void *const *args, uint8_t *workspace, const tc_rt *rt) {
-    const int64_t *p = args[0], ndim = p[1], *most = p + 4, *varies = most + ndim;
-    grow x = {args[1], args[2], args[3], p[2], *(const int64_t *)args[4], *(const int64_t *)args[5], .nouter = 1, .nrun = 1};
-    int64_t step = p[0];
+    const tc_lib_params *p = args[0];
+    const tc_lib_type *cache = &p->type[0];
+    const int64_t ndim = cache->rank, *most = cache->dims;
+    grow x = {args[1],     args[2],  args[3], p->attr[0], *(const int64_t *)args[4], *(const int64_t *)args[5],
+              .nouter = 1, .nrun = 1};
+    int64_t step = cache->bytes;
     int size = 6;
     (void)workspace;
     for (int64_t d = 0; d < ndim; d++)
-        x.count[d] = d == x.axis ? x.fresh : varies[d] ? *(const int64_t *)args[size++] : most[d];
+        x.count[d] = d == x.axis ? x.fresh : cache->varies >> d & 1 ? *(const int64_t *)args[size++] : most[d];
     for (int64_t d = ndim - 1; d >= 0; step *= most[d--])
         x.step[d] = step;
     x.end = tc_lib_min(x.past + x.fresh, most[x.axis]);
-    for (x.run = p[0], x.inner = ndim; x.inner > x.axis + 1;) {
+    for (x.run = cache->bytes, x.inner = ndim; x.inner > x.axis + 1;) {
         x.run *= x.count[--x.inner];
         if (x.count[x.inner] != most[x.inner])
             break;
@@ -93,6 +95,6 @@ TC_LIB_KERNEL int32_t tc_lib_grow(void *const *args, uint8_t *workspace, const t
         x.nrun *= x.count[d];
     for (int64_t d = 0; d < x.axis; d++)
         x.nouter *= x.count[d];
-    x.each = p[3] && x.nouter ? x.nouter / x.count[0] : x.nouter;
+    x.each = p->type[2].rank && x.nouter ? x.nouter / x.count[0] : x.nouter;
     return tc_lib_parallel(x.nouter * x.fresh * x.nrun * x.run < GROW_ALONE ? NULL : rt, x.nouter, grow_blocks, &x);
 }

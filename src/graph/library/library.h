@@ -6,23 +6,23 @@
 #define TC_GRAPH_LIBRARY_LIBRARY_H
 
 #include "graph/ir/graph.h"
-#include "graph/library/runtime.h"
+#include "graph/library/kernels.h"
 
 typedef struct tc_graph_library_kernel {
-    tc_graph_op op;
+    const char *name; /* the operator's */
     const char *symbol;
     tc_kernel *run;
-    int64_t (*workspace)(const int64_t *params, int32_t nthreads);
-    int (*params)(const tc_graph_node *n, int64_t *out); /* writes at most TC_GRAPH_MAX_PARAMS, returns how many */
+    tc_lib_workspace *workspace;
 } tc_graph_library_kernel;
 
-enum { TC_GRAPH_MAX_PARAMS = 32 };
 /* The most stack that a kernel takes, in bytes. No kernel is recursive. The frames of all functions together are smaller: a few
  * functions have arrays of 2 KiB, and the build refuses larger frames. */
 enum { TC_GRAPH_LIBRARY_STACK = 16 << 10 };
 
-/* NULL: the operator is lowered to tensor expressions. */
+/* NULL: the operator's row names no kernel. */
 const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op);
+/* What the kernel is told of n, in the arena; *size: in bytes. */
+tc_lib_params *tc_graph_library_params(tc_arena *a, const tc_graph_node *n, size_t *size);
 /* The kernel that appends a row to the result of a Loop (tc_lib_row). It has parameters and arguments of its own. */
 const tc_graph_library_kernel *tc_graph_library_row(void);
 /* C source of all kernels. It needs libc only. With TC_LIB_STATIC defined, all its functions are static. */

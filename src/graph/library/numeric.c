@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "graph/library/runtime.h"
+#include "graph/library/kernels.h"
 
 static double load(const void *x, int64_t bytes, int64_t i) {
     return bytes == 4 ? (double)((const float *)x)[i] : ((const double *)x)[i];
@@ -17,7 +17,19 @@ static void store(void *x, int64_t bytes, int64_t i, double v) {
         ((double *)x)[i] = v;
 }
 
-/* ---- Scatter ---- */
+/* ---- the Scatter family: one update after the other ----
+ * Inputs: data, indices, updates. Attributes: axis (ScatterElements), tuples (1: ScatterND), reduction. An index outside of its
+ * dimension updates nothing. */
+
+enum { SCATTER_REPLACE, SCATTER_ADD, SCATTER_MUL, SCATTER_MAX, SCATTER_MIN };
+
+static int64_t scatter_how(int64_t letters) {
+    static const char *const names[] = {"none", "add", "mul", "max", "min"};
+    int64_t how = SCATTER_MIN;
+    while (how > 0 && letters != tc_lib_letters(names[how]))
+        how--;
+    return how;
+}
 
 static int64_t load_integer(const void *x, int64_t kind, int64_t bytes, int64_t i) {
     int sign = kind == TC_LIB_SIGNED;
@@ -38,20 +50,20 @@ static void store_integer(void *x, int64_t bytes, int64_t i, int64_t v) {
 }
 
 static double combined(int64_t how, double a, double b) {
-    if (how == TC_LIB_ADD || how == TC_LIB_MUL)
-        return how == TC_LIB_ADD ? a + b : a * b;
+    if (how == SCATTER_ADD || how == SCATTER_MUL)
+        return how == SCATTER_ADD ? a + b : a * b;
     if (a != a || b != b)
         return a + b;
-    return (how == TC_LIB_MAX) == (a > b) ? a : b;
+    return (how == SCATTER_MAX) == (a > b) ? a : b;
 }
 
 static int64_t combined_integer(int64_t how, int64_t kind, int64_t a, int64_t b) {
-    if (how == TC_LIB_ADD)
+    if (how == SCATTER_ADD)
         return (int64_t)((uint64_t)a + (uint64_t)b);
-    if (how == TC_LIB_MUL)
+    if (how == SCATTER_MUL)
         return (int64_t)((uint64_t)a * (uint64_t)b);
     int above = kind == TC_LIB_SIGNED ? a > b : (uint64_t)a > (uint64_t)b;
-    return (how == TC_LIB_MAX) == above ? a : b;
+    return (how == SCATTER_MAX) == above ? a : b;
 }
 
 typedef struct scatter {
@@ -62,7 +74,7 @@ typedef struct scatter {
 
 /* y[at ..] takes update[from ..] */
 static void take(const scatter *s, int64_t at, int64_t from, int64_t n) {
-    if (s->how == TC_LIB_REPLACE) {
+    if (s->how == SCATTER_REPLACE) {
         memcpy(s->y + at * s->bytes, s->updates + from * s->bytes, (size_t)(n * s->bytes));
         return;
     }
@@ -82,42 +94,51 @@ static int in_range(const void *index, int64_t bytes, int64_t i, int64_t dim, in
     return *at >= 0 && *at < dim;
 }
 
-TC_LIB_KERNEL int64_t tc_lib_scatter_workspace(const int64_t *p, int32_t nthreads) {
-    (void)p;
-    (void)nthreads;
-    return 0;
+/* Where update i goes: by the tuple of indices that it has, which name the first dimensions, or by its own place but for the axis.
+ * False: nowhere. */
+static bool scatter_to(const tc_lib_params *p, const void *indices, const int64_t *stride, int64_t i, int64_t *to) {
+    const tc_lib_type *x = &p->type[0], *index = &p->type[1];
+    int64_t axis = p->attr[0], depth = p->attr[1] ? index->dims[index->rank - 1] : 0, at, left = i;
+    *to = 0;
+    for (int64_t d = 0; d < depth; d++) {
+        if (!in_range(indices, index->bytes, i * depth + d, x->dims[d], &at))
+            return false;
+        *to += at * stride[d];
+    }
+    if (depth)
+        return true;
+    for (int64_t d = x->rank - 1; d >= 0; left /= index->dims[d--])
+        *to += d == axis ? 0 : left % index->dims[d] * stride[d];
+    bool inside = in_range(indices, index->bytes, i, x->dims[axis], &at);
+    *to += at * stride[axis];
+    return inside;
 }
 
 TC_LIB_KERNEL int32_t tc_lib_scatter(void *const *args, uint8_t *workspace, const tc_rt *rt) {
     (void)workspace;
     (void)rt;
-    const int64_t *p = args[0], rank = p[5], *dims = p + 6, axis = p[14], depth = p[15], *shape = p + 16;
-    int64_t stride[8] = {0}, total = 1, count = 1, at;
-    for (int64_t d = rank - 1; d >= 0; total *= dims[d--])
+    const tc_lib_params *p = args[0];
+    const tc_lib_type *x = &p->type[0], *index = &p->type[1];
+    int64_t stride[TC_LIB_DIMS] = {0}, total = 1, count = tc_lib_count(index), slice = 1, to;
+    for (int64_t d = x->rank - 1; d >= 0; total *= x->dims[d--])
         stride[d] = total;
-    scatter s = {p[0], p[1], p[2], args[3], args[4]};
-    memcpy(s.y, args[1], (size_t)(total * s.bytes));
-    int64_t slice = depth ? stride[depth - 1] : 1;
-    for (int64_t d = 0; d < rank && !depth; d++)
-        count *= shape[d];
-    for (int64_t i = 0; i < (depth ? p[4] : count); i++) {
-        int64_t to = 0, left = i, inside = 1;
-        for (int64_t d = 0; d < depth && inside; d++, to += inside ? at * stride[d - 1] : 0)
-            inside = in_range(args[2], p[3], i * depth + d, dims[d], &at);
-        for (int64_t d = rank - 1; d >= 0 && !depth; left /= shape[d--])
-            to += d == axis ? 0 : left % shape[d] * stride[d];
-        if (!depth && (inside = in_range(args[2], p[3], i, dims[axis], &at)))
-            to += at * stride[axis];
-        if (inside)
-            take(&s, to, i * slice, slice);
+    if (p->attr[1]) {
+        int64_t depth = index->dims[index->rank - 1];
+        count /= depth;
+        slice = stride[depth - 1];
     }
+    scatter s = {x->kind, x->bytes, scatter_how(p->attr[2]), args[3], args[4]};
+    memcpy(s.y, args[1], (size_t)(total * s.bytes));
+    for (int64_t i = 0; i < count; i++)
+        if (scatter_to(p, args[2], stride, i, &to))
+            take(&s, to, i * slice, slice);
     return 0;
 }
 
-/* ---- determinants, by elimination with row exchange ---- */
+/* ---- determinants of x [.., n, n] of f32 or f64, by elimination with row exchange ---- */
 
 typedef struct det {
-    const int64_t *p;
+    int64_t bytes, n;
     const void *x;
     void *y;
     double *room;
@@ -148,7 +169,7 @@ static double determinant(double *a, int64_t n) {
 
 static void determinants(int64_t begin, int64_t end, int32_t thread, void *closure) {
     const det *d = closure;
-    int64_t bytes = d->p[0], n = d->p[2];
+    int64_t bytes = d->bytes, n = d->n;
     double *a = d->room + thread * n * n;
     for (int64_t m = begin; m < end; m++) {
         for (int64_t i = 0; i < n * n; i++)
@@ -157,20 +178,23 @@ static void determinants(int64_t begin, int64_t end, int32_t thread, void *closu
     }
 }
 
-TC_LIB_KERNEL int64_t tc_lib_det_workspace(const int64_t *p, int32_t nthreads) {
-    return nthreads * p[2] * p[2] * 8;
+TC_LIB_KERNEL int64_t tc_lib_det_workspace(const tc_lib_params *p, int32_t nthreads) {
+    int64_t n = p->type->dims[p->type->rank - 1];
+    return nthreads * n * n * 8;
 }
 
 TC_LIB_KERNEL int32_t tc_lib_det(void *const *args, uint8_t *workspace, const tc_rt *rt) {
-    const int64_t *p = args[0];
-    det d = {p, args[1], args[2], (double *)(void *)workspace};
-    return tc_lib_parallel(rt, p[1], determinants, &d);
+    const tc_lib_params *p = args[0];
+    det d = {p->type->bytes, p->type->dims[p->type->rank - 1], args[1], args[2], (double *)(void *)workspace};
+    return tc_lib_parallel(rt, tc_lib_count(&p->type[1]), determinants, &d);
 }
 
-/* ---- MaxRoiPool ---- */
+/* ---- MaxRoiPool of x [images, channels, height, width] and rois [regions, 5], f32 or f64 ----
+ * Attribute: spatial_scale. A region of no image gives 0. */
 
 typedef struct roi_pool {
-    const int64_t *p;
+    int64_t bytes;
+    const int64_t *dims, *out; /* of x and y */
     const void *x, *rois;
     void *y;
     double scale;
@@ -191,7 +215,7 @@ static void bin(int64_t k, int64_t n, int64_t from, int64_t to, int64_t limit, i
 
 static void pool_regions(int64_t begin, int64_t end, int32_t thread, void *closure) {
     const roi_pool *r = closure;
-    const int64_t *p = r->p, bytes = p[0], channels = p[2], high = p[3], wide = p[4], bins[2] = {p[6], p[7]};
+    const int64_t bytes = r->bytes, channels = r->dims[1], high = r->dims[2], wide = r->dims[3], *bins = r->out + 2;
     (void)thread;
     for (int64_t at = begin; at < end; at++) {
         int64_t roi = at / channels / bins[0] / bins[1], c = at / bins[0] / bins[1] % channels, y0, y1, x0, x1, corner[4];
@@ -200,7 +224,7 @@ static void pool_regions(int64_t begin, int64_t end, int32_t thread, void *closu
             corner[k] = nearest(load(r->rois, bytes, roi * 5 + 1 + k) * r->scale);
         bin(at / bins[1] % bins[0], bins[0], corner[1], corner[3], high, &y0, &y1);
         bin(at % bins[1], bins[1], corner[0], corner[2], wide, &x0, &x1);
-        image = image < 0 || image >= p[1] ? -1 : image;
+        image = image < 0 || image >= r->dims[0] ? -1 : image;
         double most = 0;
         for (int64_t y = y0; y < y1 && image >= 0; y++)
             for (int64_t x = x0; x < x1; x++) {
@@ -212,24 +236,22 @@ static void pool_regions(int64_t begin, int64_t end, int32_t thread, void *closu
     }
 }
 
-TC_LIB_KERNEL int64_t tc_lib_max_roi_pool_workspace(const int64_t *p, int32_t nthreads) {
-    (void)p;
-    (void)nthreads;
-    return 0;
-}
-
 TC_LIB_KERNEL int32_t tc_lib_max_roi_pool(void *const *args, uint8_t *workspace, const tc_rt *rt) {
     (void)workspace;
-    const int64_t *p = args[0];
-    roi_pool r = {.p = p, .x = args[1], .rois = args[2], .y = args[3]};
-    memcpy(&r.scale, &p[8], sizeof r.scale);
-    return tc_lib_parallel(rt, p[5] * p[2] * p[6] * p[7], pool_regions, &r);
+    const tc_lib_params *p = args[0];
+    roi_pool r = {p->type->bytes, p->type[0].dims, p->type[2].dims, args[1], args[2], args[3], tc_lib_double(p->attr[0])};
+    return tc_lib_parallel(rt, tc_lib_count(&p->type[2]), pool_regions, &r);
 }
 
-/* ---- RoiAlign ---- */
+/* ---- RoiAlign with as many samples in a bin as it has pixels ----
+ * Inputs: x [images, channels, height, width] and rois [regions, 4] of f32 or f64, batch_indices i64. Attributes: mode (avg: the
+ * mean of the samples; max: the maximum of their corners), coordinate_transformation_mode, spatial_scale. A region of no image
+ * gives 0. */
 
 typedef struct roi_align {
-    const int64_t *p;
+    int64_t bytes;
+    const int64_t *dims, *out; /* of x and y */
+    bool max, half;            /* half: pixels lie at halves */
     const void *x, *rois;
     const int64_t *batch;
     void *y;
@@ -243,12 +265,11 @@ typedef struct roi_axis {
 } roi_axis;
 
 static roi_axis axis_of_region(const roi_align *r, int64_t roi, int d) {
-    const int64_t *p = r->p;
-    double shift = p[9] ? 0.5 : 0.0, from = load(r->rois, p[0], roi * 4 + 1 - d) * r->scale - shift,
-           size = load(r->rois, p[0], roi * 4 + 3 - d) * r->scale - shift - from;
-    if (!p[9] && !(size >= 1))
+    double shift = r->half ? 0.5 : 0.0, from = load(r->rois, r->bytes, roi * 4 + 1 - d) * r->scale - shift,
+           size = load(r->rois, r->bytes, roi * 4 + 3 - d) * r->scale - shift - from;
+    if (!r->half && !(size >= 1))
         size = 1;
-    double bin_size = size / (double)p[6 + d];
+    double bin_size = size / (double)r->out[2 + d];
     int64_t n = bin_size > 0 && bin_size < 1e9 ? (int64_t)bin_size : 0;
     return (roi_axis){from, bin_size, n + ((double)n < bin_size)};
 }
@@ -266,7 +287,7 @@ static bool neighbours(double at, int64_t extent, int64_t *low, int64_t *high, d
 
 /* Sum of the samples of a bin, or the largest of their weighted corners. */
 static double pool_samples(const roi_align *r, int64_t plane, const roi_axis *a, int64_t by, int64_t bx) {
-    const int64_t *p = r->p, high = p[3], wide = p[4];
+    const int64_t high = r->dims[2], wide = r->dims[3];
     double sum = 0, most = 0;
     bool any = false;
     for (int64_t k = 0; k < a[0].samples * a[1].samples; k++) {
@@ -275,51 +296,52 @@ static double pool_samples(const roi_align *r, int64_t plane, const roi_axis *a,
         bool inside = neighbours(a[0].from + ((double)by + i / (double)a[0].samples) * a[0].bin, high, &y[0], &y[1], &wy) &&
                       neighbours(a[1].from + ((double)bx + j / (double)a[1].samples) * a[1].bin, wide, &x[0], &x[1], &wx);
         for (int c = 0; inside && c < 4; c++)
-            v[c] = (c / 2 ? wy : 1 - wy) * (c % 2 ? wx : 1 - wx) * load(r->x, p[0], (plane * high + y[c / 2]) * wide + x[c % 2]);
+            v[c] =
+                (c / 2 ? wy : 1 - wy) * (c % 2 ? wx : 1 - wx) * load(r->x, r->bytes, (plane * high + y[c / 2]) * wide + x[c % 2]);
         for (int c = 0; c < 4; c++) {
             sum += v[c];
             most = !any || v[c] > most ? v[c] : most;
             any = true;
         }
     }
-    return p[8] ? most : sum;
+    return r->max ? most : sum;
 }
 
 static void align_regions(int64_t begin, int64_t end, int32_t thread, void *closure) {
     const roi_align *r = closure;
-    const int64_t *p = r->p, channels = p[2], bins[2] = {p[6], p[7]};
+    const int64_t channels = r->dims[1], *bins = r->out + 2;
     (void)thread;
     for (int64_t at = begin; at < end; at++) {
         int64_t roi = at / channels / bins[0] / bins[1], c = at / bins[0] / bins[1] % channels, image = r->batch[roi];
         roi_axis a[2] = {axis_of_region(r, roi, 0), axis_of_region(r, roi, 1)};
         int64_t samples = a[0].samples * a[1].samples;
         double v = 0;
-        if (image >= 0 && image < p[1] && samples > 0)
-            v = pool_samples(r, image * channels + c, a, at / bins[1] % bins[0], at % bins[1]) / (p[8] ? 1.0 : (double)samples);
-        store(r->y, p[0], at, v);
+        if (image >= 0 && image < r->dims[0] && samples > 0)
+            v = pool_samples(r, image * channels + c, a, at / bins[1] % bins[0], at % bins[1]) / (r->max ? 1.0 : (double)samples);
+        store(r->y, r->bytes, at, v);
     }
-}
-
-TC_LIB_KERNEL int64_t tc_lib_roi_align_workspace(const int64_t *p, int32_t nthreads) {
-    (void)p;
-    (void)nthreads;
-    return 0;
 }
 
 TC_LIB_KERNEL int32_t tc_lib_roi_align(void *const *args, uint8_t *workspace, const tc_rt *rt) {
     (void)workspace;
-    const int64_t *p = args[0];
-    roi_align r = {.p = p, .x = args[1], .rois = args[2], .batch = args[3], .y = args[4]};
-    memcpy(&r.scale, &p[10], sizeof r.scale);
-    return tc_lib_parallel(rt, p[5] * p[2] * p[6] * p[7], align_regions, &r);
+    const tc_lib_params *p = args[0];
+    roi_align r = {.bytes = p->type->bytes, .dims = p->type[0].dims, .out = p->type[3].dims, .x = args[1], .rois = args[2]};
+    r.max = p->attr[0] == tc_lib_letters("max");
+    r.half = p->attr[1] == tc_lib_letters("half_pixel");
+    r.scale = tc_lib_double(p->attr[2]);
+    r.batch = args[3];
+    r.y = args[4];
+    return tc_lib_parallel(rt, tc_lib_count(&p->type[3]), align_regions, &r);
 }
 
-/* ---- CumSum ---- */
+/* ---- running sums of x, of no half type, along an axis. Attributes: axis, exclusive, reverse. ---- */
 
 enum { SUM_COLUMNS = 32 }; /* of rows that lie side by side: their sums run together */
 
 typedef struct cum_sum {
-    const int64_t *p;
+    const tc_lib_type *type;
+    tc_lib_rows rows;
+    int64_t exclusive, reverse;
     const void *x;
     void *y;
 } cum_sum;
@@ -327,52 +349,46 @@ typedef struct cum_sum {
 /* Sums of f32 are computed in f64. `width` rows begin at element `from`; their elements are `step` apart. */
 static inline void sum_floats(const cum_sum *s, int64_t bytes, int64_t from, int64_t step, int64_t width) {
     double sum[SUM_COLUMNS] = {0};
-    for (int64_t i = 0; i < s->p[3]; i++, from += step)
+    for (int64_t i = 0; i < s->rows.n; i++, from += step)
         for (int64_t j = 0; j < width; j++) {
             double before = sum[j];
             sum[j] += load(s->x, bytes, from + j);
-            store(s->y, bytes, from + j, s->p[5] ? before : sum[j]);
+            store(s->y, bytes, from + j, s->exclusive ? before : sum[j]);
         }
 }
 
 /* Sums wrap as their type does. */
 static inline void sum_integers(const cum_sum *s, int64_t bytes, int64_t from, int64_t step, int64_t width) {
     uint64_t sum[SUM_COLUMNS] = {0};
-    for (int64_t i = 0; i < s->p[3]; i++, from += step)
+    for (int64_t i = 0; i < s->rows.n; i++, from += step)
         for (int64_t j = 0; j < width; j++) {
             uint64_t before = sum[j];
             sum[j] += (uint64_t)load_integer(s->x, TC_LIB_UNSIGNED, bytes, from + j);
-            store_integer(s->y, bytes, from + j, (int64_t)(s->p[5] ? before : sum[j]));
+            store_integer(s->y, bytes, from + j, (int64_t)(s->exclusive ? before : sum[j]));
         }
 }
 
 static void sum_rows(int64_t begin, int64_t end, int32_t thread, void *closure) {
     const cum_sum *s = closure;
-    const int64_t *p = s->p, n = p[3], inner = p[4], blocks = (inner + SUM_COLUMNS - 1) / SUM_COLUMNS;
+    const int64_t n = s->rows.n, inner = s->rows.inner, blocks = (inner + SUM_COLUMNS - 1) / SUM_COLUMNS, bytes = s->type->bytes;
     (void)thread;
     for (int64_t k = begin; k < end; k++) {
         int64_t column = k % blocks * SUM_COLUMNS, width = tc_lib_min(SUM_COLUMNS, inner - column);
-        int64_t from = (k / blocks * n + (p[6] ? n - 1 : 0)) * inner + column, step = p[6] ? -inner : inner;
-        if (p[0] == TC_LIB_FLOAT && p[1] == 4)
+        int64_t from = (k / blocks * n + (s->reverse ? n - 1 : 0)) * inner + column, step = s->reverse ? -inner : inner;
+        if (s->type->kind == TC_LIB_FLOAT && bytes == 4)
             sum_floats(s, 4, from, step, width);
-        else if (p[0] == TC_LIB_FLOAT)
+        else if (s->type->kind == TC_LIB_FLOAT)
             sum_floats(s, 8, from, step, width);
-        else if (p[1] == 8)
+        else if (bytes == 8)
             sum_integers(s, 8, from, step, width);
         else
-            sum_integers(s, p[1], from, step, width);
+            sum_integers(s, bytes, from, step, width);
     }
 }
 
-TC_LIB_KERNEL int64_t tc_lib_cum_sum_workspace(const int64_t *p, int32_t nthreads) {
-    (void)p;
-    (void)nthreads;
-    return 0;
-}
-
 TC_LIB_KERNEL int32_t tc_lib_cum_sum(void *const *args, uint8_t *workspace, const tc_rt *rt) {
-    const int64_t *p = args[0];
-    cum_sum s = {p, args[1], args[2]};
+    const tc_lib_params *p = args[0];
+    cum_sum s = {p->type, tc_lib_rows_of(p->type, p->attr[0]), p->attr[1], p->attr[2], args[1], args[2]};
     (void)workspace;
-    return tc_lib_parallel(rt, p[2] * ((p[4] + SUM_COLUMNS - 1) / SUM_COLUMNS), sum_rows, &s);
+    return tc_lib_parallel(rt, s.rows.outer * ((s.rows.inner + SUM_COLUMNS - 1) / SUM_COLUMNS), sum_rows, &s);
 }

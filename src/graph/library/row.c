@@ -1,14 +1,10 @@
 /* Library kernels that collect rows: each trip of a loop gives a row. */
 #include <string.h>
 
-#include "graph/library/runtime.h"
+#include "graph/library/kernels.h"
 
-TC_LIB_KERNEL int64_t tc_lib_row_workspace(const int64_t *p, int32_t nthreads) {
-    (void)p;
-    (void)nthreads;
-    return 0;
-}
-
+/* Row number `number` of rows that lie densely behind each other. Parameters, of its own: bytes of a row but for its sizes that
+ * vary, how many of these there are, by which it is multiplied. Arguments: parameters, row, number i64, sizes i64..., rows. */
 TC_LIB_KERNEL int32_t tc_lib_row(void *const *args, uint8_t *workspace, const tc_rt *rt) {
     const int64_t *p = args[0], number = *(const int64_t *)args[2];
     int64_t bytes = p[0];

@@ -2,7 +2,7 @@
  * Equal keys are ordered by position, so every result is unique. */
 #include <string.h>
 
-#include "graph/library/runtime.h"
+#include "graph/library/kernels.h"
 
 enum { BLOCK = 256, INSERTION = 16 };
 
@@ -85,10 +85,12 @@ TC_LIB_KERNEL tc_lib_pair *tc_lib_sort_pairs(tc_lib_pair *a, tc_lib_pair *b, int
     return a;
 }
 
-/* ---- TopK ---- */
+/* ---- TopK of x along an axis: sorted values, and indices i64. Attributes: axis, k, largest. ---- */
 
 typedef struct top_k {
-    const int64_t *p;
+    const tc_lib_type *type;
+    tc_lib_rows rows;
+    int64_t k, largest;
     const void *x;
     void *values;
     int64_t *indices;
@@ -117,14 +119,14 @@ static void sift_down(tc_lib_pair *h, int64_t n, int64_t i) {
 }
 
 static void row_keys(const top_k *t, int64_t start, int64_t from, int64_t n, uint64_t *keys) {
-    const int64_t *p = t->p;
-    tc_lib_keys(t->x, p[0], p[1], start + from * p[4], p[4], n, keys);
-    for (int64_t i = 0; i < n && p[6]; i++)
+    int64_t inner = t->rows.inner;
+    tc_lib_keys(t->x, t->type->kind, t->type->bytes, start + from * inner, inner, n, keys);
+    for (int64_t i = 0; i < n && t->largest; i++)
         keys[i] = ~keys[i];
 }
 
 static tc_lib_pair *best_by_heap(const top_k *t, int64_t start, tc_lib_pair *h) {
-    int64_t n = t->p[3], k = t->p[5];
+    int64_t n = t->rows.n, k = t->k;
     uint64_t keys[BLOCK];
     for (int64_t from = 0; from < n; from += BLOCK) {
         int64_t len = tc_lib_min(BLOCK, n - from);
@@ -151,7 +153,7 @@ static tc_lib_pair *best_by_heap(const top_k *t, int64_t start, tc_lib_pair *h) 
 }
 
 static tc_lib_pair *best_by_sort(const top_k *t, int64_t start, tc_lib_pair *a) {
-    int64_t n = t->p[3];
+    int64_t n = t->rows.n;
     uint64_t keys[BLOCK];
     for (int64_t from = 0; from < n; from += BLOCK) {
         int64_t len = tc_lib_min(BLOCK, n - from);
@@ -164,7 +166,7 @@ static tc_lib_pair *best_by_sort(const top_k *t, int64_t start, tc_lib_pair *a) 
 
 static void top_k_rows(int64_t begin, int64_t end, int32_t thread, void *closure) {
     const top_k *t = closure;
-    int64_t n = t->p[3], inner = t->p[4], k = t->p[5], bytes = t->p[1];
+    int64_t n = t->rows.n, inner = t->rows.inner, k = t->k, bytes = t->type->bytes;
     tc_lib_pair *room = (tc_lib_pair *)(void *)(t->workspace + thread * t->per_thread);
     for (int64_t row = begin; row < end; row++) {
         int64_t from = row / inner * n * inner + row % inner, to = row / inner * k * inner + row % inner;
@@ -177,21 +179,29 @@ static void top_k_rows(int64_t begin, int64_t end, int32_t thread, void *closure
     }
 }
 
-static int64_t top_k_room(const int64_t *p) {
-    return tc_lib_aligned((uses_heap(p[3], p[5]) ? p[5] : 2 * p[3]) * (int64_t)sizeof(tc_lib_pair));
+static top_k top_k_of(const tc_lib_params *p) {
+    top_k t = {.type = p->type, .rows = tc_lib_rows_of(p->type, p->attr[0]), .k = p->attr[1], .largest = p->attr[2]};
+    int64_t pairs = uses_heap(t.rows.n, t.k) ? t.k : 2 * t.rows.n;
+    t.per_thread = tc_lib_aligned(pairs * (int64_t)sizeof(tc_lib_pair));
+    return t;
 }
 
-TC_LIB_KERNEL int64_t tc_lib_top_k_workspace(const int64_t *p, int32_t nthreads) {
-    return nthreads * top_k_room(p);
+TC_LIB_KERNEL int64_t tc_lib_top_k_workspace(const tc_lib_params *p, int32_t nthreads) {
+    return nthreads * top_k_of(p).per_thread;
 }
 
 TC_LIB_KERNEL int32_t tc_lib_top_k(void *const *args, uint8_t *workspace, const tc_rt *rt) {
-    const int64_t *p = args[0];
-    top_k t = {p, args[1], args[2], args[3], workspace, top_k_room(p)};
-    return tc_lib_parallel(rt, p[2] * p[4], top_k_rows, &t);
+    top_k t = top_k_of(args[0]);
+    t.x = args[1];
+    t.values = args[2];
+    t.indices = args[3];
+    t.workspace = workspace;
+    return tc_lib_parallel(rt, t.rows.outer * t.rows.inner, top_k_rows, &t);
 }
 
-/* ---- Unique ---- */
+/* ---- Unique slices of x along an axis ----
+ * Inputs: x, and how many of the slices count, from the first on. Outputs, i64: where each unique slice first occurs, which unique
+ * slice each slice is, how often each occurs, and how many there are; zeros behind. Attributes: axis, sorted. */
 
 typedef struct slices {
     const uint64_t *keys; /* [n, width] */
@@ -239,22 +249,25 @@ static void by_first_member(int64_t n, int64_t groups, int64_t *first, int64_t *
     }
 }
 
-TC_LIB_KERNEL int64_t tc_lib_unique_workspace(const int64_t *p, int32_t nthreads) {
+TC_LIB_KERNEL int64_t tc_lib_unique_workspace(const tc_lib_params *p, int32_t nthreads) {
+    tc_lib_rows r = tc_lib_rows_of(p->type, p->attr[0]);
     (void)nthreads;
-    return tc_lib_aligned(p[3] * (p[2] * p[4] + 2) * 8);
+    return tc_lib_aligned(r.n * (r.outer * r.inner + 2) * 8);
 }
 
 TC_LIB_KERNEL int32_t tc_lib_unique(void *const *args, uint8_t *workspace, const tc_rt *rt) {
     (void)rt;
-    const int64_t *p = args[0], outer = p[2], all = p[3], inner = p[4], width = outer * inner;
+    const tc_lib_params *p = args[0];
+    const tc_lib_rows r = tc_lib_rows_of(p->type, p->attr[0]);
+    const int64_t all = r.n, inner = r.inner, width = r.outer * inner;
     const int64_t n = *(const int64_t *)args[2] < all ? *(const int64_t *)args[2] : all;
     int64_t *first = args[3], *inverse = args[4], *counts = args[5], groups = 0;
     uint64_t *keys = (uint64_t *)(void *)workspace;
     int64_t *a = (int64_t *)(void *)(keys + all * width), *b = a + all;
     for (int64_t i = 0; i < n; i++) {
         a[i] = i;
-        for (int64_t o = 0; o < outer; o++)
-            tc_lib_keys(args[1], p[0], p[1], (o * all + i) * inner, 1, inner, keys + i * width + o * inner);
+        for (int64_t o = 0; o < r.outer; o++)
+            tc_lib_keys(args[1], p->type->kind, p->type->bytes, (o * all + i) * inner, 1, inner, keys + i * width + o * inner);
     }
     memset(first, 0, (size_t)all * 8);
     memset(inverse, 0, (size_t)all * 8);
@@ -267,7 +280,7 @@ TC_LIB_KERNEL int32_t tc_lib_unique(void *const *args, uint8_t *workspace, const
         inverse[order[i]] = groups - 1;
         counts[groups - 1]++;
     }
-    if (!p[5])
+    if (!p->attr[1])
         by_first_member(n, groups, first, inverse, counts, order == a ? b : a);
     *(int64_t *)args[6] = groups;
     return 0;

@@ -292,7 +292,7 @@ static void list_others(tc_graph_model *m) {
     m->others = TC_NEW_N(m->arena, tc_graph_other, m->nstep);
     for (int i = 0; i < m->nstep; i++) {
         tc_graph_step *s = &m->steps[i];
-        const char *name = s->library ? tc_graph_op_name(s->library->op) : "copy";
+        const char *name = s->library ? s->library->name : "copy";
         if (s->task >= 0)
             continue;
         for (s->other = 0; s->other < m->nother && strcmp(m->others[s->other].name, name) != 0;)

@@ -200,7 +200,7 @@ static void put_row(maker *m, const loop *l, const tc_graph_value *v, const tc_v
     args[1] = from;
     args[2] = l->i;
     args[nargs++] = to;
-    add(m, l->n, (tc_graph_launch){.library = tc_graph_library_row(), .params = params}, args, nargs);
+    add(m, l->n, (tc_graph_launch){.library = tc_graph_library_row()}, args, nargs);
 }
 
 static tc_status add_row(maker *m, const loop *l, int k, tc_error *err) {

@@ -29,7 +29,7 @@ typedef struct tc_graph_launch {
      * kernel's parameters before them. */
     const int *args;
     const tc_graph_library_kernel *library; /* NULL: of a task, or none */
-    const int64_t *params;
+    const tc_lib_params *params;            /* of a kernel that the operator table names */
     tc_cg_step_kind kind;
     int64_t bytes; /* of a copy */
     int target;    /* a launch's number; that of launches: the end */

@@ -213,11 +213,11 @@ tc_status tc_graph_maker_library(maker *m, const tc_graph_node *n, const int *in
     if (n->origin)
         x.origin = *n->origin;
     int *args = TC_NEW_N(m->p->arena, int, 1 + n->nin + n->nout);
-    int64_t *params = TC_NEW_N(m->p->arena, int64_t, TC_GRAPH_MAX_PARAMS);
-    int nparams = k->params(n, params);
+    size_t size;
+    tc_lib_params *params = tc_graph_library_params(m->p->arena, n, &size);
     if (n->op == TC_GRAPH_OP_REQUIRE)
-        params[1] = add_refusal(m, n);
-    args[x.nargs++] = tc_graph_maker_constant(m, "parameters", params, nparams);
+        params->attr[1] = add_refusal(m, n);
+    args[x.nargs++] = tc_graph_maker_constant(m, "parameters", (const int64_t *)params, (int)(size / sizeof(int64_t)));
     for (int i = 0; i < n->nin; i++)
         args[x.nargs++] = in ? in[i] : tc_graph_maker_slot(m, n->in[i]);
     for (int i = 0; i < n->nout; i++)

@@ -184,10 +184,6 @@ tc_status tc_graph_eval_scatter_nd(tc_graph_eval_ctx *c) {
     return TC_OK;
 }
 
-tc_status tc_graph_eval_scatter_list(tc_graph_eval_ctx *c) {
-    return tc_graph_attr_tuples(c->n) ? tc_graph_eval_scatter_nd(c) : tc_graph_eval_scatter_elements(c);
-}
-
 /* ---- lowering ---- */
 
 /* Scatter as tensor expressions: an element of the result asks every update that could meet it.
