@@ -129,9 +129,10 @@ TCTUNE_API int tctune_model_grows(const tctune_model *model, int i, int *rows);
  *
  * An output that grows an input in place is an array of the shape of tctune_model_output, aligned to 64 bytes. A run writes the
  * new rows and leaves the other rows as they are. For the sequences of GroupQueryAttention, new rows stand where each sequence
- * ends, with zeros behind them up to the output's rows in that run. Give the input as the same memory, with the shape of the rows
- * that are filled and the strides of the buffer: then nothing is copied. An input elsewhere in memory is dense, and is copied to
- * the buffer first. */
+ * ends, with zeros behind them up to the output's rows in that run. No zeros are written if the number of the input's rows does
+ * not vary: then it is the room of the buffer. Give the input as the same memory, with the shape of the rows that are filled (or
+ * of the room) and the strides of the buffer: then nothing is copied. An input elsewhere in memory is dense, and is copied to the
+ * buffer first. */
 TCTUNE_API tctune_status tctune_model_run(tctune_model *model, const DLTensor *inputs, DLTensor *outputs, char *error,
                                           size_t error_size);
 

@@ -240,6 +240,47 @@ static void scaled_case(const char *models) {
     tc_graph_tensor_free(&y);
 }
 
+/* The inputs of buffer.onnx: three rows are filled, with zeros behind. */
+static void buffer_inputs(const char *path, int total) {
+    float x[12], cache[24] = {0};
+    int32_t filled = 3, all = total;
+    tc_error err;
+    for (int i = 0; i < 12; i++) {
+        x[i] = (float)(i - 5) / 4;
+        cache[i] = (float)(7 - i) / 8;
+    }
+    tc_graph_tensor old = tc_graph_tensor_view(TC_F32, &(tc_graph_shape){4, {1, 1, 6, 4}}, cache);
+    tc_graph_named in[] = {{(char[]){"x"}, tc_graph_tensor_view(TC_F32, &(tc_graph_shape){3, {1, 1, 12}}, x)},
+                           {(char[]){"old_key"}, old},
+                           {(char[]){"old_value"}, old},
+                           {(char[]){"filled"}, tc_graph_tensor_view(TC_I32, &(tc_graph_shape){1, {1}}, &filled)},
+                           {(char[]){"total"}, tc_graph_tensor_view(TC_I32, &(tc_graph_shape){0}, &all)}};
+    must(tc_graph_npz_save(path, in, 5, &err), &err);
+}
+
+/* A cache of keys and values that is a buffer of 6 rows. How many rows the longest sequence has is an input. */
+static void buffer(const char *dir) {
+    static const char *const caches[] = {"key", "value"};
+    tc_graph_writer *w = tc_graph_writer_new("fixture", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "1,1,12");
+    for (int i = 0; i < 2; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "old_%s", caches[i]);
+        tc_graph_writer_input(w, name, TC_F32, "1,1,6,4");
+        tc_graph_writer_output(w, caches[i], TC_F32, NULL);
+    }
+    tc_graph_writer_input(w, "filled", TC_I32, "1");
+    tc_graph_writer_input(w, "total", TC_I32, "");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_node(w, "GroupQueryAttention", "attend", "x,,,old_key,old_value,filled,total", "y,key,value");
+    tc_graph_writer_domain(w, "com.microsoft");
+    tc_graph_writer_int(w, "num_heads", 1);
+    tc_graph_writer_int(w, "kv_num_heads", 1);
+    save(w, in(dir, "buffer.onnx"));
+    buffer_inputs(in(dir, "buffer.npz"), 4);
+    buffer_inputs(in(dir, "longer.npz"), 7);
+}
+
 static int models(const char *dir) {
     dense(in(dir, "dense.onnx"), "8");
     dense(in(dir, "symbolic.onnx"), "batch");
@@ -248,6 +289,7 @@ static int models(const char *dir) {
     windows(in(dir, "windows.onnx"));
     equal(in(dir, "equal.onnx"));
     cache(in(dir, "cache.onnx"));
+    buffer(dir);
     unknown_operator(in(dir, "operator.onnx"));
     unknown_attribute(in(dir, "attribute.onnx"));
     external_data(in(dir, "external.onnx"));

@@ -116,6 +116,13 @@ for source in c.so "$models/cache.onnx --untuned --shape past=0..8 --shape seque
 done
 ok "$TCTUNE" bench --model c.so --repeats 3
 says "c.so over sequence" "c.so over past"
+ok "$TCTUNE" build --model "$models/buffer.onnx" --untuned --threads 1 --in-place-cache -o g.so
+grep -q 'outputs\[0\].*\[1,1,6,4\]  key  (one buffer with inputs\[1\]' g.h || fail "the header does not say that key is old_key"
+ok "$TCTUNE" run --model "$models/buffer.onnx" --untuned --inputs "$models/buffer.npz" --outputs copied.npz
+for source in g.so "$models/buffer.onnx --untuned --in-place-cache"; do
+    ok "$TCTUNE" run --model $source --inputs "$models/buffer.npz" --check copied.npz --rtol 0 --atol 1e-6
+    refused 1 "'attend'|total_sequence_length|6" "$TCTUNE" run --model $source --inputs "$models/longer.npz"
+done
 refused 1 "no cache can grow in place|--in-place-cache" "$TCTUNE" build --model "$models/symbolic.onnx" --untuned --in-place-cache \
     -o none.so
 refused 2 "c.so|give --in-place-cache to" "$TCTUNE" bench --model c.so --in-place-cache

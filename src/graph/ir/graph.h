@@ -93,6 +93,7 @@ typedef struct tc_graph {
     TC_VEC(tc_graph_named) fixed;     /* the model's inputs that import was given a value of: the graph has constants instead */
     TC_VEC(tc_graph_output) outputs;  /* the model's, then sizes of them that depend on data */
     size_t nsizes;                    /* how many of the latter */
+    bool in_place_cache;              /* caches are to be written where they lie: a buffer's end may hold anything */
     tc_map names;                     /* value name -> value */
     tc_map suffixes;                  /* base of a made-up name -> the last number given to it */
     const tc_map *reserved;           /* during import: names that the file defines, also those yet to come */

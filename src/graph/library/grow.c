@@ -1,9 +1,10 @@
 /* Caches that grow in place: new rows, dense in the sizes of the run, in a cache, which is written where it lies. They begin at the
  * start, whatever it is, and never end past as many rows as there are of both. The other rows behind the start, or behind the end
- * of the cache's rows, up to there, become zero.
+ * of the cache's rows, up to there, become zero, unless the cache's rows are the room of a buffer.
  *
  * Inputs: cache, new, the starts i64 (one for each element of the first dimension, or one for all), rows of the cache i64, rows of
- * new i64, sizes i64 of the cache's other dimensions that vary. Output: the cache again. Attribute: axis, the dimension of rows. */
+ * new i64, sizes i64 of the cache's other dimensions that vary. Output: the cache again. Attributes: axis, the dimension of
+ * rows, and past_present_share_buffer. */
 #include <string.h>
 
 #include "graph/library/kernels.h"
@@ -17,6 +18,7 @@ typedef struct grow {
     const uint8_t *from;
     const int64_t *start;           /* where new rows begin, of each sequence or of all */
     int64_t axis, past, fresh, end; /* which dimension rows are; those of the cache, new ones, all that there are then */
+    int64_t keeps;                  /* 1: what is no new row stays as it is */
     int64_t nouter, each;           /* blocks of rows, and how many of them share a start */
     int64_t inner, run, nrun;       /* dimensions from here on are contiguous in both: bytes, and runs of them in a row */
     int64_t count[GROW_DIMS], step[GROW_DIMS]; /* by dimension: elements in the run, bytes in the cache */
@@ -50,13 +52,16 @@ static void grow_rows(const grow *x, uint8_t *to, const uint8_t *from, int64_t n
         memset(to, 0, bytes);
 }
 
-/* All rows of a block but those of the cache before its start: new ones from there on, and zeros around them. */
+/* All rows of a block but those of the cache before its start: new ones from there on, and zeros around them unless these rows stay
+ * as they are. */
 static void grow_block(const grow *x, uint8_t *to, const uint8_t *from, int64_t start) {
     int64_t step = x->step[x->axis], below = start >= 0 ? 0 : start > -x->fresh ? -start : x->fresh;
     int64_t begin = tc_lib_min(start > 0 ? start : 0, x->end), kept = tc_lib_min(begin, x->past),
             n = tc_lib_min(x->fresh - below, x->end - begin);
-    grow_rows(x, to + kept * step, NULL, begin - kept);
     grow_rows(x, to + begin * step, from + below * x->nrun * x->run, n);
+    if (x->keeps)
+        return;
+    grow_rows(x, to + kept * step, NULL, begin - kept);
     grow_rows(x, to + (begin + n) * step, NULL, x->end - begin - n);
 }
 
@@ -76,8 +81,9 @@ TC_LIB_KERNEL int32_t tc_lib_grow(void *const *args, uint8_t *workspace, const t
     const tc_lib_params *p = args[0];
     const tc_lib_type *cache = &p->type[0];
     const int64_t ndim = cache->rank, *most = cache->dims;
-    grow x = {args[1],     args[2],  args[3], p->attr[0], *(const int64_t *)args[4], *(const int64_t *)args[5],
-              .nouter = 1, .nrun = 1};
+    grow x = {.to = args[1], .from = args[2], .start = args[3], .axis = p->attr[0], .keeps = p->attr[1], .nouter = 1, .nrun = 1};
+    x.past = *(const int64_t *)args[4];
+    x.fresh = *(const int64_t *)args[5];
     int64_t step = cache->bytes;
     int size = 6;
     (void)workspace;

@@ -302,6 +302,7 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     im.at.g = im.at.root = tc_graph_new(path);
     im.at.g->sizes = before;
     im.takes_other = before && before->takes_other;
+    im.at.g->in_place_cache = opts && opts->in_place_cache;
     if (im.proto->name && *im.proto->name)
         im.at.g->name = tc_arena_strdup(im.at.g->arena, im.proto->name);
     im.used_shapes = tc_xcalloc(opts ? opts->nshapes + 1 : 1, sizeof *im.used_shapes);

@@ -57,6 +57,8 @@ typedef struct tc_graph_import_options {
     /* Inputs whose value is the same in each run, as NAME=VALUE or NAME=V0,V1,...: they become constants, too. */
     const char *const *fixed;
     size_t nfixed;
+    /* tc_graph_grow_in_place follows: a cache of as many rows in every run is a buffer, which sequences fill. */
+    bool in_place_cache;
     /* What a run will give, by name, or in the order of the model's inputs: sizes that neither the model nor `shapes` gives are
      * the sizes of these tensors. NULL: nothing is known. */
     const tc_graph_bundle *sample;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/ir/sizes.h"
 #include "graph/ops/expand.h"
 #include "graph/ops/functions.h"
 
@@ -64,7 +65,7 @@ static int axis_in(emitter *e, const term *a, int v, int k) {
 /* A function whose result is an expression of its arguments a[0], a[1], ... */
 #define CALL(name, result)                                                                                                       \
     static term call_##name(emitter *e, const term *a) {                                                                         \
-        (void)e;                                                                                                                 \
+        (void)e, (void)a;                                                                                                        \
         return result;                                                                                                           \
     }
 #define VALUE_CALL(name, result) CALL(name, tc_graph_term_value(result))
@@ -125,6 +126,7 @@ static bool is_varying(const term *a) {
     return d >= 0 && tc_graph_extent(a[0].v, d);
 }
 
+INT_CALL(in_place, e->c->g->in_place_cache)
 INT_CALL(varies, a[1].kind == TC_GRAPH_NOTHING ? tc_graph_is_dynamic(a[0].v) : is_varying(a))
 VALUE_CALL(size, tc_graph_em_size(e, a[0].v, axis_in(e, a, 0, 1)))
 VALUE_CALL(largest, tc_graph_em_blind(e, a[0].v))
@@ -140,6 +142,15 @@ static term call_meet(emitter *e, const term *a) {
 static term call_meet_numbers(emitter *e, const term *a) {
     const tc_expr *x = tc_graph_em_known(e, a[1].v).x, *y = tc_graph_em_known(e, a[3].v).x;
     return keep(e, tc_graph_meet_numbers(e, a[0].text, x, a[2].text, y));
+}
+
+static term call_limited(emitter *e, const term *a) {
+    tc_graph_number n = tc_graph_em_known(e, a[1].v);
+    tc_ival range = e->status == TC_OK ? tc_te_bounds(n.x, tc_graph_sizes_of(e->c->g)->sure) : TC_IVAL_ALL;
+    if (e->status != TC_OK || range.lo > a[2].i || range.hi <= a[2].i)
+        return tc_graph_term_value(n.value);
+    keep(e, tc_graph_require(e, a[0].text, n.x, 0, a[2].i, 1));
+    return tc_graph_term_value(em_min(e, n.value, tc_graph_em_number(e, a[2].i)));
 }
 
 /* The number that the integer of one element is, as the first scalar that is the same. */
@@ -276,30 +287,32 @@ static const tc_graph_expansion_call calls[] = {
     ROW(bound, "v")           /* (x): the largest that the scalar x can be; -1: not known */
     ROW(meet, "vivi|i")       /* (x, d, y, m, broadcasts): these dimensions have one size, or 1 where they broadcast */
     ROW(meet_numbers, "tvtv") /* (name, x, name, y): the same of two sizes */
-    ROW(rank, "v")            /* (x) */
-    ROW(dim, "vi")            /* (x, axis) */
-    ROW(shape, "v")           /* (x): a list */
-    ROW(count, "v")           /* (x): of elements */
-    ROW(dtype, "v")           /* (x) */
-    ROW(wide, "d")            /* (type): what is computed in, f32 for 16-bit floats */
-    ROW(is_signed, "d")       /* (type) */
-    ROW(is_integer, "d")      /* (type) */
-    ROW(type, "v")            /* (x): a text, its type and shape */
-    ROW(broadcasts, "vl")     /* (x, shape) */
-    ROW(elements, "v")        /* (x): a list */
-    ROW(is_zero, "v")         /* (x) */
-    ROW(numbers, "it")        /* (k, name): the constant input k as integers */
-    ROW(floats, "it")         /* (k, name): the same as floats */
-    ROW(min, "nn")            /* (a, b) */
-    ROW(max, "nn")            /* (a, b) */
-    ROW(sqrt, "n")            /* (a) */
-    ROW(integer, "n")         /* (a): without its fraction */
-    ROW(length, "l")          /* (list) */
-    ROW(product, "l")         /* (list) */
-    ROW(range, "ii")          /* (from, to): a list */
-    ROW(fill, "ia")           /* (n, element): a list */
-    ROW(axis, "ii")           /* (axis, dimensions): counted from the start; fails where there is none */
-    ROW(table, "n")           /* (n): import makes a table of so many entries; fails where these are too many */
+    ROW(limited, "tvi")   /* (name, x, most): the scalar x; runs in which it is larger are refused, unless all are such runs */
+    ROW(in_place, "")     /* (): caches are written where they lie */
+    ROW(rank, "v")        /* (x) */
+    ROW(dim, "vi")        /* (x, axis) */
+    ROW(shape, "v")       /* (x): a list */
+    ROW(count, "v")       /* (x): of elements */
+    ROW(dtype, "v")       /* (x) */
+    ROW(wide, "d")        /* (type): what is computed in, f32 for 16-bit floats */
+    ROW(is_signed, "d")   /* (type) */
+    ROW(is_integer, "d")  /* (type) */
+    ROW(type, "v")        /* (x): a text, its type and shape */
+    ROW(broadcasts, "vl") /* (x, shape) */
+    ROW(elements, "v")    /* (x): a list */
+    ROW(is_zero, "v")     /* (x) */
+    ROW(numbers, "it")    /* (k, name): the constant input k as integers */
+    ROW(floats, "it")     /* (k, name): the same as floats */
+    ROW(min, "nn")        /* (a, b) */
+    ROW(max, "nn")        /* (a, b) */
+    ROW(sqrt, "n")        /* (a) */
+    ROW(integer, "n")     /* (a): without its fraction */
+    ROW(length, "l")      /* (list) */
+    ROW(product, "l")     /* (list) */
+    ROW(range, "ii")      /* (from, to): a list */
+    ROW(fill, "ia")       /* (n, element): a list */
+    ROW(axis, "ii")       /* (axis, dimensions): counted from the start; fails where there is none */
+    ROW(table, "n")       /* (n): import makes a table of so many entries; fails where these are too many */
 #undef ROW
 };
 

@@ -350,7 +350,7 @@ const tc_expr *tc_graph_size_at(tc_graph_lower *l, const tc_graph_value *v) {
 /* The symbol at which dimension d of v ends, with `fill` behind it, because v is masked; NULL: there is none. */
 static const tc_var *masked_end(tc_graph_lower *l, const tc_graph_value *v, int d, tc_graph_fill fill) {
     for (const tc_graph_node *n; (n = v->producer) && n->op == TC_GRAPH_OP_MASKED; v = n->in[0]) {
-        const tc_var *end = tc_graph_attr_axis(n) == d ? symbol_of(l, n->in[1]) : NULL;
+        const tc_var *end = tc_graph_attr_axis(n) == d && n->in[1]->shape.ndim == 0 ? symbol_of(l, n->in[1]) : NULL;
         if (end && end->most <= v->shape.d[d] && tc_graph_is_fill(n->in[2], fill))
             return end;
     }

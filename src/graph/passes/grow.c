@@ -4,7 +4,8 @@
  *     present = Appended(past, new, start, P, S)  past: an input, present: an output; start: P, or one number for each sequence
  *
  * Both can be one buffer of the caller, with room for the largest cache: new rows are written behind the old rows. In the graph the
- * input then has as many rows as the output. This is no pass of passes.def, since it changes what callers give. */
+ * input then has as many rows as the output. If the input has as many rows in every run, it is such a buffer already, and a
+ * sequence's start alone says how much of it is filled. This is no pass of passes.def, since it changes what callers give. */
 #include "graph/passes/pass.h"
 
 #include <stdlib.h>
@@ -109,15 +110,24 @@ static tc_status check_shape(const grower *x) {
     return TC_OK;
 }
 
+/* The input has as many rows in every run. */
+static bool is_buffer(const grower *x) {
+    return !tc_graph_extent(x->past, x->axis);
+}
+
 /* The input has the rows of the past. The output has these and the new rows, and has room for the largest number of rows. */
 static tc_status check_rows(const grower *x) {
     tc_graph_sizes *s = x->g->sizes;
-    int64_t room = x->present->shape.d[x->axis];
+    int64_t room = x->present->shape.d[x->axis], has = x->past->shape.d[x->axis];
     const tc_graph_value *rows = x->in[PAST_ROWS];
-    if (!tc_graph_extent(x->past, x->axis))
+    if (is_buffer(x) && room != has)
         return refuse(
-            x, "the input has %lld rows in every run; give a range with --shape, from 0 rows to as many as there is room for",
-            (long long)x->past->shape.d[x->axis]);
+            x,
+            "the input has %lld rows in every run, and the output up to %lld. Give --shape: the input as many rows as the "
+            "output (a buffer), or a range of rows from 0 on",
+            (long long)has, (long long)room);
+    if (is_buffer(x))
+        return TC_OK;
     const tc_expr *a = tc_graph_sizes_number(s, rows, 0), *b = tc_graph_sizes_number(s, x->in[NEW_ROWS], 0);
     if (rows != tc_graph_extent(x->past, x->axis))
         return refuse(x, "new rows do not stand behind all rows of the input");
@@ -146,6 +156,8 @@ static void grow(const grower *x) {
             in[n++] = tc_graph_extent(x->past, d);
     x->join->op = TC_GRAPH_OP_GROWN;
     tc_graph_set_inputs(x->g, x->join, in, n);
+    if (is_buffer(x))
+        tc_graph_set_past_present_share_buffer(x->g, x->join, 1);
     if (x->cut)
         drop(x->g, x->cut);
     x->join->out[0] = x->present;
@@ -174,6 +186,6 @@ tc_status tc_graph_grow_in_place(tc_graph *g, tc_error *err) {
     if (s == TC_OK && !found)
         s = tc_fail(err, TC_BAD_INPUT,
                     "no cache can grow in place: no output is an input with new rows behind it. Concat along a dimension that "
-                    "varies makes such outputs, and GroupQueryAttention with a past that varies. Build without --in-place-cache");
+                    "varies makes such outputs, and GroupQueryAttention with a past. Build without --in-place-cache");
     return s == TC_OK ? tc_graph_verify(g, err) : s;
 }

@@ -28,9 +28,9 @@ TC_NODISCARD tc_status tc_graph_passes_check(const tc_graph_pass_options *o, tc_
  * After a failure the graph may only be freed with tc_graph_free. */
 TC_NODISCARD tc_status tc_graph_passes(tc_graph *g, const tc_graph_pass_options *o, tc_error *err);
 
-/* Call it before the passes. An output that is an input with new rows behind becomes one buffer with this input, and runs write it
- * in place. TC_BAD_INPUT if there is no such output, or if one cannot share a buffer; then the graph may only be freed with
- * tc_graph_free. */
+/* Call it before the passes, on a graph whose import was told of it (in_place_cache). An output that is an input with new rows
+ * behind becomes one buffer with this input, and runs write it in place. TC_BAD_INPUT if there is no such output, or if one cannot
+ * share a buffer; then the graph may only be freed with tc_graph_free. */
 TC_NODISCARD tc_status tc_graph_grow_in_place(tc_graph *g, tc_error *err);
 
 /* ---- the passes ---- */

@@ -37,6 +37,8 @@ void tc_graph_maker_ask_new_rows(maker *m, const tc_graph_node *n) {
 /* *slot: where new rows lie dense in their sizes, copied there if need be. */
 static tc_status new_rows(maker *m, const tc_graph_node *n, int *slot, tc_error *err) {
     const tc_var *want[TC_GRAPH_MAX_DIMS], *has[TC_GRAPH_MAX_DIMS];
+    if (!m->sized) /* no size varies */
+        return TC_OK;
     ends_of(m, n, want);
     if (!want[tc_graph_attr_axis(n)] && !n->in[NEW_ROWS]->constant)
         return tc_refuse(

@@ -50,7 +50,7 @@ typedef struct tc_graph_port {
     int extent[TC_GRAPH_MAX_DIMS];
     /* One past the number of the output, of an input, or of the input, of an output, that is the same buffer of the caller's; 0:
      * it is one of its own. The buffer is an array of the output's shape, whatever the sizes of a run are. New rows, in dimension
-     * `rows`, are written behind those that the input has. */
+     * `rows`, are written behind those that the input has, or that a sequence has filled. */
     int shared, rows;
     bool is_dense;     /* of an output: in memory it is as large as in a run, else as large as it can be */
     tc_te_range drawn; /* of an input: what it gets where nobody gives values (draw.c) */

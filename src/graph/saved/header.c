@@ -111,7 +111,7 @@ static const char SHARING[] =
     "pointers\n * returns -3, and does nothing. The buffer has the size listed for the output, also if the run's sizes are "
     "smaller. The\n * input's rows stand first in it. A run writes new rows behind them, and leaves all other rows as they are. "
     "If a sequence ends\n * earlier (GroupQueryAttention), its new rows stand at its end, with zeros behind them up to the rows "
-    "of the run's output.\n";
+    "of the run's output.\n * If the number of the input's rows does not vary, no zeros are written.\n";
 _Static_assert(TC_RT_ALIGN == 64, "what the text says");
 
 void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t stack, const char *note, tc_strbuf *b) {

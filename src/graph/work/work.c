@@ -35,7 +35,8 @@ static tc_status open_network(tc_graph_work *w, const tc_graph_work_options *o, 
                                   .shapes = o->shapes,
                                   .nshapes = o->nshapes,
                                   .fixed = o->fixed,
-                                  .nfixed = o->nfixed};
+                                  .nfixed = o->nfixed,
+                                  .in_place_cache = o->in_place_cache};
     TC_TRY(tc_graph_import(o->model, &io, &w->graph, err));
     if (w->graph->sizes)
         tc_graph_sizes_print_assumed(&w->assumed, w->graph->sizes);

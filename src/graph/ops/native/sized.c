@@ -17,7 +17,9 @@ const tc_expr *tc_graph_at_masked(tc_graph_lower *l, const tc_graph_node *n, int
     (void)out;
     tc_ctx *c = tc_graph_lower_ctx(l);
     int axis = (int)tc_graph_attr_axis(n);
-    const tc_expr *inside = tc_bin(c, TC_OP_LT, idx[axis], tc_graph_size_at(l, n->in[SIZE]));
+    const tc_graph_value *size = n->in[SIZE];
+    const tc_expr *end = size->shape.ndim ? tc_graph_value_at(l, size, idx) : tc_graph_size_at(l, size);
+    const tc_expr *inside = tc_bin(c, TC_OP_LT, idx[axis], end);
     return tc_select(c, inside, tc_graph_value_at(l, n->in[X], idx), tc_graph_value_at(l, n->in[FILL], NULL));
 }
 
@@ -35,13 +37,13 @@ tc_status tc_graph_infer_appended(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
-/* Row i of operand k; zero past its rows, unless `inside` says that i is no such row. */
+/* Row i of operand k; past its rows `behind` (NULL: zero), unless `inside` says that i is no such row. */
 static const tc_expr *row_at(tc_graph_lower *l, const tc_graph_node *n, int k, const tc_expr *i, bool inside,
-                             const tc_expr *const *idx) {
+                             const tc_expr *behind, const tc_expr *const *idx) {
     tc_ctx *c = tc_graph_lower_ctx(l);
     int axis = (int)tc_graph_attr_axis(n);
     int64_t room = n->in[k]->shape.d[axis];
-    const tc_expr *rows = tc_graph_size_at(l, n->in[PAST_ROWS + k]), *none = tc_imm(c, n->in[k]->dtype, 0),
+    const tc_expr *rows = tc_graph_size_at(l, n->in[PAST_ROWS + k]), *none = behind ? behind : tc_imm(c, n->in[k]->dtype, 0),
                   *at[TC_GRAPH_MAX_DIMS];
     memcpy(at, idx, sizeof *at * (size_t)n->in[k]->shape.ndim);
     const tc_expr *most = tc_te_bounds(rows, NULL).lo > 0 ? rows : tc_i64(c, room); /* no index is -1 */
@@ -60,8 +62,9 @@ const tc_expr *tc_graph_at_appended(tc_graph_lower *l, const tc_graph_node *n, i
     const tc_graph_value *starts = n->in[STARTS];
     const tc_expr *i = idx[tc_graph_attr_axis(n)];
     const tc_expr *start = starts->shape.ndim ? tc_graph_value_at(l, starts, idx) : tc_graph_size_at(l, starts);
-    const tc_expr *past = row_at(l, n, PAST, i, starts == n->in[PAST_ROWS], idx);
-    return tc_select(c, tc_bin(c, TC_OP_GT, start, i), past, row_at(l, n, NEW, tc_sub(c, i, start), false, idx));
+    const tc_expr *past = row_at(l, n, PAST, i, starts == n->in[PAST_ROWS], NULL, idx);
+    const tc_expr *behind = tc_graph_attr_past_present_share_buffer(n) ? past : NULL;
+    return tc_select(c, tc_bin(c, TC_OP_GT, start, i), past, row_at(l, n, NEW, tc_sub(c, i, start), false, behind, idx));
 }
 
 /* ---- Shifted ---- */
