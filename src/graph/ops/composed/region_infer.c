@@ -52,6 +52,14 @@ tc_status tc_graph_infer_max_roi_pool(tc_graph_infer_ctx *c) {
     return c->n->op == TC_GRAPH_OP_MAX_ROI_POOL_LIST ? TC_OK : on_type(c, TC_GRAPH_OP_MAX_ROI_POOL_LIST, computed_in(c));
 }
 
+/* RoiAlign with sampling_ratio 0, whose text checks the operands (expansions.txt) */
+tc_status tc_graph_infer_roi_align_list(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0], *rois = c->n->in[1];
+    int64_t height = tc_graph_attr_output_height(c->n), width = tc_graph_attr_output_width(c->n);
+    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = {4, {rois->shape.d[0], x->shape.d[1], height, width}}};
+    return TC_OK;
+}
+
 /* ---- a number of regions that depends on data: past it, they are empty ones of the first image ---- */
 
 tc_status tc_graph_rewrite_regions(tc_graph_emitter *e) {
