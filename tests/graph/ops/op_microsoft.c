@@ -347,6 +347,16 @@ static void test_definitions(void **state) {
 
 /* ---- messages ---- */
 
+/* Each of some queries may see the keys up to its own place, of 4. */
+static tc_status append_unidirectional(int64_t queries, tc_error *err) {
+    fixture f = fixture_of(1);
+    tc_graph_shape q = {3, {1, queries, 8}}, k = {3, {1, 4, 8}};
+    tc_graph_node *node = NODE(&f, MS_MULTI_HEAD_ATTENTION, floats(&f, q), floats(&f, k), floats(&f, k));
+    tc_graph_set_num_heads(f.g, node, 2);
+    tc_graph_set_unidirectional(f.g, node, 1);
+    return try_append(&f, node, err);
+}
+
 static tc_status append_fused_conv(const char *activation, size_t numbers, tc_error *err) {
     fixture f = fixture_of(1);
     const float params[] = {0.1F, 0.2F, 0.3F};
@@ -429,6 +439,8 @@ static void test_refusals(void **state) {
     assert_fails(TC_BAD_INPUT, append_qgemm(1, 3, err), "has 3 elements; it must have 1, or one for each column");
     assert_ok(append_group_query(2, 2, err));
     assert_fails(TC_BAD_INPUT, append_group_query(3, 2, err), "num_heads (3)", "rows of 16 elements");
+    assert_fails(TC_BAD_INPUT, append_unidirectional(2, err), "2 queries", "no place among 4 keys");
+    assert_ok(append_unidirectional(0, err));
     assert_fails(TC_BAD_INPUT, append_group_query(2, 3, err), "total_sequence_length", "from 2 to 2");
 }
 
