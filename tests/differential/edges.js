@@ -125,7 +125,8 @@ const WITHOUT = [
     [
         'large', 'sums of products and squares overflow on the way, which depends on their order', `
         MatMul Gemm Einsum Conv ConvTranspose DeformConv LayerNormalization InstanceNormalization GroupNormalization
-        Sum Mean GlobalLpPool LpPool GlobalAveragePool ReduceMean ReduceL2 CumSum BatchNormalization
+        Sum Mean GlobalLpPool LpPool GlobalAveragePool ReduceMean ReduceL2 ReduceSum ReduceLogSum ReduceProd CumSum
+        BatchNormalization
         MeanVarianceNormalization LpNormalization AveragePool LRN RNN GRU LSTM DFT STFT Det Resize Upsample GridSample AffineGrid
         SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss RMSNormalization SimplifiedLayerNormalization
         com.microsoft.SimplifiedLayerNormalization com.microsoft.SkipLayerNormalization

@@ -113,6 +113,10 @@ const KNOWN = [
         {shown: explain.powers}
     ],
     [
+        'ArgMax ArgMin', 'empty', 'no element is the largest of none, which NumPy refuses too; ONNX Runtime leaves out the axis',
+        /axis -?\d+ is empty$/
+    ],
+    [
         'Mod', 'limits', 'remainders of integers are exact; ONNX Runtime computes fmod in f64', {shown: explain.remainders}
     ],
     [
