@@ -85,8 +85,9 @@ const large = ([least, powers, most], run) => (v, i) =>
 // With numbers in the places of NaN and infinities, of two kinds, both programs agree. Where an element is the same for both kinds,
 // these places have no weight in it: then it is this number, or NaN, for 0 * NaN and 0 * inf are NaN. Where large numbers of
 // several sizes give it one sign, it is infinite if what has no weight is left out, or else NaN; where they give it one value (0
-// behind a quotient), it is that. An element in which a NaN has weight is NaN. A row of scores that are all -inf gives 0, as one
-// that the mask hides. A NaN of the operator stays one in nodes behind it: ONNX Runtime's maximum passes over it.
+// behind a quotient), it is that. An element in which a NaN has weight is NaN. In an attention a row of scores that are all
+// -inf, or that holds inf - inf, is NaN or 0, as a row that the mask hides. A NaN of the operator stays one in nodes behind it:
+// ONNX Runtime's maximum passes over it.
 async function weightless(c, tools) {
     const runs = [], big = LARGE[c.model.half ? 'half' : 'single'], far = [];
     for (const sign of [-1, 1]) {
@@ -110,7 +111,7 @@ async function weightless(c, tools) {
     };
     const attends = node && /Attention$/.test(node.op);
     const allows = (name, i, ours, theirs) => {
-        if (attends && ours === 0 && Number.isNaN(theirs))
+        if (attends && [ours, theirs].includes(0) && [ours, theirs].some(Number.isNaN))
             return true;
         if (Number.isNaN(ours) && !anyInfinity && !close(...values(runs, name, i)))
             return true;
@@ -161,14 +162,24 @@ function remainders(c) {
     };
 }
 
-// (x - mean) / sqrt(variance + epsilon) * scale + bias, in f64.
-async function batchNorms(c, tools) {
-    const node = nodesOf(c.model).find(n => n.op === 'BatchNormalization'), [result] = node.outputs;
-    const of = await tools.wide(c.model, node.inputs), [x, scale, bias, mean, variance] = node.inputs.map(name => of[name]);
-    const epsilon = Math.fround(node.attrs.epsilon ? node.attrs.epsilon.f : 1e-5), inner = product(x.dims.slice(2));
+// ---- norms of channels ----
+
+// Of each channel of each image: [images * channels].
+function moments(x, inner) {
+    const rows = Array.from({length: x.data.length / inner}, (_, r) => x.data.slice(r * inner, (r + 1) * inner));
+    const mean = rows.map(row => row.reduce((s, v) => s + v, 0) / inner);
+    return [mean, rows.map((row, r) => row.reduce((s, v) => s + (v - mean[r]) ** 2, 0) / inner)];
+}
+
+// BatchNormalization and InstanceNormalization: (x - mean) / sqrt(variance + epsilon) * scale + bias, in f64.
+async function channelNorms(c, tools) {
+    const node = nodesOf(c.model).find(n => n.op === c.name), [result] = node.outputs, of = await tools.wide(c.model, node.inputs);
+    const [x, scale, bias, ...given] = node.inputs.map(name => of[name]), inner = product(x.dims.slice(2));
+    const [mean, variance] = given.length ? given.map(t => t.data) : moments(x, inner);
+    const epsilon = Math.fround(node.attrs.epsilon ? node.attrs.epsilon.f : 1e-5);
     const data = Float64Array.from(x.data, (v, i) => {
-        const k = Math.floor(i / inner) % x.dims[1];
-        return (v - mean.data[k]) * (scale.data[k] / Math.sqrt(variance.data[k] + epsilon)) + bias.data[k];
+        const row = Math.floor(i / inner), k = row % x.dims[1], at = given.length ? k : row;
+        return (v - mean[at]) * (scale.data[k] / Math.sqrt(variance[at] + epsilon)) + bias.data[k];
     });
     const after = await tools.wide(c.model, c.model.outputs, {name: result, type: 'float64', dims: x.dims, data});
     return (name, i, ours) => close(ours, after[name].data[i]) || (Number.isNaN(ours) && Number.isNaN(data[i]));
@@ -259,4 +270,4 @@ async function infiniteRows(c, tools) {
     };
 }
 
-module.exports = {addends, batchNorms, distance, infiniteRows, logarithms, norms, powers, remainders, settle, weightless};
+module.exports = {addends, channelNorms, distance, infiniteRows, logarithms, norms, powers, remainders, settle, weightless};

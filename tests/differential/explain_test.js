@@ -78,12 +78,17 @@ async function remainders() {
     assert(!await takes('remainders', caseOf('Mod', {}, [x, y], i64(2, 2, 2)), [0n, -1n, 2n]));
 }
 
-async function batchNorms() {
+async function channelNorms() {
     const row = v => f32([1], v), c = caseOf('BatchNormalization', {}, [f32([1, 1, 2], -1, 3)], f32([1, 1, 2], NaN, NaN));
     c.model.weights = [-Infinity, Infinity, 0, 1].map((v, i) => ({...row(v), name: 'abcd'[i]}));
     c.model.nodes[0].inputs = ['x', 'a', 'b', 'c', 'd'];
-    assert(await takes('batchNorms', c, [Infinity, NaN]));
-    assert(!await takes('batchNorms', c, [7, NaN]));
+    c.name = 'BatchNormalization';
+    assert(await takes('channelNorms', c, [Infinity, NaN]));
+    assert(!await takes('channelNorms', c, [7, NaN]));
+    c.model.nodes[0].op = c.name = 'InstanceNormalization';
+    c.model.nodes[0].inputs = ['x', 'a', 'b'];
+    assert(await takes('channelNorms', c, [Infinity, NaN]));
+    assert(!await takes('channelNorms', c, [-Infinity, NaN]));
 }
 
 async function addends() {
@@ -121,7 +126,7 @@ async function infiniteRows() {
     assert(!await takes('infiniteRows', c, [NaN, NaN]), 'a row without infinities');
 }
 
-const tests = {weightless, powers, remainders, batchNorms, addends, logarithms, norms, infiniteRows};
+const tests = {weightless, powers, remainders, channelNorms, addends, logarithms, norms, infiniteRows};
 const proofs = Object.keys(explain).filter(name => !['settle', 'distance'].includes(name));
 (async () => {
     assert.deepStrictEqual(proofs.sort(), Object.keys(tests).sort());
