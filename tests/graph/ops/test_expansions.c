@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "graph/ops/expand.h"
+#include "graph/ops/expand_syntax.h"
 
 static void test_all_read(void **state) {
     (void)state;
@@ -47,6 +47,9 @@ static void test_mistakes(void **state) {
         {"op A 1 (x) => (y) {\n    y = asked(z)\n}\n", "expansions.txt:8:17: 'z' is no output"},
         {"op A 1 (x: int) => (y) {\n    y = x\n}\n", "expansions.txt:7:12: float, byte or like is expected"},
         {"op A 1 (x) => (y) {\n    z = x\n}\n", "expansions.txt:9:2: output 'y' is never set"},
+        {"op A 1 (x, x) => (y) {\n    y = x\n}\n", "expansions.txt:7:13: two are called 'x'"},
+        {"op A 1 (x) => (y) {\n    if 0 {\n        y = [x, z]\n    }\n    y = x\n}\n",
+         "expansions.txt:9:17: there is no name 'z'"},
         {"function A(x) => (y) {\n    y = x\n}\n", "expansions.txt:7:1: 'def' is expected"},
     };
     for (size_t i = 0; i < TC_LEN(mistakes); i++) {
@@ -57,11 +60,30 @@ static void test_mistakes(void **state) {
     }
 }
 
+/* An import reads a text once, also for the bodies of its nodes. */
+static void test_read_once(void **state) {
+    (void)state;
+    tc_graph *g = tc_graph_new(""), *body = tc_graph_new("");
+    tc_status s = TC_OK;
+    tc_error err = {0};
+    body->texts = tc_graph_texts_of(g);
+    const tc_graph_text *lrn = tc_graph_text_of(body, TC_GRAPH_OP_LRN, &s, &err);
+    assert_non_null(lrn);
+    assert_string_equal(lrn->x->name, "LRN");
+    assert_ptr_equal(tc_graph_text_of(g, TC_GRAPH_OP_LRN, &s, &err), lrn);
+    assert_int_equal(s, TC_OK);
+    tc_graph_free(body);
+    assert_ptr_equal(tc_graph_text_of(g, TC_GRAPH_OP_LRN, &s, &err), lrn);
+    assert_true(lrn->is_operator && lrn->nin == 1 && lrn->nattrs == 4);
+    tc_graph_free(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_read),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_read_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
