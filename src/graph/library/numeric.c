@@ -146,6 +146,9 @@ typedef struct det {
 
 static double determinant(double *a, int64_t n) {
     double r = 1;
+    for (int64_t i = 0; i < n * n; i++)
+        if (a[i] != a[i]) /* NaN, also where the rest is 0 */
+            return a[i];
     for (int64_t k = 0; k < n; k++) {
         int64_t pivot = k;
         for (int64_t i = k + 1; i < n; i++)
@@ -300,7 +303,7 @@ static double pool_samples(const roi_align *r, int64_t plane, const roi_axis *a,
                 (c / 2 ? wy : 1 - wy) * (c % 2 ? wx : 1 - wx) * load(r->x, r->bytes, (plane * high + y[c / 2]) * wide + x[c % 2]);
         for (int c = 0; c < 4; c++) {
             sum += v[c];
-            most = !any || v[c] > most ? v[c] : most;
+            most = !any || (most == most && !(v[c] <= most)) ? v[c] : most; /* a NaN stays */
             any = true;
         }
     }

@@ -210,8 +210,7 @@ static double expanded(const double *m, int64_t n, int64_t column, uint32_t rows
     for (int64_t i = 0; i < n; i++) {
         if (!(rows >> i & 1))
             continue;
-        if (m[i * n + column] != 0)
-            sum += sign * m[i * n + column] * expanded(m, n, column + 1, rows & ~(1u << i));
+        sum += sign * m[i * n + column] * expanded(m, n, column + 1, rows & ~(1u << i));
         sign = -sign;
     }
     return sum;
@@ -281,6 +280,11 @@ static tc_status max_roi_pool(tc_graph_eval_ctx *c) {
     return TC_OK;
 }
 
+/* NaN if one of them is. */
+static double larger(double a, double b) {
+    return isnan(a) || isnan(b) ? (double)NAN : fmax(a, b);
+}
+
 /* The image at (y, x), each pixel as a tent of width 2 whose edge values go on for one pixel. *corner: its largest part. */
 static double sample(const double *image, int64_t high, int64_t wide, double y, double x, double *corner) {
     double sum = 0;
@@ -297,10 +301,10 @@ static double sample(const double *image, int64_t high, int64_t wide, double y, 
             continue;
         near++;
         sum += (1 - dy) * (1 - dx) * image[p];
-        *corner = fmax(*corner, (1 - dy) * (1 - dx) * image[p]);
+        *corner = larger(*corner, (1 - dy) * (1 - dx) * image[p]);
     }
     if (near < 4) /* corners of no weight */
-        *corner = fmax(*corner, 0);
+        *corner = larger(*corner, 0);
     return sum;
 }
 
@@ -325,9 +329,9 @@ static tc_status roi_align(tc_graph_eval_ctx *c) {
                 double corner, y = from[0] + ((double)(i / o[3] % o[2]) + (a + 0.5) / n[0]) * bin[0],
                                x = from[1] + ((double)(i % o[3]) + (b + 0.5) / n[1]) * bin[1];
                 sum += sample(v + (batch[r] * s[1] + channel) * s[2] * s[3], s[2], s[3], y, x, &corner);
-                most = fmax(most, corner);
+                most = larger(most, corner);
             }
-        double result = isinf(most) ? 0 : max ? most : sum / (n[0] * n[1]);
+        double result = !there || n[0] * n[1] == 0 ? 0 : max ? most : sum / (n[0] * n[1]);
         tc_store_f(c->out[0].dtype, c->out[0].data, i, result);
     }
     free(v);
@@ -634,6 +638,63 @@ static void test_numeric(void **state) {
     tc_target_free(t);
 }
 
+/* A NaN among the samples of a region is their maximum, in whatever order they are read. */
+static void test_nan_in_a_region(void **state) {
+    (void)state;
+    enum { SIDE = 4 };
+    const float roi[] = {0, 0, SIDE, SIDE};
+    const int64_t batch = 0;
+    tc_target *t;
+    assert_ok(tc_target_parse("native", &t, err));
+    for (int at = 0; at < SIDE * SIDE; at++) {
+        float image[SIDE * SIDE];
+        tc_graph_tensor y;
+        tc_graph *g;
+        for (int i = 0; i < SIDE * SIDE; i++)
+            image[i] = i == at ? NAN : (float)(i % 5);
+        tc_graph_writer *w = tc_graph_writer_new("roi", 16);
+        tc_graph_writer_input(w, "x", TC_F32, "1,1,4,4");
+        tc_graph_writer_weight(w, "rois", f32_tensor((tc_graph_shape)DIMS(1, 4), roi));
+        tc_graph_writer_weight(w, "batch", i64_tensor((tc_graph_shape)DIMS(1), &batch));
+        tc_graph_writer_node(w, "RoiAlign", "roi", "x,rois,batch", "y");
+        tc_graph_writer_str(w, "mode", "max");
+        tc_graph_writer_output(w, "y", TC_F32, NULL);
+        assert_ok(import_model(w, PATH, NULL, &g, err));
+        tc_graph_tensor in = f32_tensor((tc_graph_shape)DIMS(1, 1, SIDE, SIDE), image);
+        assert_ok(tc_graph_eval(g, &in, &y, err));
+        assert_true(isnan(((const float *)y.data)[0]));
+        tc_graph_tensor_free(&y);
+        run_both(g, t, &in, "RoiAlign");
+        tc_graph_free(g);
+    }
+    tc_target_free(t);
+    remove(PATH);
+}
+
+/* With a NaN the determinant is NaN, also of a column of zeros. */
+static void test_nan_in_a_matrix(void **state) {
+    (void)state;
+    const float matrices[] = {0, NAN, 0, 1, 0, 1, NAN, 2, 0, 0, 0, 1};
+    const tc_graph_tensor in = f32_tensor((tc_graph_shape)DIMS(3, 2, 2), matrices);
+    tc_graph_writer *w = tc_graph_writer_new("det", 17);
+    tc_target *t;
+    tc_graph_tensor y;
+    tc_graph *g;
+    tc_graph_writer_input(w, "x", TC_F32, "3,2,2");
+    tc_graph_writer_node(w, "Det", "det", "x", "y");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    assert_ok(import_model(w, PATH, NULL, &g, err));
+    assert_ok(tc_graph_eval(g, &in, &y, err));
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(isnan(((const float *)y.data)[i]) != 0, i < 2);
+    tc_graph_tensor_free(&y);
+    assert_ok(tc_target_parse("native", &t, err));
+    run_both(g, t, &in, "Det");
+    tc_graph_free(g);
+    tc_target_free(t);
+    remove(PATH);
+}
+
 /* Without a threshold every score counts, also -inf. */
 static void test_no_threshold(void **state) {
     (void)state;
@@ -699,8 +760,9 @@ static void test_suppression(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_twins), cmocka_unit_test(test_kernels),
-                                       cmocka_unit_test(test_numeric), cmocka_unit_test(test_suppression),
-                                       cmocka_unit_test(test_no_threshold)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_twins),          cmocka_unit_test(test_kernels),
+                                       cmocka_unit_test(test_numeric),        cmocka_unit_test(test_suppression),
+                                       cmocka_unit_test(test_no_threshold),   cmocka_unit_test(test_nan_in_a_region),
+                                       cmocka_unit_test(test_nan_in_a_matrix)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
