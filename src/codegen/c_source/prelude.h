@@ -66,7 +66,8 @@ TC_FN int tc_try_threads(int n) {
 
 /* n, or as many threads as the calling thread's team can have. */
 TC_FN int tc_team(int n) {
-    static __thread int most = 1, refused = INT32_MAX;
+    static __thread int most __attribute__((aligned(64))) = 1; /* else the leak sanitizer of GCC 12 may crash */
+    static __thread int refused = INT32_MAX;
     if (n > most && n < refused) {
         int got = tc_try_threads(n);
         most = got > most ? got : most;
