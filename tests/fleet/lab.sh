@@ -112,7 +112,7 @@ lab_start_wire() { # SEED
 lab_start_worker() { # NUMBER SECONDS [LIE]: w1, w2, ...; its process is $worker_N
     [ -e "/run/netns/w$1" ] || lab_machine "w$1" 1 "$1"
     rm -f "w$1.log" # what the worker before it said
-    (export TCTUNE_LOG=debug # why it waits, if it does
+    (export TCTUNE_LOG=debug # the log then says why a worker waits for its server
         lab_on "w$1" "$FLEET_LAB" worker "${lab_url:-$url}" "w$1" $lab_threads "$2" "$lab_lease" ${3:+"$3"}) >"w$1.log" 2>&1 9>&- &
     eval "worker_$1=\$!"
 }

@@ -167,7 +167,7 @@ static double triad_rate(int threads, double seconds) {
     seconds = tc_meas_peak_seconds(seconds);
     int64_t n = triad_floats(seconds);
     float *a = malloc(3 * (size_t)n * sizeof *a);
-    if (!a) { /* no use of the reserve (support/alloc.h): the call is ending, and needs no rate */
+    if (!a) { /* the call ends now and needs no rate, so the reserve (support/alloc.h) stays whole */
         tc_alloc_refuse();
         return 0;
     }
