@@ -18,6 +18,7 @@ const usage = `usage: benchmarks/model.sh MODEL.onnx [options]
   --vocab N       ids are below it (1000)
   --no-untuned    leaves the default schedules unmeasured
   --fast          also tunes with --accuracy fast (DB.fast, a database of its own); that library takes turns with the others
+  --beside FILE   a library that takes turns with the others: of another version of tctune, say
   --table FILE    Markdown table that gets the row (build/benchmarks/model.md)
   --record        puts the figures into benchmarks/results (with --fast: accuracy.json, else networks.json) and RESULTS.md`;
 
@@ -36,6 +37,7 @@ function options() {
             vocab: text('1000'),
             'no-untuned': {type: 'boolean', default: false},
             fast: {type: 'boolean', default: false},
+            beside: {type: 'string'},
             table: {type: 'string'},
             record: {type: 'boolean', default: false},
             help: {type: 'boolean', default: false},
@@ -139,6 +141,16 @@ function fastColumns(fast) {
     };
 }
 
+function besideColumns(turns) {
+    if (!turns.beside) return null;
+    const ratios = turns.tuned.map((x, i) => x / turns.beside[i]);
+    return {
+        'beside ms': b.show(b.median(turns.beside), 3),
+        'ours / beside': b.show(b.median(ratios)),
+        'beside ±': b.percent(b.spread(ratios))
+    };
+}
+
 function report(o, import_s, tuning, m, errors, libraries, version, load) {
     const ours = b.median(m.turns.tuned), ort = b.median(m.turns['ONNX Runtime']);
     const untuned = m.turns.untuned ? b.median(m.turns.untuned) : NaN;
@@ -163,6 +175,7 @@ function report(o, import_s, tuning, m, errors, libraries, version, load) {
             'import s': b.show(import_s),
             error: errors.tuned.toExponential(1),
             ...fastColumns(fast),
+            ...besideColumns(m.turns),
             'load at start': b.show(load),
             date: new Date().toISOString().slice(0, 10),
             machine: b.machine(),
@@ -205,6 +218,7 @@ b.main(async () => {
         tune(o, `${o.db}.fast`, level);
         libraries.push(['fast', build(o, 'fast', `${o.db}.fast`, level)]);
     }
+    if (o.beside) libraries.push(['beside', path.resolve(o.beside)]);
     const ort = await startOrt(o);
     const dir = await saveInputs(o, ort);
     const errors =
