@@ -345,7 +345,7 @@ tc_status tc_graph_import_branch(tc_graph_importer *im, const Onnx__NodeProto *p
 }
 
 /* 1: the condition holds in all runs, 0: in none, -1: in some. Sizes and their ranges may decide it. */
-static int decide(tc_graph_importer *im, const tc_graph_value *cond) {
+static int decide(tc_graph_importer *im, tc_graph_value *cond) {
     tc_graph *of = im->at.g;
     if (cond->constant)
         return *(const uint8_t *)cond->constant->data != 0;

@@ -78,7 +78,7 @@ bool tc_graph_never_negative(const tc_graph_emitter *e, const tc_graph_number *v
 bool tc_graph_has_bounds(const tc_graph_number *v, int64_t n);
 /* What the bool v of one element, of *g, compares of such numbers; NULL: it is something else. *g becomes the graph that computes
  * it, where that is around a body that import adds to. */
-const tc_expr *tc_graph_condition_of(tc_graph **g, const tc_graph_value *v);
+const tc_expr *tc_graph_condition_of(tc_graph **g, tc_graph_value *v);
 
 /* ---- meet.c ---- */
 /* Two sizes of a body's graph as the graph around all bodies has them, where what is learnt of them is kept. */
@@ -96,7 +96,7 @@ bool tc_graph_find_outside(tc_graph *g, const tc_expr *x, const tc_expr *y, tc_g
  * is known where g is the body of a branch. */
 int tc_graph_decide(tc_graph *g, const tc_expr *condition);
 /* From now on runs compute what is added to the body g only if the bool `condition`, of g, is `holds`. */
-void tc_graph_rely_on(tc_graph *g, const tc_graph_value *condition, bool holds);
+void tc_graph_rely_on(tc_graph *g, tc_graph_value *condition, bool holds);
 /* The condition, of sizes of g, holds in all runs: the model relies on it. */
 void tc_graph_note_end(tc_graph *g, const tc_expr *condition);
 /* As tc_graph_sizes_choose: sizes that import assumes become those for which the condition is as it is for most of them. True: begin again. */

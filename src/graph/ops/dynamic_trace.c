@@ -133,21 +133,24 @@ static bool is_one_number(const tc_graph_value *v) {
     return is_index_type(v->dtype) && tc_graph_shape_count(&v->shape) == 1 && !tc_graph_is_dynamic(v);
 }
 
-static const tc_expr *condition_of(tc_graph *g, const tc_graph_value *v, int depth) {
+/* Whether v, a bool or an integer, is not 0. */
+static const tc_expr *condition_of(tc_graph *g, tc_graph_value *v, int depth) {
     tc_ctx *c = tc_graph_sizes_of(g)->ctx;
     const tc_graph_node *n = v->producer;
     tc_op op;
     bool compares;
-    if (!n || depth == DEPTH || v->dtype != TC_BOOL || tc_graph_shape_count(&v->shape) != 1)
+    if (depth == DEPTH || tc_graph_shape_count(&v->shape) != 1)
         return NULL;
-    if (tc_graph_keeps_memory(n))
+    if (n && (tc_graph_keeps_memory(n) || (n->op == TC_GRAPH_OP_CAST && (v->dtype == TC_BOOL || n->in[0]->dtype == TC_BOOL))))
         return condition_of(g, n->in[0], depth + 1);
+    if (v->dtype != TC_BOOL)
+        return is_one_number(v) ? tc_un(c, TC_OP_NOT, tc_bin(c, TC_OP_EQ, tc_graph_number_of(g, v, 0), tc_i64(c, 0))) : NULL;
+    if (!n)
+        return NULL;
     if (n->op == TC_GRAPH_OP_NOT) {
         const tc_expr *x = condition_of(g, n->in[0], depth + 1);
         return x ? tc_un(c, TC_OP_NOT, x) : NULL;
     }
-    if (n->op == TC_GRAPH_OP_CAST && is_one_number(n->in[0]))
-        return tc_un(c, TC_OP_NOT, tc_bin(c, TC_OP_EQ, tc_graph_number_of(g, n->in[0], 0), tc_i64(c, 0)));
     if (!is_condition(n->op, &op, &compares))
         return NULL;
     if (compares)
@@ -158,7 +161,7 @@ static const tc_expr *condition_of(tc_graph *g, const tc_graph_value *v, int dep
     return x && y ? tc_bin(c, op, x, y) : NULL;
 }
 
-const tc_expr *tc_graph_condition_of(tc_graph **g, const tc_graph_value *v) {
+const tc_expr *tc_graph_condition_of(tc_graph **g, tc_graph_value *v) {
     tc_graph_sizes *s;
     while (s = tc_graph_sizes_of(*g), s->around && tc_graph_sizes_outer(s, v)) {
         v = tc_graph_sizes_outer(s, v);

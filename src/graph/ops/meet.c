@@ -93,7 +93,7 @@ static void note_condition(tc_graph *g, const tc_expr *holds) {
         tc_graph_sizes_set_condition(g, root, when ? tc_bin(root->sizes->ctx, TC_OP_AND, when, holds) : holds);
 }
 
-void tc_graph_rely_on(tc_graph *g, const tc_graph_value *condition, bool holds) {
+void tc_graph_rely_on(tc_graph *g, tc_graph_value *condition, bool holds) {
     tc_graph_sizes_outside o;
     tc_graph *of = g;
     const tc_expr *x = tc_graph_condition_of(&of, condition);

@@ -244,7 +244,8 @@ static void test_fixed_arrays(void **state) {
 
 /* ---- conditions of sizes ---- */
 
-static tc_graph_writer *squeezed(void) {
+/* cast: the condition is cast to an integer and back. */
+static tc_graph_writer *squeezed(bool cast) {
     tc_graph_writer *w = tc_graph_writer_new("squeezed", 17), *yes = tc_graph_writer_new("yes", 17),
                     *no = tc_graph_writer_new("no", 17);
     tc_graph_writer_input(w, "x", TC_F32, "2,n,4");
@@ -257,7 +258,11 @@ static tc_graph_writer *squeezed(void) {
     tc_graph_writer_node(w, "Shape", "", "x", "shape");
     tc_graph_writer_node(w, "Gather", "", "shape,one", "size");
     tc_graph_writer_node(w, "Equal", "", "size,one", "is_one");
-    tc_graph_writer_node(w, "If", "choose", "is_one", "y");
+    tc_graph_writer_node(w, "Cast", "", "is_one", "number");
+    tc_graph_writer_int(w, "to", 7);
+    tc_graph_writer_node(w, "Cast", "", "number", "again");
+    tc_graph_writer_int(w, "to", 9);
+    tc_graph_writer_node(w, "If", "choose", cast ? "again" : "is_one", "y");
     tc_graph_writer_body(w, "then_branch", yes);
     tc_graph_writer_body(w, "else_branch", no);
     tc_graph_writer_node(w, "Relu", "", "y", "out");
@@ -266,12 +271,12 @@ static tc_graph_writer *squeezed(void) {
 }
 
 /* How many dimensions the result has, and the range of n that is left; none: n does not vary. */
-static void check_squeezed(const char *shape, int ndim, int64_t least, int64_t most) {
+static void check_squeezed(bool cast, const char *shape, int ndim, int64_t least, int64_t most) {
     tc_graph *g;
     tc_graph_binding b = {0};
     if (shape)
         assert_ok(tc_graph_binding_parse(shape, &b, err));
-    assert_ok(import_model(squeezed(), SCRATCH("squeezed.onnx"),
+    assert_ok(import_model(squeezed(cast), SCRATCH("squeezed.onnx"),
                            &(tc_graph_import_options){.shapes = &b, .nshapes = shape != NULL}, &g, err));
     assert_int_equal(g->outputs.data[0].value->shape.ndim, ndim);
     for (size_t i = 0; i < g->nodes.len; i++)
@@ -287,10 +292,12 @@ static void check_squeezed(const char *shape, int ndim, int64_t least, int64_t m
 
 static void test_sizes_decide(void **state) {
     (void)state;
-    check_squeezed("n=2..5", 3, 2, 5);
-    check_squeezed("n=7", 3, 7, 7);
-    check_squeezed("n=1", 2, 1, 1);
-    check_squeezed(NULL, 3, 2, 512); /* most of the sizes that are assumed */
+    for (int cast = 0; cast < 2; cast++) {
+        check_squeezed(cast, "n=2..5", 3, 2, 5);
+        check_squeezed(cast, "n=7", 3, 7, 7);
+        check_squeezed(cast, "n=1", 2, 1, 1);
+        check_squeezed(cast, NULL, 3, 2, 512); /* most of the sizes that are assumed */
+    }
 }
 
 /* ---- branches that fit some of the sizes ---- */
