@@ -358,6 +358,11 @@ static void other_files_are_refused(void **state) {
     assert_int_equal(tc_fs_write(path, text, sizeof text, NULL), TC_OK);
     check_open_fails(TC_MEAS_DB_WRITE, TC_BAD_INPUT, "not a tctune database", "--db");
     check_open_fails(TC_MEAS_DB_READ, TC_BAD_INPUT, "not a tctune database", "--db");
+    const char pointer[] = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    assert_int_equal(tc_fs_write(path, pointer, sizeof pointer - 1, NULL), TC_OK);
+    check_open_fails(TC_MEAS_DB_WRITE, TC_BAD_INPUT, "Git LFS pointer", "git lfs pull");
+    check_open_fails(TC_MEAS_DB_READ, TC_BAD_INPUT, "Git LFS pointer", "git lfs pull");
+    assert_int_equal(tc_fs_write(path, text, sizeof text, NULL), TC_OK);
     char *back;
     assert_int_equal(tc_fs_read(path, &back, NULL, NULL), TC_OK);
     assert_string_equal(back, text); /* and untouched */

@@ -99,6 +99,26 @@ static void reading_needs_a_file(void **state) {
     free(data);
 }
 
+static void pointers_of_git_lfs_are_told(void **state) {
+    (void)state;
+    static const char pointer[] = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    tc_error err = {0};
+    char *data;
+    char *path = strdup(in_folder("pointer"));
+    assert_int_equal(tc_fs_write(path, pointer, sizeof pointer - 1, &err), TC_OK);
+    assert_int_equal(tc_fs_read(path, &data, NULL, &err), TC_BAD_INPUT);
+    assert_null(data);
+    assert_non_null(strstr(err.msg, "pointer: the file is a Git LFS pointer"));
+    assert_non_null(strstr(err.msg, "git lfs pull"));
+    assert_int_equal(tc_fs_read_text(path, &data, &err), TC_BAD_INPUT);
+    assert_int_equal(tc_fs_refuse_lfs_pointer(path, &err), TC_BAD_INPUT);
+    assert_int_equal(tc_fs_write(path, pointer, 12, &err), TC_OK);
+    assert_int_equal(tc_fs_refuse_lfs_pointer(path, &err), TC_OK);
+    assert_int_equal(tc_fs_read(path, &data, NULL, &err), TC_OK);
+    free(data);
+    free(path);
+}
+
 /* What stands behind a byte of zero would be lost without a word. */
 static void texts_hold_no_zeros(void **state) {
     (void)state;
@@ -478,6 +498,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(written_files_read_back, setup, teardown),
         cmocka_unit_test_setup_teardown(reading_needs_a_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(pointers_of_git_lfs_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(texts_hold_no_zeros, setup, teardown),
         cmocka_unit_test_setup_teardown(writing_needs_a_folder, setup, teardown),
         cmocka_unit_test_setup_teardown(read_only_folders_are_refused, setup, teardown),

@@ -59,6 +59,7 @@ tc_status tc_graph_npz_load(const char *path, tc_graph_bundle *out, tc_error *er
     zip_t *z = zip_fdopen(fd, 0, &code); /* which owns the descriptor then */
     if (!z) {
         close(fd);
+        TC_TRY(tc_fs_refuse_lfs_pointer(path, err));
         zip_error_t e;
         zip_error_init_with_code(&e, code);
         tc_status s = tc_fail(err, TC_BAD_INPUT, "%s: not a readable .npz archive (%s)", path, zip_error_strerror(&e));

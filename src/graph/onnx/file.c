@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "graph/onnx/onnx_int.h"
+#include "support/system/fs.h"
 #include "support/system/memory.h"
 
 typedef struct reader {
@@ -103,7 +104,7 @@ static tc_status unpack(reader *r, Onnx__ModelProto **out, tc_error *err) {
     r->allocator = (ProtobufCAllocator){reader_alloc, reader_free, r};
     tc_error why = {0};
     tc_status s = is_pointer
-                      ? tc_onnx_lfs_pointer(&r->from, err)
+                      ? tc_fs_lfs_pointer(r->from.path, err)
                       : tc_onnx_unpack(&onnx__model_proto__descriptor, &r->allocator, &r->from, &r->left_out, &message, &why);
     Onnx__ModelProto *m = (Onnx__ModelProto *)message;
     bool whole = s == TC_OK && m->graph && (r->outline || put_back(r, message));

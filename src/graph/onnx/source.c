@@ -60,18 +60,9 @@ const uint8_t *tc_onnx_source_look(tc_onnx_source *s, size_t at, size_t n) {
 }
 
 bool tc_onnx_is_lfs_pointer(tc_onnx_source *s) {
-    static const char head[] = "version https://git-lfs.github.com/spec/";
     enum { MOST = 1024 }; /* what the format allows */
-    const uint8_t *p = s->size >= sizeof head && s->size < MOST ? tc_onnx_source_look(s, 0, sizeof head - 1) : NULL;
-    return p && memcmp(p, head, sizeof head - 1) == 0;
-}
-
-tc_status tc_onnx_lfs_pointer(const tc_onnx_source *s, tc_error *err) {
-    return tc_fail(
-        err, TC_BAD_INPUT,
-        "%s: the file is a Git LFS pointer, which stands for contents that Git has not fetched; type `git lfs pull` in "
-        "the folder of the file",
-        s->path);
+    const uint8_t *p = s->size < MOST ? tc_onnx_source_look(s, 0, s->size) : NULL;
+    return p && tc_fs_is_lfs_pointer(p, s->size);
 }
 
 static bool was_written(const tc_onnx_source *s) {

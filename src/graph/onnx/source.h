@@ -29,8 +29,6 @@ const uint8_t *tc_onnx_source_look(tc_onnx_source *s, size_t at, size_t n);
 bool tc_onnx_source_copy(tc_onnx_source *s, size_t at, void *to, size_t n);
 /* Is it the text that Git LFS keeps in the place of a file? */
 bool tc_onnx_is_lfs_pointer(tc_onnx_source *s);
-/* Always fails: says so, and what to type. */
-tc_status tc_onnx_lfs_pointer(const tc_onnx_source *s, tc_error *err);
 /* Closes the file. `st` and what it says, unless others wrote to the file since it was opened, or it could not be read: then
  * that. */
 TC_NODISCARD tc_status tc_onnx_source_end(tc_onnx_source *s, tc_status st, tc_error *err);

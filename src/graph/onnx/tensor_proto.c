@@ -164,7 +164,7 @@ static tc_status open_external(const char *dir, const char *location, const char
 static tc_status read_piece(tc_onnx_source *from, const external *e, size_t need, tc_graph_tensor *t, tc_error *err) {
     size_t offset = (size_t)e->offset;
     if (tc_onnx_is_lfs_pointer(from))
-        return tc_onnx_lfs_pointer(from, err);
+        return tc_fs_lfs_pointer(from->path, err);
     if (offset > from->size || need > from->size - offset)
         return tc_fail(err, TC_BAD_INPUT,
                        "external data needs bytes %zu to %zu of %s, which has only %zu; the file is truncated or "

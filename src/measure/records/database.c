@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "measure/records/database_int.h"
+#include "support/system/fs.h"
 #include "support/system/memory.h"
 
 /* ---- errors and statements ---- */
@@ -49,6 +50,7 @@ tc_status tc_meas_db_fail(tc_meas_db *db, const char *doing, tc_error *err) {
                        "%s: out of memory (while %s). Everything committed before is kept; close other programs and try again",
                        db->path, doing);
     case SQLITE_NOTADB:
+        TC_TRY(tc_fs_refuse_lfs_pointer(db->path, err));
         return tc_fail(err, TC_BAD_INPUT,
                        "%s: not a tctune database (it is no SQLite file, or its start is damaged). Give another file with --db",
                        db->path);

@@ -70,8 +70,7 @@ static tc_status read_all(int fd, const char *path, size_t hint, char **data, si
     }
     buf[len] = 0;
     *data = buf;
-    if (size)
-        *size = len;
+    *size = len;
     return TC_OK;
 }
 
@@ -82,6 +81,7 @@ static bool is_named_pipe(int fd, const struct stat *st) {
 }
 
 tc_status tc_fs_read(const char *path, char **data, size_t *size, tc_error *err) {
+    size_t len = 0;
     *data = NULL;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
@@ -98,9 +98,35 @@ tc_status tc_fs_read(const char *path, char **data, size_t *size, tc_error *err)
     else if (!S_ISREG(st.st_mode) && fcntl(fd, F_SETFL, O_RDONLY) != 0)
         s = tc_fail(err, TC_ENV, "cannot read '%s': %s", path, tc_fs_reason(errno));
     if (s == TC_OK)
-        s = read_all(fd, path, S_ISREG(st.st_mode) ? (size_t)st.st_size : 4096, data, size, err);
+        s = read_all(fd, path, S_ISREG(st.st_mode) ? (size_t)st.st_size : 4096, data, &len, err);
     close(fd);
+    if (s == TC_OK && tc_fs_is_lfs_pointer(*data, len)) {
+        free(*data);
+        *data = NULL;
+        s = tc_fs_lfs_pointer(path, err);
+    }
+    if (s == TC_OK && size)
+        *size = len;
     return s;
+}
+
+bool tc_fs_is_lfs_pointer(const void *head, size_t size) {
+    static const char start[] = "version https://git-lfs.github.com/spec/";
+    return size >= sizeof start - 1 && memcmp(head, start, sizeof start - 1) == 0;
+}
+
+tc_status tc_fs_lfs_pointer(const char *path, tc_error *err) {
+    return tc_fail(
+        err, TC_BAD_INPUT,
+        "%s: the file is a Git LFS pointer, which stands for contents that Git has not fetched; type `git lfs pull` in "
+        "the folder of the file",
+        path);
+}
+
+tc_status tc_fs_refuse_lfs_pointer(const char *path, tc_error *err) {
+    char head[64];
+    size_t n = tc_fs_read_head(path, head, sizeof head);
+    return tc_fs_is_lfs_pointer(head, n) ? tc_fs_lfs_pointer(path, err) : TC_OK;
 }
 
 tc_status tc_fs_read_text(const char *path, char **text, tc_error *err) {

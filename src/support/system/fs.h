@@ -14,8 +14,15 @@
 #include "support/status.h"
 
 /* Reads a whole file, or what is piped into /dev/stdin; *data is malloc'ed, NUL-terminated past *size (size may be NULL).
- * TC_BAD_INPUT if missing, a folder, or a pipe with a name, for which nobody may ever write. */
+ * TC_BAD_INPUT if missing, a folder, a pointer of Git LFS, or a pipe with a name, for which nobody may ever write. */
 TC_NODISCARD tc_status tc_fs_read(const char *path, char **data, size_t *size, tc_error *err);
+/* Is this, the first `size` bytes of a file that may have more, the text that Git LFS keeps in the place of contents that it has not
+ * fetched? Reads of whole files refuse it. */
+bool tc_fs_is_lfs_pointer(const void *head, size_t size);
+/* The failure, TC_BAD_INPUT: says so, and what to type. */
+tc_status tc_fs_lfs_pointer(const char *path, tc_error *err);
+/* TC_BAD_INPUT if the file is such a text; TC_OK also where it cannot be read. */
+TC_NODISCARD tc_status tc_fs_refuse_lfs_pointer(const char *path, tc_error *err);
 /* The same of a text. TC_BAD_INPUT with the line where a byte is zero: a text would end there. */
 TC_NODISCARD tc_status tc_fs_read_text(const char *path, char **text, tc_error *err);
 /* The first n bytes of a regular file; how many there are, 0 where it cannot be read. */

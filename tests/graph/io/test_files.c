@@ -109,6 +109,9 @@ static void test_npz_bad(void **state) {
     assert_fails(TC_BAD_INPUT, tc_graph_npz_load(SCRATCH("none.npz"), &b, err), "no such file");
     write_text(SCRATCH("text.npz"), "hello", 5);
     assert_fails(TC_BAD_INPUT, tc_graph_npz_load(SCRATCH("text.npz"), &b, err), "text.npz", "not a readable .npz");
+    static const char pointer[] = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    write_text(SCRATCH("pointer.npz"), pointer, sizeof pointer - 1);
+    assert_fails(TC_BAD_INPUT, tc_graph_npz_load(SCRATCH("pointer.npz"), &b, err), "pointer.npz", "git lfs pull");
     assert_ok(tc_fs_read(TCTUNE_TEST_DIR "/data/deflated.npz", &data, &size, err));
     data[90] ^= 0x55; /* inside the first member's compressed data */
     write_text(SCRATCH("damaged.npz"), data, size);
