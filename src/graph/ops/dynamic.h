@@ -12,7 +12,7 @@
 #define TC_GRAPH_OPS_DYNAMIC_H
 
 #include "graph/ops/emit.h"
-#include "te/expr.h"
+#include "te/index/affine.h"
 
 static inline tc_graph_value *tc_graph_extent(const tc_graph_value *v, int d) {
     return v && v->extent ? v->extent[d] : NULL;
@@ -58,7 +58,14 @@ tc_graph_value *tc_graph_em_again(tc_graph_emitter *e, tc_graph_value *const *in
 /* Where(cond, a, b) of equal types, cond a scalar: also of their sizes. */
 tc_graph_value *tc_graph_em_either(tc_graph_emitter *e, tc_graph_value *cond, tc_graph_value *a, tc_graph_value *b);
 
+/* ---- dynamic_float.c ---- */
+/* The integer that a Cast of element i of the float v gives, as an expression of g's sizes; NULL: at most its range is known, which
+ * is then *range. */
+const tc_expr *tc_graph_cast_of(tc_graph *g, tc_graph_value *v, int64_t i, tc_ival *range);
+
 /* ---- dynamic_trace.c ---- */
+/* Where element *i of *v comes from: a vector (or scalar) and the position in it. */
+void tc_graph_look_through(tc_graph_value **v, int64_t *i);
 /* A number that the graph computes, seen through what only moves it. */
 typedef struct tc_graph_number {
     tc_graph_value *value; /* an i64 scalar */
@@ -68,6 +75,9 @@ typedef struct tc_graph_number {
 } tc_graph_number;
 /* Element i of the integer vector or scalar v as an expression of g's sizes. */
 const tc_expr *tc_graph_number_of(tc_graph *g, tc_graph_value *v, int64_t i);
+/* The elements of the integer vector or scalar v, if sizes make it and all of them are the same in every run; *out is freshly
+ * allocated then. */
+bool tc_graph_numbers_are_fixed(tc_graph *g, tc_graph_value *v, tc_graph_tensor *out);
 /* The integer scalar v; its value is that of the first scalar that is the same number. */
 tc_graph_number tc_graph_em_known(tc_graph_emitter *e, tc_graph_value *v);
 /* Elements of the integer vector or scalar v: as many as its shape says, at most TC_GRAPH_MAX_NUMBERS. */

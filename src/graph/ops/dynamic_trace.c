@@ -9,8 +9,7 @@ static bool is_index_type(tc_dtype t) {
     return t == TC_I64 || t == TC_I32;
 }
 
-/* Where element i of v comes from: a vector (or scalar) and the position in it. */
-static void look_through(tc_graph_value **v, int64_t *i) {
+void tc_graph_look_through(tc_graph_value **v, int64_t *i) {
     for (int depth = 0; depth < DEPTH && (*v)->producer; depth++) {
         const tc_graph_node *n = (*v)->producer;
         size_t len;
@@ -44,7 +43,8 @@ static bool is_arithmetic(tc_graph_op op, tc_op *out) {
         tc_graph_op op;
         tc_op te;
     } rows[] = {{TC_GRAPH_OP_ADD, TC_OP_ADD},  {TC_GRAPH_OP_SUB, TC_OP_SUB}, {TC_GRAPH_OP_MUL, TC_OP_MUL},
-                {TC_GRAPH_OP_DIV, TC_OP_TDIV}, {TC_GRAPH_OP_MIN, TC_OP_MIN}, {TC_GRAPH_OP_MAX, TC_OP_MAX}};
+                {TC_GRAPH_OP_DIV, TC_OP_TDIV}, {TC_GRAPH_OP_MIN, TC_OP_MIN}, {TC_GRAPH_OP_MAX, TC_OP_MAX},
+                {TC_GRAPH_OP_MOD, TC_OP_MOD}};
     for (size_t i = 0; i < TC_LEN(rows); i++)
         if (rows[i].op == op) {
             *out = rows[i].te;
@@ -56,6 +56,8 @@ static bool is_arithmetic(tc_graph_op op, tc_op *out) {
 static const tc_expr *operand(tc_graph *g, const tc_graph_node *n, int k, int64_t i) {
     return tc_graph_number_of(g, n->in[k], tc_graph_shape_count(&n->in[k]->shape) == 1 ? 0 : i);
 }
+
+static const tc_expr *condition_of(tc_graph *g, tc_graph_value *v, int64_t i, int depth);
 
 /* The range of element i of v, which is an input of a body: what the graph around knows of it. */
 static tc_ival range_around(const tc_graph_sizes *s, const tc_graph_value *v, int64_t i) {
@@ -78,25 +80,80 @@ static const tc_expr *simple_number(tc_graph *g, const tc_expr *x) {
     return simple;
 }
 
+static const tc_expr *arithmetic(tc_graph *g, const tc_graph_node *n, tc_op op, int64_t i) {
+    tc_graph_sizes *s = g->sizes;
+    const tc_expr *a = operand(g, n, 0, i), *b = operand(g, n, 1, i);
+    bool divides = op == TC_OP_TDIV || op == TC_OP_MOD;
+    if (divides && tc_te_bounds(a, s->sure).lo >= 0 && tc_te_bounds(b, s->sure).lo >= 0)
+        op = op == TC_OP_TDIV ? TC_OP_DIV : op; /* the same, and more is known of it */
+    else if (op == TC_OP_MOD)
+        return NULL;
+    return tc_bin(s->ctx, op, a, b);
+}
+
+/* Of all elements of a vector. */
+static const tc_expr *reduced(tc_graph *g, const tc_graph_node *n, tc_op op) {
+    tc_graph_value *v = n->in[0];
+    int64_t count = tc_graph_shape_count(&v->shape);
+    const tc_expr *x = NULL;
+    if (v->shape.ndim != 1 || count > TC_GRAPH_MAX_NUMBERS || tc_graph_is_dynamic(v))
+        return NULL;
+    for (int64_t i = 0; i < count; i++) {
+        const tc_expr *next = tc_graph_number_of(g, v, i);
+        x = x ? tc_bin(g->sizes->ctx, op, x, next) : next;
+    }
+    return x;
+}
+
+/* One of two numbers; where sizes do not decide which, *range is what both leave. */
+static const tc_expr *chosen(tc_graph *g, const tc_graph_node *n, int64_t i, tc_ival *range) {
+    const tc_expr *when = condition_of(g, n->in[0], tc_graph_shape_count(&n->in[0]->shape) == 1 ? 0 : i, 0);
+    int known = when ? tc_graph_decide(g, when) : -1;
+    if (known >= 0)
+        return operand(g, n, known ? 1 : 2, i);
+    tc_ival a = tc_te_bounds(operand(g, n, 1, i), g->sizes->sure), b = tc_te_bounds(operand(g, n, 2, i), g->sizes->sure);
+    *range = (tc_ival){TC_MIN(a.lo, b.lo), TC_MAX(a.hi, b.hi)};
+    return NULL;
+}
+
+/* What the node makes; NULL: at most *range is known of it. */
+static const tc_expr *result_of(tc_graph *g, const tc_graph_node *n, int64_t i, tc_ival *range) {
+    tc_op op;
+    if (n->nin == 2 && is_arithmetic(n->op, &op))
+        return arithmetic(g, n, op, i);
+    switch (n->op) {
+    case TC_GRAPH_OP_REDUCE_SUM:
+        return reduced(g, n, TC_OP_ADD);
+    case TC_GRAPH_OP_REDUCE_PROD:
+        return reduced(g, n, TC_OP_MUL);
+    case TC_GRAPH_OP_REDUCE_MIN:
+        return reduced(g, n, TC_OP_MIN);
+    case TC_GRAPH_OP_REDUCE_MAX:
+        return reduced(g, n, TC_OP_MAX);
+    case TC_GRAPH_OP_WHERE:
+        return chosen(g, n, i, range);
+    case TC_GRAPH_OP_CAST:
+        return tc_graph_cast_of(g, n->in[0], i, range);
+    default:
+        return NULL;
+    }
+}
+
 static const tc_expr *made_of(tc_graph *g, tc_graph_value *v, int64_t i) {
     tc_graph_sizes *s = tc_graph_sizes_of(g);
-    const tc_graph_node *n = v->producer;
-    tc_op op;
+    tc_ival range = range_around(s, v, i);
     if (v->constant && is_index_type(v->dtype))
         return tc_i64(s->ctx, tc_load_i(v->dtype, v->constant->data, i));
-    if (n && n->nin == 2 && is_index_type(v->dtype) && v->shape.ndim <= 1 && is_arithmetic(n->op, &op)) {
-        const tc_expr *a = operand(g, n, 0, i), *b = operand(g, n, 1, i);
-        if (op == TC_OP_TDIV && tc_te_bounds(a, s->sure).lo >= 0 && tc_te_bounds(b, s->sure).lo >= 0)
-            op = TC_OP_DIV; /* the same, and more is known of it */
-        const tc_expr *x = tc_bin(s->ctx, op, a, b);
-        if (x->depth < DEPTH)
+    if (v->producer && is_index_type(v->dtype) && v->shape.ndim <= 1 && !tc_graph_is_dynamic(v)) {
+        const tc_expr *x = result_of(g, v->producer, i, &range);
+        if (x && x->depth < DEPTH)
             return simple_number(g, x);
     }
-    return tc_graph_sizes_unknown(s, v->name, range_around(s, v, i));
+    return tc_graph_sizes_unknown(s, v->name, range);
 }
 
 const tc_expr *tc_graph_number_of(tc_graph *g, tc_graph_value *v, int64_t i) {
-    look_through(&v, &i);
+    tc_graph_look_through(&v, &i);
     tc_graph_sizes *s = tc_graph_sizes_of(g);
     const tc_expr *x = tc_graph_sizes_number(s, v, i);
     if (!x) {
@@ -104,6 +161,23 @@ const tc_expr *tc_graph_number_of(tc_graph *g, tc_graph_value *v, int64_t i) {
         tc_graph_sizes_set_number(s, v, i, x);
     }
     return x;
+}
+
+bool tc_graph_numbers_are_fixed(tc_graph *g, tc_graph_value *v, tc_graph_tensor *out) {
+    int64_t x[TC_GRAPH_MAX_NUMBERS], n = tc_graph_shape_count(&v->shape);
+    if (!g->sizes || !is_index_type(v->dtype) || v->shape.ndim > 1 || n < 1 || n > TC_GRAPH_MAX_NUMBERS || tc_graph_is_dynamic(v))
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        const tc_expr *e = tc_graph_number_of(g, v, i);
+        if (e->op != TC_OP_INT)
+            return false;
+        x[i] = e->u.i;
+    }
+    if (tc_graph_tensor_alloc(out, v->dtype, &v->shape, NULL) != TC_OK)
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        tc_store_i(v->dtype, out->data, i, x[i]);
+    return true;
 }
 
 /* ---- conditions ---- */
@@ -129,35 +203,43 @@ static bool is_condition(tc_graph_op op, tc_op *out, bool *compares) {
     return false;
 }
 
-static bool is_one_number(const tc_graph_value *v) {
-    return is_index_type(v->dtype) && tc_graph_shape_count(&v->shape) == 1 && !tc_graph_is_dynamic(v);
+static bool is_list(const tc_graph_value *v) {
+    return (v->shape.ndim <= 1 || tc_graph_shape_count(&v->shape) == 1) && !tc_graph_is_dynamic(v);
 }
 
-/* Whether v, a bool or an integer, is not 0. */
-static const tc_expr *condition_of(tc_graph *g, tc_graph_value *v, int depth) {
+static bool are_numbers(const tc_graph_value *v) {
+    return is_index_type(v->dtype) && is_list(v);
+}
+
+/* Whether element i of v, bools or integers, is not 0. */
+static const tc_expr *condition_of(tc_graph *g, tc_graph_value *v, int64_t i, int depth) {
     tc_ctx *c = tc_graph_sizes_of(g)->ctx;
     const tc_graph_node *n = v->producer;
     tc_op op;
     bool compares;
-    if (depth == DEPTH || tc_graph_shape_count(&v->shape) != 1)
+    if (depth == DEPTH || !is_list(v))
         return NULL;
     if (n && (tc_graph_keeps_memory(n) || (n->op == TC_GRAPH_OP_CAST && (v->dtype == TC_BOOL || n->in[0]->dtype == TC_BOOL))))
-        return condition_of(g, n->in[0], depth + 1);
+        return condition_of(g, n->in[0], i, depth + 1);
     if (v->dtype != TC_BOOL)
-        return is_one_number(v) ? tc_un(c, TC_OP_NOT, tc_bin(c, TC_OP_EQ, tc_graph_number_of(g, v, 0), tc_i64(c, 0))) : NULL;
+        return is_index_type(v->dtype) ? tc_un(c, TC_OP_NOT, tc_bin(c, TC_OP_EQ, tc_graph_number_of(g, v, i), tc_i64(c, 0)))
+                                       : NULL;
     if (!n)
         return NULL;
     if (n->op == TC_GRAPH_OP_NOT) {
-        const tc_expr *x = condition_of(g, n->in[0], depth + 1);
+        const tc_expr *x = condition_of(g, n->in[0], i, depth + 1);
         return x ? tc_un(c, TC_OP_NOT, x) : NULL;
     }
     if (!is_condition(n->op, &op, &compares))
         return NULL;
+    int64_t at[2];
+    for (int k = 0; k < 2; k++)
+        at[k] = tc_graph_shape_count(&n->in[k]->shape) == 1 ? 0 : i;
     if (compares)
-        return is_one_number(n->in[0]) && is_one_number(n->in[1])
-                   ? tc_bin(c, op, tc_graph_number_of(g, n->in[0], 0), tc_graph_number_of(g, n->in[1], 0))
+        return are_numbers(n->in[0]) && are_numbers(n->in[1])
+                   ? tc_bin(c, op, tc_graph_number_of(g, n->in[0], at[0]), tc_graph_number_of(g, n->in[1], at[1]))
                    : NULL;
-    const tc_expr *x = condition_of(g, n->in[0], depth + 1), *y = condition_of(g, n->in[1], depth + 1);
+    const tc_expr *x = condition_of(g, n->in[0], at[0], depth + 1), *y = condition_of(g, n->in[1], at[1], depth + 1);
     return x && y ? tc_bin(c, op, x, y) : NULL;
 }
 
@@ -167,7 +249,7 @@ const tc_expr *tc_graph_condition_of(tc_graph **g, tc_graph_value *v) {
         v = tc_graph_sizes_outer(s, v);
         *g = s->around;
     }
-    return condition_of(*g, v, 0);
+    return tc_graph_shape_count(&v->shape) == 1 ? condition_of(*g, v, 0, 0) : NULL;
 }
 
 /* ---- as values ---- */
@@ -184,7 +266,7 @@ static tc_graph_value *value_of(tc_graph_emitter *e, const tc_expr *x, tc_graph_
     tc_graph_value *known = tc_graph_sizes_value(s, x);
     if (known || e->status != TC_OK)
         return known ? known : v;
-    look_through(&v, &i);
+    tc_graph_look_through(&v, &i);
     known = x->op == TC_OP_INT ? tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &x->u.i) : scalar_of(e, v, i);
     if (e->status == TC_OK)
         tc_graph_sizes_set_value(s, x, known);

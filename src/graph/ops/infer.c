@@ -354,6 +354,12 @@ static tc_status attach_outputs(tc_graph_infer_ctx *c) {
     }
     bool folded = false;
     TC_TRY(tc_graph_fold(c->g, n, &folded, c->err));
+    tc_graph_tensor fixed;
+    if (!folded && c->nout == 1 && n->out[0] && tc_graph_numbers_are_fixed(c->g, n->out[0], &fixed)) {
+        n->out[0]->constant = tc_graph_keep_tensor(c->g, &fixed);
+        n->out[0]->producer = NULL;
+        folded = true;
+    }
     if (!folded)
         tc_push(&c->g->nodes, n);
     return TC_OK;

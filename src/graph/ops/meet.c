@@ -373,7 +373,7 @@ static tc_status check_data(tc_graph_emitter *e, const char *what, const tc_expr
 static bool choose_sizes(const tc_graph_sizes_outside *o, int64_t least, int64_t most, int64_t multiple) {
     tc_ctx *c = o->s->ctx;
     tc_ival range = tc_te_bounds(o->x, o->s->sure);
-    if (multiple > 1 || (o->certain && range.hi >= least && range.lo <= most))
+    if (multiple > 1 || (o->certain && range.hi >= least && range.hi <= most))
         return false;
     const tc_expr *above = tc_bin(c, TC_OP_GE, o->x, tc_i64(c, least)), *below = tc_bin(c, TC_OP_LE, o->x, tc_i64(c, most));
     return tc_graph_sizes_choose(o->s, tc_bin(c, TC_OP_AND, above, below), false);

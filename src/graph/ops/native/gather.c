@@ -214,10 +214,44 @@ tc_status tc_graph_require_indices(tc_graph_emitter *e, const tc_graph_value *in
     return tc_graph_require_size(e, e->c->n->in[0], d, TC_MAX(need, -least_index(index, at, of)));
 }
 
+/* Constant indices, of which runs have as many as dimension d of the operand says, as positions 0, 1, .. n have. Runs that come to
+ * one outside of the axis are refused; it becomes 0. */
+static tc_status want_fewer_indices(tc_graph_emitter *e, int axis) {
+    tc_graph_node *n = e->c->n;
+    tc_graph_value *index = n->in[1];
+    int64_t dim = n->in[0]->shape.d[axis], strides[TC_GRAPH_MAX_DIMS], count = tc_graph_shape_count(&index->shape);
+    int d = 0;
+    while (d < index->shape.ndim && !tc_graph_extent(index, d))
+        d++;
+    if (!index->constant || !tc_dtype_is_int(index->dtype) || d == index->shape.ndim)
+        return TC_OK;
+    tc_graph_shape_strides(&index->shape, strides);
+    tc_graph_tensor kept;
+    int64_t most = INT64_MAX;
+    TC_TRY(tc_graph_tensor_alloc(&kept, index->dtype, &index->shape, e->c->err));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = tc_load_i(index->dtype, index->constant->data, i);
+        bool is_outside = at < -dim || at >= dim;
+        if (is_outside)
+            most = TC_MIN(most, i / strides[d] % index->shape.d[d]);
+        tc_store_i(index->dtype, kept.data, i, is_outside ? 0 : at);
+    }
+    if (most == INT64_MAX || most == 0) { /* of 0: inference says which index it is */
+        tc_graph_tensor_free(&kept);
+        return TC_OK;
+    }
+    const char *name = tc_graph_fresh_name(e->c->g, tc_arena_printf(e->c->g->arena, "%s.indices", n->name));
+    n->in[1] = tc_graph_em_with_sizes(e, tc_graph_add_constant(e->c->g, name, &kept), index, -1, NULL);
+    const char *what =
+        tc_arena_printf(e->c->g->arena, "dimension %d of '%s', whose indices are below %" PRId64, d, index->name, dim);
+    return tc_graph_require(e, what, tc_graph_size_number(e, index, d), INT64_MIN, most, 1);
+}
+
 tc_status tc_graph_rewrite_gather(tc_graph_emitter *e) {
     tc_graph_node *n = e->c->n;
     int axis, ndim = n->in[0]->shape.ndim;
     TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(n), ndim, &axis));
+    TC_TRY(want_fewer_indices(e, axis));
     tc_graph_value *size = tc_graph_extent(n->in[0], axis), *index = n->in[1];
     TC_TRY(tc_graph_require_indices(e, index, 0, 1, axis));
     if (!size || !tc_dtype_is_int(index->dtype) || (index->constant && least_index(index, 0, 1) >= 0))
