@@ -69,6 +69,11 @@ tc_graph_value *tc_graph_add_value(tc_graph *g, const char *name, tc_dtype dtype
     return v;
 }
 
+void tc_graph_rename_value(tc_graph *g, tc_graph_value *v, const char *name) {
+    v->name = tc_graph_find_value(g, name) ? tc_graph_fresh_name(g, name) : tc_arena_strdup(g->arena, name);
+    tc_map_puts(&g->names, v->name, (uintptr_t)v);
+}
+
 tc_graph_value *tc_graph_add_input(tc_graph *g, const char *name, tc_dtype dtype, const tc_graph_shape *shape) {
     tc_graph_value *v = tc_graph_add_value(g, name, dtype, shape);
     tc_push(&g->inputs, v);

@@ -132,6 +132,8 @@ void tc_graph_print(const tc_graph *g, tc_strbuf *out);
 /* ---- building and changing (passes, tests) ---- */
 /* A name that is taken gets a suffix. */
 tc_graph_value *tc_graph_add_value(tc_graph *g, const char *name, tc_dtype dtype, const tc_graph_shape *shape);
+/* From now on v is called so, or "name.2" where that is taken. */
+void tc_graph_rename_value(tc_graph *g, tc_graph_value *v, const char *name);
 tc_graph_value *tc_graph_add_input(tc_graph *g, const char *name, tc_dtype dtype, const tc_graph_shape *shape);
 /* Takes over t's storage if it is OWNED, else copies it; a copy must not exceed TC_ALLOC_LARGEST (alloc.h). t becomes a view. */
 tc_graph_value *tc_graph_add_constant(tc_graph *g, const char *name, tc_graph_tensor *t);

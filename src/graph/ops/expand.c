@@ -502,5 +502,11 @@ tc_status tc_graph_infer_expansion(tc_graph_infer_ctx *c) {
         if (f.local[t->out[k]].kind == TC_GRAPH_VALUE)
             tc_graph_em_output(&e, k, f.local[t->out[k]].v);
     TC_TRY(e.status);
-    return tc_graph_em_finish(&e, f.local[t->out[0]].v);
+    tc_graph_value *first = f.local[t->out[0]].v;
+    if (!first->producer || first->id < c->first_own)
+        return tc_graph_em_finish(&e, first);
+    tc_graph_rename_value(c->g, first, c->names[0]);
+    first->producer->name = c->n->name;
+    c->nout = 0;
+    return TC_OK;
 }

@@ -379,6 +379,7 @@ tc_status tc_graph_place(tc_graph *g, tc_graph_node *n, const char *const *names
     names = name_required(g, n, names, nout);
     tc_graph_op op = n->op;
     tc_graph_infer_ctx c = {.g = g, .n = n, .opset = opset, .nout = nout, .names = names, .err = err};
+    c.first_own = (uint32_t)g->values.len;
     c.out = TC_NEW_N(g->arena, tc_graph_type, nout + 1);
     c.ntaken = n->nin + TC_GRAPH_MAX_DIMS; /* a family may give the node more operands */
     c.taken = TC_NEW_N(g->arena, unsigned, c.ntaken);

@@ -20,6 +20,7 @@ typedef struct tc_graph_infer {
     int nout;                 /* outputs the model asks for, with those left out */
     const char *const *names; /* of the outputs; NULL for one left out */
     tc_graph_type *out;       /* [nout], filled in by the family */
+    uint32_t first_own;       /* values with this id and later ones were made for the node */
     unsigned *taken;          /* [ntaken]: a bit for each dimension of an operand that the family has taken into account */
     int ntaken;
     /* Where output 0 is known already; the node then vanishes. */
