@@ -94,6 +94,20 @@ static tc_graph_value *waves(emitter *e, const term *a, double (*of)(double)) {
 VALUE_CALL(cosines, waves(e, a, cos))
 VALUE_CALL(sines, waves(e, a, sin))
 
+/* x[.., index, ..]. Constant indices that are regular are a view. */
+static tc_graph_value *picked(emitter *e, tc_graph_value *x, int d, tc_graph_value *index) {
+    if (e->status != TC_OK || !index->constant || tc_graph_extent(x, d))
+        return tc_graph_em_pick(e, x, d, index);
+    int64_t n = tc_graph_shape_count(&index->shape), *at = TC_NEW_N(e->c->g->arena, int64_t, n + 1);
+    tc_graph_tensor_to_i64(index->constant, at);
+    return tc_graph_em_index(e, x, d, at, n);
+}
+
+VALUE_CALL(picked, picked(e, a[0].v, axis_in(e, a, 0, 1), a[2].v))
+VALUE_CALL(unpacked, tc_graph_em_unpacked(e, a[0].v, a[1].i))
+VALUE_CALL(lowest, tc_graph_em_fill(e, a[0].dtype, TC_GRAPH_LOWEST))
+VALUE_CALL(highest, tc_graph_em_fill(e, a[0].dtype, TC_GRAPH_HIGHEST))
+
 static term call_Transpose(emitter *e, const term *a) {
     if (a[1].n != a[0].v->shape.ndim)
         return wrong(e, "a permutation has too few or too many dimensions");
@@ -131,6 +145,8 @@ INT_CALL(varies, a[1].kind == TC_GRAPH_NOTHING ? tc_graph_is_dynamic(a[0].v) : i
 VALUE_CALL(size, tc_graph_em_size(e, a[0].v, axis_in(e, a, 0, 1)))
 VALUE_CALL(largest, tc_graph_em_blind(e, a[0].v))
 VALUE_CALL(sized, tc_graph_em_sized(e, a[0].v, axis_in(e, a, 0, 1), a[2].v))
+VALUE_CALL(masked, tc_graph_em_masked(e, a[0].v, (int)a[1].i, a[2].v))
+CALL(require, keep(e, tc_graph_require_size(e, a[0].v, axis_in(e, a, 0, 1), a[2].i)))
 INT_CALL(bound, tc_graph_em_known(e, a[0].v).most)
 VALUE_CALL(with_sizes, tc_graph_em_with_sizes(e, a[0].v, a[1].v, (int)a[2].i, a[3].v))
 
@@ -185,6 +201,13 @@ INT_CALL(is_signed, tc_dtype_is_signed(a[0].dtype))
 INT_CALL(is_integer, tc_dtype_is_int(a[0].dtype))
 CALL(type, tc_graph_term_text(tc_graph_type_str(e->c->g->arena, a[0].v->dtype, &a[0].v->shape)))
 
+/* What ONNX numbers so in the attribute that is called `name`. */
+static term call_element_type(emitter *e, const term *a) {
+    term r = {.kind = TC_GRAPH_DTYPE};
+    keep(e, tc_graph_want_element_type(e->c, a[0].text, a[1].i, &r.dtype));
+    return r;
+}
+
 static term call_broadcasts(emitter *e, const term *a) {
     const tc_graph_shape *s = shape_of(e, &a[1]);
     tc_graph_shape both;
@@ -234,15 +257,18 @@ static term call_floats(emitter *e, const term *a) {
 CALL(min, tc_graph_term_number(&a[0]) < tc_graph_term_number(&a[1]) ? a[0] : a[1])
 CALL(max, tc_graph_term_number(&a[0]) > tc_graph_term_number(&a[1]) ? a[0] : a[1])
 CALL(sqrt, tc_graph_term_float(sqrt(tc_graph_term_number(&a[0]))))
+CALL(log10, tc_graph_term_float(log10(tc_graph_term_number(&a[0]))))
 INT_CALL(integer, a[0].kind == TC_GRAPH_INT ? a[0].i : (int64_t)a[0].f)
 INT_CALL(length, a[0].n)
 INT_CALL(axis, axis_of(e, &a[0], a[1].i))
 CALL(table, keep(e, tc_graph_want_table(e->c, tc_graph_term_number(&a[0]))))
 
 static term call_product(emitter *e, const term *a) {
+    const int64_t *v = tc_graph_term_ints(e, &a[0]);
     int64_t n = 1;
     for (int64_t i = 0; i < a[0].n; i++)
-        n *= tc_graph_term_ints(e, &a[0])[i];
+        if (__builtin_mul_overflow(n, v[i], &n))
+            return wrong(e, "a product of sizes is no integer of 64 bits");
     return tc_graph_term_int(n);
 }
 
@@ -274,6 +300,10 @@ static const tc_graph_expansion_call calls[] = {
     ROW(along, "vii")    /* (x, axis, n): x in n dimensions, its own ones from the axis on */
     ROW(iota, "iii")     /* (n, axis, dimensions): 0 to n - 1 along the axis */
     ROW(constant, "dn")  /* (type, number) */
+    ROW(lowest, "d")     /* (type): a scalar that is not above any other */
+    ROW(highest, "d")    /* (type): a scalar that is not below any other */
+    ROW(picked, "viv")   /* (x, axis, indices): the last element for those behind it */
+    ROW(unpacked, "vi")  /* (x, bits): numbers of 2, 4 or 8 bits in u8 as a byte each, the low ones first */
     ROW(cosines, "diii") /* (type, n, bins, sign): cosines of sign * 2 pi i k / n in [n, bins] */
     ROW(sines, "diii")   /* (type, n, bins, sign) */
     /* A dimension that x lacks does not vary. */
@@ -281,38 +311,42 @@ static const tc_graph_expansion_call calls[] = {
     ROW(size, "vi")           /* (x, d): the size in a run as a value, an i64 scalar */
     ROW(largest, "o")         /* (x): the same memory, as large as it can be */
     ROW(sized, "viv")         /* (x, d, size): dimension d of the largest x has this size in a run */
+    ROW(masked, "viv")        /* (x, d, fill): the scalar past the sizes of dimension d, or of all (-1) */
+    ROW(require, "vii")       /* (x, d, least): runs in which dimension d is smaller are refused */
     ROW(with_sizes, "vvio")   /* (x, like, d, size): has the sizes of another, but for dimension d: `size`, or none */
     ROW(fixed, "oi")          /* (x, d): fails where dimension d varies */
     ROW(known, "v")           /* (x): the integer x of one element as a scalar, a constant where it is one number in all runs */
     ROW(bound, "v")           /* (x): the largest that the scalar x can be; -1: not known */
     ROW(meet, "vivi|i")       /* (x, d, y, m, broadcasts): these dimensions have one size, or 1 where they broadcast */
     ROW(meet_numbers, "tvtv") /* (name, x, name, y): the same of two sizes */
-    ROW(limited, "tvi")   /* (name, x, most): the scalar x; runs in which it is larger are refused, unless all are such runs */
-    ROW(in_place, "")     /* (): caches are written where they lie */
-    ROW(rank, "v")        /* (x) */
-    ROW(dim, "vi")        /* (x, axis) */
-    ROW(shape, "v")       /* (x): a list */
-    ROW(count, "v")       /* (x): of elements */
-    ROW(dtype, "v")       /* (x) */
-    ROW(wide, "d")        /* (type): what is computed in, f32 for 16-bit floats */
-    ROW(is_signed, "d")   /* (type) */
-    ROW(is_integer, "d")  /* (type) */
-    ROW(type, "v")        /* (x): a text, its type and shape */
-    ROW(broadcasts, "vl") /* (x, shape) */
-    ROW(elements, "v")    /* (x): a list */
-    ROW(is_zero, "v")     /* (x) */
-    ROW(numbers, "it")    /* (k, name): the constant input k as integers */
-    ROW(floats, "it")     /* (k, name): the same as floats */
-    ROW(min, "nn")        /* (a, b) */
-    ROW(max, "nn")        /* (a, b) */
-    ROW(sqrt, "n")        /* (a) */
-    ROW(integer, "n")     /* (a): without its fraction */
-    ROW(length, "l")      /* (list) */
-    ROW(product, "l")     /* (list) */
-    ROW(range, "ii")      /* (from, to): a list */
-    ROW(fill, "ia")       /* (n, element): a list */
-    ROW(axis, "ii")       /* (axis, dimensions): counted from the start; fails where there is none */
-    ROW(table, "n")       /* (n): import makes a table of so many entries; fails where these are too many */
+    ROW(limited, "tvi")     /* (name, x, most): the scalar x; runs in which it is larger are refused, unless all are such runs */
+    ROW(in_place, "")       /* (): caches are written where they lie */
+    ROW(rank, "v")          /* (x) */
+    ROW(dim, "vi")          /* (x, axis) */
+    ROW(shape, "v")         /* (x): a list */
+    ROW(count, "v")         /* (x): of elements */
+    ROW(dtype, "v")         /* (x) */
+    ROW(wide, "d")          /* (type): what is computed in, f32 for 16-bit floats */
+    ROW(is_signed, "d")     /* (type) */
+    ROW(is_integer, "d")    /* (type) */
+    ROW(type, "v")          /* (x): a text, its type and shape */
+    ROW(element_type, "ti") /* (attribute, number): the type that ONNX numbers so */
+    ROW(broadcasts, "vl")   /* (x, shape) */
+    ROW(elements, "v")      /* (x): a list */
+    ROW(is_zero, "v")       /* (x) */
+    ROW(numbers, "it")      /* (k, name): the constant input k as integers */
+    ROW(floats, "it")       /* (k, name): the same as floats */
+    ROW(min, "nn")          /* (a, b) */
+    ROW(max, "nn")          /* (a, b) */
+    ROW(sqrt, "n")          /* (a) */
+    ROW(log10, "n")         /* (a) */
+    ROW(integer, "n")       /* (a): without its fraction */
+    ROW(length, "l")        /* (list) */
+    ROW(product, "l")       /* (list) */
+    ROW(range, "ii")        /* (from, to): a list */
+    ROW(fill, "ia")         /* (n, element): a list */
+    ROW(axis, "ii")         /* (axis, dimensions): counted from the start; fails where there is none */
+    ROW(table, "n")         /* (n): import makes a table of so many entries; fails where these are too many */
 #undef ROW
 };
 

@@ -237,7 +237,7 @@ static syntax *call(reader *r, word w) {
     const tc_graph_syntax_attributes *a = is_operator && take(r, "<") ? take_attributes(r) : NULL;
     want(r, "(");
     syntax *s = take_parts(r, ")", made(r, TC_GRAPH_SYNTAX_OPERATOR, w.s));
-    const tc_graph_expansion_call *own = tc_graph_expansion_call_of(w.s, w.len);
+    const tc_graph_expansion_call *own = a ? NULL : tc_graph_expansion_call_of(w.s, w.len);
     if (r->status != TC_OK)
         return s;
     if (own)

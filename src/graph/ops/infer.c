@@ -97,6 +97,13 @@ static tc_status want_broadcast(tc_graph_infer_ctx *c, const tc_graph_shape *a, 
     return s;
 }
 
+tc_status tc_graph_want_element_type(tc_graph_infer_ctx *c, const char *name, int64_t code, tc_dtype *t) {
+    if (tc_graph_dtype_of_onnx(code, t))
+        return TC_OK;
+    return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute %s: element type %s is not supported", name,
+                                tc_graph_onnx_type_name(code));
+}
+
 tc_status tc_graph_want_input(tc_graph_infer_ctx *c, int k) {
     if (tc_graph_in(c, k))
         return TC_OK;

@@ -51,6 +51,8 @@ TC_NODISCARD tc_status tc_graph_want_axis(tc_graph_infer_ctx *c, int64_t axis, i
 /* Opsets before 7 may put the first dimension of operand 1 at a dimension of operand 0: at `axis`, if attribute broadcast is set. A
  * slope of PRelu belongs to the channels. *at: that dimension; -1: the operands broadcast as NumPy's do. */
 TC_NODISCARD tc_status tc_graph_old_place(tc_graph_infer_ctx *c, int *at);
+/* The type that ONNX numbers `code`, which attribute `name` is. */
+TC_NODISCARD tc_status tc_graph_want_element_type(tc_graph_infer_ctx *c, const char *name, int64_t code, tc_dtype *t);
 /* Input k, behind others that are optional, is there. */
 TC_NODISCARD tc_status tc_graph_want_input(tc_graph_infer_ctx *c, int k);
 TC_NODISCARD tc_status tc_graph_want_float(tc_graph_infer_ctx *c, int k);

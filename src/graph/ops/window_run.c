@@ -45,7 +45,8 @@ static tc_status read_run_window(tc_graph_emitter *e, run_window *r, bool *ok) {
     const tc_graph_value *x = c->n->in[0];
     const char *mode = tc_graph_attr_auto_pad(c->n);
     bool conv = c->n->op == TC_GRAPH_OP_CONV;
-    *r = (run_window){.e = e, .x = x, .w.n = x->shape.ndim - 2, .average = c->n->op == TC_GRAPH_OP_AVERAGE_POOL};
+    *r = (run_window){.e = e, .x = x, .w.n = x->shape.ndim - 2};
+    r->average = c->n->op == TC_GRAPH_OP_AVERAGE_POOL && !tc_graph_attr_sums(c->n);
     r->ceil = !conv && tc_graph_attr_ceil_mode(c->n);
     r->upper = strcmp(mode, "SAME_UPPER") == 0;
     r->same = r->upper || strcmp(mode, "SAME_LOWER") == 0;

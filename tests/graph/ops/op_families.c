@@ -249,7 +249,7 @@ static tc_graph_node *make_col2im(fixture *f) {
     for (int d = 0; d < 2; d++)
         n *= (im[d] + 1 - block[d]) / strides[d] + 1;
     tc_graph_node *node =
-        NODE(f, COL2IM, floats(f, (tc_graph_shape){3, {2, 3 * block[0] * block[1], n}}), list(f, 2, im), list(f, 2, block));
+        NODE(f, COL2_IM, floats(f, (tc_graph_shape){3, {2, 3 * block[0] * block[1], n}}), list(f, 2, im), list(f, 2, block));
     tc_graph_set_strides(f->g, node, strides, 2);
     tc_graph_set_pads(f->g, node, (const int64_t[]){1, 0, 0, 1}, 4);
     return node;

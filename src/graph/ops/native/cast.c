@@ -18,10 +18,7 @@ tc_status tc_graph_infer_cast(tc_graph_infer_ctx *c) {
     if (c->n->op == TC_GRAPH_OP_CAST_LIKE) {
         to = c->n->in[1]->dtype;
     } else {
-        int64_t code = tc_graph_attr_to(c->n);
-        if (!tc_graph_dtype_of_onnx(code, &to))
-            return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute to: element type %s is not supported",
-                                        tc_graph_onnx_type_name(code));
+        TC_TRY(tc_graph_want_element_type(c, "to", tc_graph_attr_to(c->n), &to));
     }
     int64_t saturate = tc_graph_attr_saturate(c->n);
     const char *round_mode = tc_graph_attr_round_mode(c->n);

@@ -73,29 +73,6 @@ tc_status tc_graph_infer_constant_of_shape(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
-tc_status tc_graph_infer_eye_like(tc_graph_infer_ctx *c) {
-    const tc_graph_value *x = c->n->in[0];
-    tc_dtype dtype = x->dtype;
-    int64_t code = tc_graph_attr_dtype(c->n), k = tc_graph_attr_k(c->n);
-    if (code && !tc_graph_dtype_of_onnx(code, &dtype))
-        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute dtype: element type %s is not supported",
-                                    tc_graph_onnx_type_name(code));
-    if (x->shape.ndim != 2)
-        return tc_graph_node_fail(c, "the input must have 2 dimensions, not %d", x->shape.ndim);
-    TC_TRY(give(c, dtype, &x->shape));
-    k = TC_MAX(-x->shape.d[0], TC_MIN(k, x->shape.d[1])); /* beyond: no ones at all */
-    for (int64_t i = 0; i < x->shape.d[0]; i++) {
-        if (i + k < 0 || i + k >= x->shape.d[1])
-            continue;
-        int64_t at = i * x->shape.d[1] + i + k;
-        if (tc_dtype_is_float(dtype))
-            tc_store_f(dtype, c->constant.data, at, 1);
-        else
-            tc_store_i(dtype, c->constant.data, at, 1);
-    }
-    return TC_OK;
-}
-
 /* How many steps of delta fit in [start, limit): exact for all integers, of which u64 are given by their bits. */
 static double steps_between(tc_dtype t, int64_t start, int64_t limit, int64_t delta) {
     bool up = t == TC_U64 || delta > 0, any = t == TC_U64 ? (uint64_t)start < (uint64_t)limit
@@ -149,15 +126,6 @@ tc_status tc_graph_infer_shape(tc_graph_infer_ctx *c) {
     for (int64_t d = from; d < to; d++)
         parts[d - from] = tc_graph_em_reshape(&e, tc_graph_em_size(&e, x, (int)d), &(tc_graph_shape){1, {1}});
     return tc_graph_em_finish(&e, tc_graph_em_concat(&e, 0, parts, (int)(to - from)));
-}
-
-tc_status tc_graph_infer_size(tc_graph_infer_ctx *c) {
-    tc_graph_emitter e = {c, TC_OK};
-    const tc_graph_value *x = c->n->in[0];
-    tc_graph_value *n = tc_graph_em_number(&e, 1);
-    for (int d = 0; d < x->shape.ndim; d++)
-        n = em_mul(&e, n, tc_graph_em_size(&e, x, d));
-    return tc_graph_em_finish(&e, n);
 }
 
 /* ---- sizes that depend on data ---- */

@@ -10,32 +10,6 @@ tc_status tc_graph_infer_identity(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
-/* The mask says that nothing is dropped. */
-static tc_status dropout_mask(tc_graph_infer_ctx *c) {
-    tc_graph_value *x = c->n->in[0];
-    tc_graph_emitter e = {c, TC_OK};
-    tc_graph_value *one = tc_graph_em_scalar(&e, c->opset < 10 ? x->dtype : TC_BOOL, 1);
-    tc_graph_value *mask = tc_graph_em_expand(&e, tc_graph_em_reshape(&e, one, &(tc_graph_shape){0}), &x->shape);
-    if (mask == one)
-        mask = em_unary(&e, TC_GRAPH_OP_IDENTITY, one);
-    tc_graph_em_output(&e, 1, tc_graph_em_with_sizes(&e, mask, x, -1, NULL));
-    return e.status;
-}
-
-tc_status tc_graph_infer_dropout(tc_graph_infer_ctx *c) {
-    const tc_graph_value *training = tc_graph_in(c, 2), *ratio = tc_graph_in(c, 1);
-    if ((ratio && tc_graph_shape_count(&ratio->shape) != 1) || (training && tc_graph_shape_count(&training->shape) != 1))
-        return tc_graph_node_fail(c, "ratio and training_mode must have one element");
-    bool keeps_all =
-        ratio && ratio->constant && tc_dtype_is_float(ratio->dtype) && tc_load_f(ratio->dtype, ratio->constant->data, 0) == 0;
-    if (training && !keeps_all && (!training->constant || ((const uint8_t *)training->constant->data)[0]))
-        return tc_graph_node_fail(c, "training_mode must be false: export the model for inference");
-    if (c->nout > 1 && c->names[1])
-        TC_TRY(dropout_mask(c));
-    c->nout = 1;
-    return tc_graph_infer_identity(c);
-}
-
 /* ---- Reshape and the operators that are nothing but it ---- */
 
 tc_status tc_graph_infer_reshape(tc_graph_infer_ctx *c) {
@@ -340,7 +314,7 @@ tc_status tc_graph_infer_slice(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
-/* ---- Expand, Tile, Pad, Trilu, DepthToSpace ---- */
+/* ---- Expand, Tile, Pad, Trilu ---- */
 
 tc_status tc_graph_infer_expand(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
@@ -469,33 +443,5 @@ tc_status tc_graph_infer_trilu(tc_graph_infer_ctx *c) {
     tc_graph_set_upper(c->g, c->n, upper);
     tc_graph_set_k(c->g, c->n, k);
     c->out[0] = tc_graph_like(c, 0);
-    return TC_OK;
-}
-
-/* Reshape to six dimensions, Transpose, Reshape back. */
-tc_status tc_graph_infer_depth_space(tc_graph_infer_ctx *c) {
-    tc_graph_value *x = c->n->in[0], *v;
-    const int64_t *d = x->shape.d, b = tc_graph_attr_blocksize(c->n);
-    bool to_space = c->n->op == TC_GRAPH_OP_DEPTH_TO_SPACE, crd = strcmp(tc_graph_attr_mode_or(c->n, "DCR"), "CRD") == 0;
-    if (x->shape.ndim != 4 || b <= 0 || b > 1 << 15 || (to_space ? d[1] % (b * b) : d[2] % b || d[3] % b))
-        return tc_graph_node_fail(c, "the input must be [N,C,H,W] and divisible by blocksize (%" PRId64 ")", b);
-    tc_graph_shape split;
-    int64_t perm[6];
-    if (!to_space) {
-        split = (tc_graph_shape){6, {d[0], d[1], d[2] / b, b, d[3] / b, b}};
-        memcpy(perm, (const int64_t[]){0, 3, 5, 1, 2, 4}, sizeof perm);
-        c->out[0].shape = (tc_graph_shape){4, {d[0], d[1] * b * b, d[2] / b, d[3] / b}};
-    } else {
-        int64_t ch = d[1] / (b * b);
-        split = crd ? (tc_graph_shape){6, {d[0], ch, b, b, d[2], d[3]}} : (tc_graph_shape){6, {d[0], b, b, ch, d[2], d[3]}};
-        memcpy(perm, crd ? (const int64_t[]){0, 1, 4, 2, 5, 3} : (const int64_t[]){0, 3, 4, 1, 5, 2}, sizeof perm);
-        c->out[0].shape = (tc_graph_shape){4, {d[0], ch, d[2] * b, d[3] * b}};
-    }
-    TC_TRY(tc_graph_emit_reshape(c, x, &split, &v));
-    tc_graph_node *t = tc_graph_emit_node(c, TC_GRAPH_OP_TRANSPOSE, &v, 1);
-    tc_graph_set_perm(c->g, t, perm, 6);
-    TC_TRY(tc_graph_emit(c, t, &v));
-    tc_graph_set_inputs(c->g, c->n, &v, 1);
-    tc_graph_become_reshape(c);
     return TC_OK;
 }

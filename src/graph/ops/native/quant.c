@@ -100,9 +100,8 @@ static tc_status quantised_type(tc_graph_infer_ctx *c, tc_dtype *t) {
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute precision: dividing in %s is not supported",
                                     tc_graph_onnx_type_name(precision));
     *t = TC_U8;
-    if (code && !tc_graph_dtype_of_onnx(code, t))
-        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute output_dtype: element type %s is not supported",
-                                    tc_graph_onnx_type_name(code));
+    if (code)
+        TC_TRY(tc_graph_want_element_type(c, "output_dtype", code, t));
     if (tc_graph_in(c, 2))
         *t = c->n->in[2]->dtype;
     if (*t != TC_U8 && *t != TC_I8 && *t != TC_U16 && *t != TC_I16 && (!tc_dtype_is_stored(*t) || *t == TC_F8E8M0))

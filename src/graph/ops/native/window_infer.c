@@ -254,29 +254,3 @@ tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
     }
     return TC_OK;
 }
-
-tc_status tc_graph_infer_global_pool(tc_graph_infer_ctx *c) {
-    const tc_graph_value *x = c->n->in[0];
-    int64_t axes[TC_GRAPH_MAX_DIMS];
-    TC_TRY(want_spatial(c, x));
-    TC_TRY(c->n->op == TC_GRAPH_OP_GLOBAL_AVERAGE_POOL ? tc_graph_want_float(c, 0) : tc_graph_want_number(c, 0));
-    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = x->shape};
-    for (int i = 2; i < x->shape.ndim; i++) {
-        axes[i - 2] = i;
-        c->out[0].shape.d[i] = 1;
-    }
-    tc_graph_become(c, c->n->op == TC_GRAPH_OP_GLOBAL_MAX_POOL ? TC_GRAPH_OP_REDUCE_MAX : TC_GRAPH_OP_REDUCE_MEAN, 1);
-    tc_graph_set_axes(c->g, c->n, axes, (size_t)x->shape.ndim - 2);
-    tc_graph_set_keepdims(c->g, c->n, 1);
-    return TC_OK;
-}
-
-/* ---- sizes that depend on data ---- */
-
-/* Before inference a mean is told what it divides by. */
-tc_status tc_graph_rewrite_global_pool(tc_graph_emitter *e) {
-    tc_graph_infer_ctx *c = e->c;
-    bool average = c->n->op == TC_GRAPH_OP_GLOBAL_AVERAGE_POOL;
-    TC_TRY(tc_graph_infer_global_pool(c));
-    return average ? tc_graph_rewrite_mean(e) : TC_OK;
-}
