@@ -272,6 +272,14 @@ static term call_product(emitter *e, const term *a) {
     return tc_graph_term_int(n);
 }
 
+/* The text, letter by letter. */
+static term call_letters(emitter *e, const term *a) {
+    term r = new_list(e, (int64_t)strlen(a[0].text));
+    for (int64_t i = 0; i < r.n; i++)
+        r.list[i] = tc_graph_term_text(tc_arena_strndup(e->c->g->arena, a[0].text + i, 1));
+    return r;
+}
+
 /* [from, from + 1, .. to - 1] */
 static term call_range(emitter *e, const term *a) {
     term r = new_list(e, a[1].i - a[0].i);
@@ -343,6 +351,7 @@ static const tc_graph_expansion_call calls[] = {
     ROW(integer, "n")       /* (a): without its fraction */
     ROW(length, "l")        /* (list) */
     ROW(product, "l")       /* (list) */
+    ROW(letters, "t")     /* (text): a list of texts, one for each letter */
     ROW(range, "ii")        /* (from, to): a list */
     ROW(fill, "ia")         /* (n, element): a list */
     ROW(axis, "ii")         /* (axis, dimensions): counted from the start; fails where there is none */
