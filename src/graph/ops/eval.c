@@ -25,13 +25,6 @@ double *tc_graph_wide_f64(const tc_graph_tensor *t) {
     return v;
 }
 
-int64_t *tc_graph_wide_i64(const tc_graph_tensor *t) {
-    int64_t n = tc_graph_tensor_count(t);
-    int64_t *v = tc_xmalloc(((size_t)n + 1) * sizeof *v);
-    tc_graph_tensor_to_i64(t, v);
-    return v;
-}
-
 void tc_graph_broadcast_strides(const tc_graph_shape *s, const tc_graph_shape *to, int64_t strides[TC_GRAPH_MAX_DIMS]) {
     int64_t own[TC_GRAPH_MAX_DIMS];
     tc_graph_shape_strides(s, own);

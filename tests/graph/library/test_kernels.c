@@ -64,12 +64,12 @@ static tc_status top_k(tc_graph_eval_ctx *c) {
 
 static tc_status non_zero(tc_graph_eval_ctx *c) {
     const tc_graph_tensor *x = c->in[0];
-    tc_graph_walk w = {.shape = x->shape};
-    int64_t n = tc_graph_tensor_count(x), found = 0, *to = c->out[0].data;
-    for (int64_t i = 0; i < n; i++, tc_graph_walk_next(&w)) {
+    int64_t n = tc_graph_tensor_count(x), found = 0, *to = c->out[0].data, strides[TC_GRAPH_MAX_DIMS];
+    tc_graph_shape_strides(&x->shape, strides);
+    for (int64_t i = 0; i < n; i++) {
         bool zero = tc_dtype_is_float(x->dtype) ? tc_load_f(x->dtype, x->data, i) == 0 : tc_load_i(x->dtype, x->data, i) == 0;
         for (int d = 0; d < x->shape.ndim && !zero; d++)
-            to[d * n + found] = w.index[d];
+            to[d * n + found] = i / strides[d] % x->shape.d[d];
         found += !zero;
     }
     *(int64_t *)c->out[1].data = found;
@@ -339,10 +339,22 @@ static tc_status roi_align(tc_graph_eval_ctx *c) {
     return TC_OK;
 }
 
-/* ---- those that another operator evaluates, too ---- */
+/* ---- those that an expression computes, too ---- */
+
+static tc_status by_expression(const tc_graph_eval_ctx *c, tc_graph_op op) {
+    tc_graph_node n = *c->n;
+    tc_graph_eval_ctx own = *c;
+    n.op = op;
+    own.n = &n;
+    return tc_graph_eval_lowered(&own);
+}
 
 static tc_status scatter(tc_graph_eval_ctx *c) {
-    return tc_graph_attr_tuples(c->n) ? tc_graph_eval_scatter_nd(c) : tc_graph_eval_scatter_elements(c);
+    return by_expression(c, tc_graph_attr_tuples(c->n) ? TC_GRAPH_OP_SCATTER_ND : TC_GRAPH_OP_SCATTER_ELEMENTS);
+}
+
+static tc_status cum_sum(tc_graph_eval_ctx *c) {
+    return by_expression(c, TC_GRAPH_OP_CUM_SUM);
 }
 
 /* ---- evaluation ---- */
@@ -355,7 +367,7 @@ static tc_graph_eval_fn *twin_of(tc_graph_op op) {
                  {TC_GRAPH_OP_NON_ZERO_LIST, non_zero},
                  {TC_GRAPH_OP_UNIQUE_LIST, unique},
                  {TC_GRAPH_OP_NMS_LIST, nms},
-                 {TC_GRAPH_OP_CUM_SUM_LIST, tc_graph_eval_cum_sum},
+                 {TC_GRAPH_OP_CUM_SUM_LIST, cum_sum},
                  {TC_GRAPH_OP_SCATTER_LIST, scatter},
                  {TC_GRAPH_OP_DET_LIST, det},
                  {TC_GRAPH_OP_MAX_ROI_POOL_LIST, max_roi_pool},

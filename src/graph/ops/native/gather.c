@@ -118,7 +118,8 @@ tc_status tc_graph_infer_gather_nd(tc_graph_infer_ctx *c) {
 
 /* ---- evaluation ---- */
 
-tc_status tc_graph_eval_index(const tc_graph_eval_ctx *c, int64_t i, int64_t dim, int64_t *out) {
+/* Element i of the indices into a dimension of `dim`. */
+static tc_status index_at(const tc_graph_eval_ctx *c, int64_t i, int64_t dim, int64_t *out) {
     int64_t at = tc_load_i(c->in[1]->dtype, c->in[1]->data, i);
     *out = at < 0 ? at + dim : at;
     if (at < -dim || at >= dim)
@@ -135,7 +136,7 @@ tc_status tc_graph_eval_gather(tc_graph_eval_ctx *c) {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < n; i++, dst += part) {
             int64_t at;
-            TC_TRY(tc_graph_eval_index(c, i, dim, &at));
+            TC_TRY(index_at(c, i, dim, &at));
             memcpy(dst, (const char *)x->data + (size_t)(r * dim + at) * part, part);
         }
     return TC_OK;

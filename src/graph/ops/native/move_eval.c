@@ -12,19 +12,24 @@ tc_status tc_graph_eval_copy(tc_graph_eval_ctx *c) {
 
 /* out[index] = in[start + sum of index * stride] */
 static void strided_copy(tc_graph_eval_ctx *c, int64_t start, const int64_t *strides) {
+    const tc_graph_shape *s = &c->out[0].shape;
     size_t size = (size_t)tc_dtype_bytes(c->out[0].dtype);
-    int64_t count = tc_graph_tensor_count(&c->out[0]);
-    tc_graph_walk w = {.shape = c->out[0].shape, .at = {start}};
-    memcpy(w.strides[0], strides, sizeof *strides * (size_t)w.shape.ndim);
+    int64_t index[TC_GRAPH_MAX_DIMS] = {0}, at = start;
     char *dst = c->out[0].data;
     const char *src = c->in[0]->data;
-    if (size == 4) { /* weights: worth a faster loop */
-        for (int64_t i = 0; i < count; i++, tc_graph_walk_next(&w))
-            ((uint32_t *)c->out[0].data)[i] = ((const uint32_t *)c->in[0]->data)[w.at[0]];
-        return;
+    for (int64_t i = 0, n = tc_graph_tensor_count(&c->out[0]); i < n; i++) {
+        if (size == 4) /* weights: worth a faster copy */
+            memcpy(dst + 4 * (size_t)i, src + 4 * (size_t)at, 4);
+        else
+            memcpy(dst + size * (size_t)i, src + size * (size_t)at, size);
+        for (int d = s->ndim - 1; d >= 0; d--) {
+            at += strides[d];
+            if (++index[d] < s->d[d])
+                break;
+            at -= strides[d] * s->d[d];
+            index[d] = 0;
+        }
     }
-    for (int64_t i = 0; i < count; i++, tc_graph_walk_next(&w))
-        memcpy(dst + (size_t)i * size, src + (size_t)w.at[0] * size, size);
 }
 
 tc_status tc_graph_eval_transpose(tc_graph_eval_ctx *c) {
