@@ -1,5 +1,5 @@
-// f32 arrays as an .npz file, a zip of .npy files: what `tctune build --te F --inputs FILE` reads constants from, and what `tctune
-// run --outputs FILE` writes.
+// Arrays as an .npz file, a zip of .npy files: what `tctune build --te F --inputs FILE` reads constants from (f32), and what `tctune
+// run --outputs FILE` writes (any type; f16 as its bits).
 'use strict';
 
 const fs = require('fs');
@@ -53,11 +53,17 @@ function write(file, arrays) {
     fs.closeSync(fd);
 }
 
+const ARRAYS = {
+    f2: Uint16Array, f4: Float32Array, f8: Float64Array, b1: Uint8Array, u1: Uint8Array, i1: Int8Array, u2: Uint16Array,
+    i2: Int16Array, u4: Uint32Array, i4: Int32Array, u8: BigUint64Array, i8: BigInt64Array,
+};
+
 function parseNpy(b) {
     const size = b.readUInt16LE(8), text = b.toString('latin1', 10, 10 + size);
-    if (!/'descr': '<f4', 'fortran_order': False/.test(text))
-        throw new Error(`not f32 in rows: ${text.trim()}`);
-    const body = b.subarray(10 + size), data = new Float32Array(body.length / 4);
+    const [, type] = /'descr': '[<|](\w\d)', 'fortran_order': False/.exec(text) || [], make = ARRAYS[type];
+    if (!make)
+        throw new Error(`not numbers in rows: ${text.trim()}`);
+    const body = b.subarray(10 + size), data = new make(body.length / make.BYTES_PER_ELEMENT);
     Buffer.from(data.buffer).set(body);
     return {dims: /\(([^)]*)\)/.exec(text)[1].split(',').filter(x => x.trim()).map(Number), data};
 }

@@ -16,6 +16,7 @@ const path = require('path');
 const {parseArgs} = require('util');
 
 const pb = require('../../benchmarks/ort/tensor_pb.js');
+const npz = require('../../benchmarks/suite/npz.js');
 const {EDGES, FORMAT, fromHalf} = require('./edges.js');
 const {generate, names} = require('./generate.js');
 const {known} = require('./known.js');
@@ -140,13 +141,13 @@ async function verify(cases, {rtol, atol}) {
 // ---- verdicts ----
 
 // Is the result that of the same model in f64? The absolute tolerance is some times what ONNX Runtime is off by.
-async function isExact(c) {
+async function isExact(c, own = c.model) {
     try {
-        const model = reference.wide(c.model), exact = await oracle.run(model, onnx.model(model));
+        const model = reference.wide(own), exact = await oracle.run(model, onnx.model(model));
         const {results, slack} = reference.rounded(c.out, exact), dir = `${c.dir}-f64`;
         write(dir, c.model, c.bytes, results);
-        const own = tolerance(c.model, c.edges, results),
-              [v] = await verify([{...c, dir}], {...own, atol: Math.max(own.atol, SLACK * slack)});
+        const within = tolerance(c.model, c.edges, results),
+              [v] = await verify([{...c, dir}], {...within, atol: Math.max(within.atol, SLACK * slack)});
         fs.rmSync(dir, {recursive: true});
         return v.verdict === 'passed';
     } catch (e) {
@@ -158,6 +159,27 @@ async function isExact(c) {
 const tools = {
     decode: (type, v) => type === 'float16' ? fromHalf(v) : v,
     results: model => oracle.run(model, onnx.model(model)),
+    tolerance: (c, out) => tolerance(c.model, c.edges, out),
+    // tctune's results by name.
+    async ours(c) {
+        const file = path.join(c.dir, 'ours.npz'), shapes = (c.model.shapes || []).flatMap(s => ['--shape', s]);
+        await spawn([
+            'run', path.join(c.dir, 'model.onnx'), '--inputs', path.join(c.dir, 'test_data_set_0'), '--outputs', file, '--threads',
+            '2', ...shapes
+        ]);
+        return fs.existsSync(file) ? npz.read(file) : {};
+    },
+    // Of all names in the model: operands, and what ONNX Runtime has for results.
+    async values(model) {
+        const nodes = model.plain || model.nodes, outputs = nodes.flatMap(n => n.outputs).filter(y => y);
+        const out = await this.results({...model, nodes, functions: [], outputs});
+        return {...Object.fromEntries([...model.inputs, ...model.weights].map(t => [t.name, t])), ...out};
+    },
+    // Has tctune the results of another model, in its own types or in f64?
+    async same(c, model) {
+        const out = await this.results(model).catch(() => null);
+        return (out && await this.difference(c, out) === '') || isExact(c, model);
+    },
     // Values of any names; `given` is put in the place of the node that computes it.
     async wide(model, names, given) {
         const m = reference.wide(model), tensors = [...m.inputs, ...m.weights, ...(given ? [given] : [])];

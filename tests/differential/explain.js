@@ -1,59 +1,51 @@
 // Which elements of a result may differ from ONNX Runtime's, shown from the model itself. Each function below is the test of a row
-// of known.js. It takes a case and tools (differential.js), and gives a function (output, place, ours, theirs) => boolean, or null:
-// nothing is explained. `settle` then asks it for every element that differs.
+// of known.js. It takes a case and tools (differential.js), and gives
+// - a function (output, place, ours, theirs) => boolean, which `settle` asks for every element that differs,
+// - true: all results are as they should be,
+// - null or false: nothing is explained.
 'use strict';
 
 const {FORMAT, fromHalf} = require('./edges.js');
+const {behind, computed, largestCorners, operator, scores} = require('./exact.js');
 const {half, isFloat, product} = require('./random.js');
+const {spreading} = require('./spreading.js');
 
-const DIFFERENCE = /^output (\d+): .* element (\d+) is (\S+), but (\S+) was expected/;
-const MOST = 200, RTOL = 1e-3;
+const RTOL = 1e-3;
 
 const nodesOf = model => model.plain || model.nodes;
 const tensorOf = (model, name) => [...model.inputs, ...model.weights].find(t => t.name === name);
 const close = (a, b) =>
     Object.is(a, b) || a === b || (Number.isFinite(a - b) && Math.abs(a - b) <= RTOL * Math.max(Math.abs(a), Math.abs(b), 1e-2));
 
-function parsed(text, type) {
-    if (/int/.test(type))
-        return type.endsWith('64') ? BigInt(text) : Number(text);
-    return /nan/.test(text) ? NaN : text === 'true' ? 1 : text === 'false' ? 0 : Number(text.replace('inf', 'Infinity'));
-}
-
-// How far the element of this message is off.
-function distance(why) {
-    const d = DIFFERENCE.exec(why);
-    return d ? Math.abs(parsed(d[3], 'float32') - parsed(d[4], 'float32')) : Infinity;
-}
-
 // ---- every element that differs ----
 
-// Is each element of tctune's results ONNX Runtime's, or one that `allows` takes? `tctune verify` names one element at a time. Its
-// value is then expected there, and elsewhere too where it is allowed: elements often have one reason and one value. Or it is the
-// value that allows.guess has for an element.
+function same(a, b, {rtol, atol}) {
+    const distance = Math.abs(Number(a) - Number(b));
+    return Object.is(a, b) || a === b || (distance < Infinity && distance <= atol + rtol * Math.abs(Number(b)));
+}
+
+// Is each element of tctune's results ONNX Runtime's, or one that `allows` takes? allows.out has other results in the place of
+// ONNX Runtime's.
 async function settle(c, allows, tools) {
-    const out = Object.fromEntries(Object.entries(c.out).map(([name, t]) => [name, {...t, data: t.data.slice()}]));
-    const settled = new Set();
-    for (let i = 0; i < MOST; i++) {
-        const why = await tools.difference(c, out), d = DIFFERENCE.exec(why);
-        if (!why || !d)
-            return !why;
-        const name = c.model.outputs[d[1]], t = out[name], theirs = c.out[name].data;
-        const at = Number(d[2]), ours = parsed(d[3], t.type);
-        const decoded = k => tools.decode(t.type, theirs[k]), encoded = v => t.type === 'float16' ? half(v) : v;
-        const takes = (k, v) => (typeof v === 'number' ? close(v, decoded(k)) : v === decoded(k)) || allows(name, k, v, decoded(k));
-        if (settled.has(`${name} ${at}`) || !takes(at, ours))
-            return false;
-        settled.add(`${name} ${at}`);
-        t.data.forEach((_, k) => {
-            const guess = allows.guess && Number.isNaN(decoded(k)) ? allows.guess(name, k) : ours;
-            if (k === at)
-                t.data[k] = encoded(ours);
-            else if (!settled.has(`${name} ${k}`) && guess !== decoded(k) && takes(k, guess))
-                t.data[k] = encoded(guess);
+    const out = allows.out || c.out, ours = await tools.ours(c), within = tools.tolerance(c, out);
+    return Object.entries(out).every(([name, t]) => {
+        const own = ours[name], number = (data, i) => tools.decode(t.type, data[i]);
+        return own && own.dims.join() === t.dims.join() && [...t.data.keys()].every(i => {
+            const a = number(own.data, i), b = number(t.data, i);
+            return same(a, b, within) || (typeof a === 'number' && close(a, b)) || allows(name, i, a, b);
         });
-    }
-    return false;
+    });
+}
+
+// ---- all results ----
+
+// tctune has what ONNX Runtime gives where no operator loses a NaN (spreading.js).
+const spreads = async (c, tools) => tools.same(c, spreading(c.model, await tools.values(c.model)));
+
+// tctune has what ONNX's text says (exact.js).
+async function exactly(c, tools) {
+    const out = await computed(c, tools);
+    return Boolean(out) && await tools.difference(c, out) === '';
 }
 
 // ---- weights of 0 ----
@@ -82,12 +74,28 @@ const LARGE = {half: [64, 4, 2 ** 14], single: [2 ** 20, 12, 2 ** 40]};
 const large = ([least, powers, most], run) => (v, i) =>
     Number.isNaN(v) ? (run ? 1 : -1) * most : Math.sign(v) * least * 2 ** ((i * 7 + run * (i % 5 + 1)) % powers);
 
+// The kind of the row of scores that an element of an attention's result belongs to; null: the node is none that is known.
+async function scoreRows(c, tools, result) {
+    const {node, operands} = await operator(c, tools), rows = /Attention$/.test(node.op) && scores(node, operands);
+    if (!rows || !c.out[result])
+        return null;
+    const {dims} = c.out[result], isWide = dims.length === 3, size = dims.at(-1) / (isWide ? rows.heads : 1), known = new Map();
+    return i => {
+        const line = Math.floor(i / size), [outer, inner] = isWide ? [rows.rows, rows.heads] : [rows.heads, rows.rows];
+        const [b, y, x] = [Math.floor(line / outer / inner), Math.floor(line / inner) % outer, line % inner];
+        if (!known.has(line))
+            known.set(line, isWide ? rows.kind(b, x, y) : rows.kind(b, y, x));
+        return known.get(line);
+    };
+}
+
 // With numbers in the places of NaN and infinities, of two kinds, both programs agree. Where an element is the same for both kinds,
 // these places have no weight in it: then it is this number, or NaN, for 0 * NaN and 0 * inf are NaN. Where large numbers of
 // several sizes give it one sign, it is infinite if what has no weight is left out, or else NaN; where they give it one value (0
 // behind a quotient), it is that. An element in which a NaN has weight is NaN. In an attention a row of scores that are all
-// -inf, or that holds inf - inf, is NaN or 0, as a row that the mask hides. A NaN of the operator stays one in nodes behind it:
-// ONNX Runtime's maximum passes over it.
+// -inf is NaN or 0, as a row that the mask hides (ONNX Runtime then sees what causality hides, to which it gives the lowest number);
+// a row with a NaN or +inf is NaN. A NaN of the operator stays one in nodes behind
+// it: ONNX Runtime's maximum passes over it.
 async function weightless(c, tools) {
     const runs = [], big = LARGE[c.model.half ? 'half' : 'single'], far = [];
     for (const sign of [-1, 1]) {
@@ -109,10 +117,11 @@ async function weightless(c, tools) {
             return a;
         return !anyNaN && close(c, d) ? c : Math.min(c, d) > least ? Infinity : Math.max(c, d) < -least ? -Infinity : NaN;
     };
-    const attends = node && /Attention$/.test(node.op);
+    const rowKind = node && await scoreRows(c, tools, result);
     const allows = (name, i, ours, theirs) => {
-        if (attends && [ours, theirs].includes(0) && [ours, theirs].some(Number.isNaN))
-            return true;
+        const kind = rowKind && name === result ? rowKind(i) : 'number';
+        if (kind !== 'number')
+            return Number.isNaN(ours) || (kind === 'hidden' && ours === 0);
         if (Number.isNaN(ours) && !anyInfinity && !close(...values(runs, name, i)))
             return true;
         if (own && Number.isNaN(ours) && Number.isNaN(tools.decode(own.type, own.data[i])))
@@ -120,7 +129,19 @@ async function weightless(c, tools) {
         const number = guess(name, i);
         return !Number.isNaN(number) && [ours, theirs].every(v => Number.isNaN(v) || close(v, number));
     };
-    return Object.assign(allows, {guess});
+    const out = tools.results(spreading(c.model, await tools.values(c.model))).catch(() => c.out);
+    return Object.assign(allows, {out: await out});
+}
+
+// A maximum of corners of which one is NaN is NaN; whether a corner counts whose weight is 0, or would be but for rounding, is open.
+const NO_WEIGHT = 1e-5;
+async function corners(c, tools) {
+    const {node, operands} = await operator(c, tools), {mode} = node.attrs;
+    const without = [NaN, Infinity, 0].map(v => (w, x) => w > NO_WEIGHT || Number.isFinite(x) ? w * x : Math.sign(x) * v);
+    const all = mode && mode.s === 'max' &&
+                without.map(f => behind(c, tools, node, largestCorners(node, operands, c.model.opset, f)));
+    return all && all.every(out => out) &&
+           ((name, i, ours) => all.some(out => close(ours, tools.decode(out[name].type, out[name].data[i]))));
 }
 
 // ---- integer powers ----
@@ -183,6 +204,18 @@ async function channelNorms(c, tools) {
     });
     const after = await tools.wide(c.model, c.model.outputs, {name: result, type: 'float64', dims: x.dims, data});
     return (name, i, ours) => close(ours, after[name].data[i]) || (Number.isNaN(ours) && Number.isNaN(data[i]));
+}
+
+// An element that is the mean of its row, but for rounding: times an infinite scale it is NaN or an infinity of any sign.
+async function centres(c, tools) {
+    const {node, operands: [x, scale]} = await operator(c, tools), {axis} = node.attrs, last = node.outputs[0] === c.model.outputs[0];
+    const from = axis ? axis.i : -1, inner = product(x.dims.slice(from < 0 ? from + x.dims.length : from));
+    const [mean] = moments(x, inner), unit = x.type === 'float64' ? 2 ** -53 : 2 ** -24;
+    return (name, i, ours) => {
+        const row = Math.floor(i / inner), most = x.data.slice(row * inner, (row + 1) * inner).reduce((m, v) => Math.max(m, Math.abs(v)), 0);
+        const isCentre = Math.abs(x.data[i] - mean[row]) <= inner * unit * most;
+        return isCentre && Math.abs(scale.data[i % inner]) === Infinity && !(last && Number.isFinite(ours));
+    };
 }
 
 // ---- products without terms ----
@@ -270,4 +303,18 @@ async function infiniteRows(c, tools) {
     };
 }
 
-module.exports = {addends, channelNorms, distance, infiniteRows, logarithms, norms, powers, remainders, settle, weightless};
+module.exports = {
+    addends,
+    centres,
+    channelNorms,
+    corners,
+    exactly,
+    infiniteRows,
+    logarithms,
+    norms,
+    powers,
+    remainders,
+    settle,
+    spreads,
+    weightless
+};
