@@ -162,12 +162,15 @@ const tools = {
     tolerance: (c, out) => tolerance(c.model, c.edges, out),
     // tctune's results by name.
     async ours(c) {
-        const file = path.join(c.dir, 'ours.npz'), shapes = (c.model.shapes || []).flatMap(s => ['--shape', s]);
+        const dir = `${c.dir}-ours`, file = path.join(dir, 'ours.npz'), shapes = (c.model.shapes || []).flatMap(s => ['--shape', s]);
+        write(dir, c.model, onnx.model(c.model), c.out);
         await spawn([
-            'run', path.join(c.dir, 'model.onnx'), '--inputs', path.join(c.dir, 'test_data_set_0'), '--outputs', file, '--threads',
-            '2', ...shapes
+            'run', path.join(dir, 'model.onnx'), '--inputs', path.join(dir, 'test_data_set_0'), '--outputs', file, '--threads', '2',
+            ...shapes
         ]);
-        return fs.existsSync(file) ? npz.read(file) : {};
+        const results = fs.existsSync(file) ? npz.read(file) : {};
+        fs.rmSync(dir, {recursive: true});
+        return results;
     },
     // Of all names in the model: operands, and what ONNX Runtime has for results.
     async values(model) {

@@ -19,7 +19,7 @@ const FUNCTIONS = {
     Celu: (n, a = float(n, 'alpha', 1)) => v => v > 0 ? v : a * Math.expm1(v / a),
     Elu: (n, a = float(n, 'alpha', 1)) => v => v > 0 ? v : a * Math.expm1(v),
     Selu: (n, a = float(n, 'alpha', SELU.alpha), g = float(n, 'gamma', SELU.gamma)) => v => g * (v > 0 ? v : a * Math.expm1(v)),
-    Shrink: (n, b = float(n, 'bias', 0), l = float(n, 'lambd', 0.5)) => v => v < -l ? v + b : v > l ? v - b : v === v ? 0 : v,
+    Shrink: (n, b = float(n, 'bias', 0), l = float(n, 'lambd', 0.5)) => v => v < -l ? v + b : v > l ? v - b : 0,
     Softplus: () => v => Math.max(v, 0) + Math.log1p(Math.exp(-Math.abs(v))),
 };
 const pointwise = (n, [x]) => [floats(x.dims, x.data.map(FUNCTIONS[n.op](n)))];
@@ -236,6 +236,9 @@ const joined = (past, now, heads) => {
     return {...next, rows: n + next.rows, of: (b, h, s, d) => s < n ? old.of(b, h, s, d) : next.of(b, h, s - n, d)};
 };
 
+// The masks of com.microsoft's operators add a finite number.
+const unidirectional = (n, first) => (b, h, s, t) => Boolean(attr(n, 'unidirectional', 0)) && t > first + s;
+
 // Of each operator: queries, keys, their heads and what is added to scores; hides: which keys a query does not see.
 const ATTENTIONS = {
     Attention: (n, [q, k, , mask, past, , valid]) => {
@@ -259,7 +262,23 @@ const ATTENTIONS = {
         return {
             heads, shared: heads, queries: plus(queries, 0), keys: isWide ? plus(keys, 1) : keys,
             bias: (...at) => bias ? places(bias, at) : 0,
-            hides: () => false, // masks add a finite number
+            hides: unidirectional(n, keys.rows - queries.rows),
+        };
+    },
+    'com.microsoft.Attention': (n, [x, w, b, , past, bias]) => {
+        const heads = attr(n, 'num_heads'), [, rows, inputs] = x.dims, all = w.dims[1];
+        const [width] = attr(n, 'qkv_hidden_sizes', [all / 3]), size = width / heads, old = past ? past.dims[3] : 0;
+        const part = from => (m, h, s, d) => {
+            const column = from + h * size + d, row = x.data.slice((m * rows + s) * inputs, (m * rows + s + 1) * inputs);
+            return row.reduce((v, a, i) => v + a * w.data[i * all + column], b.data[column]);
+        };
+        const before = (m, h, t, d) => past.data[((m * heads + h) * old + t) * size + d];
+        return {
+            heads, shared: heads,
+            queries: {rows, size, of: part(0)},
+            keys: {rows: old + rows, of: (m, h, t, d) => t < old ? before(m, h, t, d) : part(width)(m, h, t - old, d)},
+            bias: (...at) => bias ? places(bias, at) : 0,
+            hides: unidirectional(n, old),
         };
     },
     'com.microsoft.GroupQueryAttention': (n, [q, k, , past, , ends, , cosine, sine]) => {
@@ -290,13 +309,9 @@ const ATTENTIONS = {
     },
 };
 
-// Has a query's row of scores (batch, head, row) no number ('hidden'), or NaN or +inf ('nan')? Else 'number'. null: an operator that
-// is not known here.
+// Has a query's row of scores (batch, head, row) no number ('hidden'), or NaN or +inf ('nan')? Else 'number'.
 function scores(n, operands) {
-    const make = ATTENTIONS[n.op];
-    if (!make)
-        return null;
-    const {heads, shared, queries, keys, bias, hides} = make(n, operands), {size} = queries, cap = float(n, 'softcap', 0);
+    const make = ATTENTIONS[n.op], {heads, shared, queries, keys, bias, hides} = make(n, operands), {size} = queries, cap = float(n, 'softcap', 0);
     const factor = attr(n, 'scale', 0) ? float(n, 'scale') : 1 / Math.sqrt(size);
     const kind = (b, h, s) => {
         const own = range(keys.rows).filter(t => !hides(b, h, s, t)).map(t => {

@@ -74,33 +74,37 @@ const LARGE = {half: [64, 4, 2 ** 14], single: [2 ** 20, 12, 2 ** 40]};
 const large = ([least, powers, most], run) => (v, i) =>
     Number.isNaN(v) ? (run ? 1 : -1) * most : Math.sign(v) * least * 2 ** ((i * 7 + run * (i % 5 + 1)) % powers);
 
-// The kind of the row of scores that an element of an attention's result belongs to; null: the node is none that is known.
-async function scoreRows(c, tools, result) {
-    const {node, operands} = await operator(c, tools), rows = /Attention$/.test(node.op) && scores(node, operands);
-    if (!rows || !c.out[result])
-        return null;
-    const {dims} = c.out[result], isWide = dims.length === 3, size = dims.at(-1) / (isWide ? rows.heads : 1), known = new Map();
-    return i => {
-        const line = Math.floor(i / size), [outer, inner] = isWide ? [rows.rows, rows.heads] : [rows.heads, rows.rows];
+// In an attention a row of scores that are all -inf is 0, or NaN beside values that are not finite: ONNX Runtime gives NaN, or sees
+// what causality hides, to which it gives the lowest number. A row with a NaN or +inf is NaN.
+async function scoreRows(c, tools) {
+    if (!/Attention$/.test(c.name))
+        return () => undefined;
+    const {node, operands} = await operator(c, tools), [result] = node.outputs;
+    const rows = scores(node, operands), {dims} = c.out[result], isWide = dims.length === 3, known = new Map();
+    const size = dims.at(-1) / (isWide ? rows.heads : 1), [outer, inner] = isWide ? [rows.rows, rows.heads] : [rows.heads, rows.rows];
+    const kindOf = line => {
         const [b, y, x] = [Math.floor(line / outer / inner), Math.floor(line / inner) % outer, line % inner];
-        if (!known.has(line))
-            known.set(line, isWide ? rows.kind(b, x, y) : rows.kind(b, y, x));
-        return known.get(line);
+        return isWide ? rows.kind(b, x, y) : rows.kind(b, y, x);
+    };
+    return (name, i, ours) => {
+        const line = Math.floor(i / size);
+        if (name === result && !known.has(line))
+            known.set(line, kindOf(line));
+        const kind = name === result ? known.get(line) : 'number';
+        return kind === 'number' ? undefined : Number.isNaN(ours) || (kind === 'hidden' && ours === 0);
     };
 }
 
 // With numbers in the places of NaN and infinities, of two kinds, both programs agree. Where an element is the same for both kinds,
 // these places have no weight in it: then it is this number, or NaN, for 0 * NaN and 0 * inf are NaN. Where large numbers of
 // several sizes give it one sign, it is infinite if what has no weight is left out, or else NaN; where they give it one value (0
-// behind a quotient), it is that. An element in which a NaN has weight is NaN. In an attention a row of scores that are all
-// -inf is NaN or 0, as a row that the mask hides (ONNX Runtime then sees what causality hides, to which it gives the lowest number);
-// a row with a NaN or +inf is NaN. A NaN of the operator stays one in nodes behind
+// behind a quotient), it is that. An element in which a NaN has weight is NaN. A NaN of the operator stays one in nodes behind
 // it: ONNX Runtime's maximum passes over it.
 async function weightless(c, tools) {
     const runs = [], big = LARGE[c.model.half ? 'half' : 'single'], far = [];
     for (const sign of [-1, 1]) {
-        const model = withNumbers(c.model, moderate(sign)), out = await tools.results(model);
-        if (!await tools.agree({...c, model, out}))
+        const model = withNumbers(c.model, moderate(sign)), out = await tools.results(model), other = {...c, model, out};
+        if (!await tools.agree(other) && !await settle(other, await scoreRows(other, tools), tools))
             return null;
         runs.push(out);
     }
@@ -117,11 +121,11 @@ async function weightless(c, tools) {
             return a;
         return !anyNaN && close(c, d) ? c : Math.min(c, d) > least ? Infinity : Math.max(c, d) < -least ? -Infinity : NaN;
     };
-    const rowKind = node && await scoreRows(c, tools, result);
+    const ofRow = await scoreRows(c, tools);
     const allows = (name, i, ours, theirs) => {
-        const kind = rowKind && name === result ? rowKind(i) : 'number';
-        if (kind !== 'number')
-            return Number.isNaN(ours) || (kind === 'hidden' && ours === 0);
+        const isOpen = ofRow(name, i, ours);
+        if (isOpen !== undefined)
+            return isOpen;
         if (Number.isNaN(ours) && !anyInfinity && !close(...values(runs, name, i)))
             return true;
         if (own && Number.isNaN(ours) && Number.isNaN(tools.decode(own.type, own.data[i])))
@@ -277,6 +281,18 @@ async function logarithms(c, tools) {
     };
 }
 
+// Mean and centred elements that are below the smallest normal number may be 0.
+async function centred(c, tools) {
+    const {node, operands: [x, scale, bias]} = await operator(c, tools), {axis, epsilon} = node.attrs, {type} = c.out[node.outputs[0]] || {};
+    const from = axis ? axis.i : -1, inner = product(x.dims.slice(from < 0 ? from + x.dims.length : from));
+    const [mean, variance] = moments(x, inner), root = variance.map(v => Math.sqrt(v + Math.fround(epsilon ? epsilon.f : 1e-5)));
+    return type && ((name, i, ours) => {
+        const row = Math.floor(i / inner), factor = scale.data[i % inner] / root[row], normal = normalOf(type);
+        const right = (x.data[i] - mean[row]) * factor + (bias ? bias.data[i % inner] : 0);
+        return Math.abs(ours - right) <= normal * (2 * Math.abs(factor) + 1);
+    });
+}
+
 // A norm whose terms are below the smallest normal number may be 0. The row then stays what it is.
 async function norms(c, tools) {
     const node = nodesOf(c.model).find(n => n.op === 'LpNormalization'), [name] = node.inputs, [result] = node.outputs;
@@ -305,6 +321,7 @@ async function infiniteRows(c, tools) {
 
 module.exports = {
     addends,
+    centred,
     centres,
     channelNorms,
     corners,

@@ -215,7 +215,16 @@ async function attentionRows() {
     assert(!await takes('weightless', c, [0, 0], {results}), 'inf - inf is NaN');
 }
 
+async function centred() {
+    const tiny = 2 ** -127, c = caseOf('LayerNormalization', {epsilon: {f: 1}}, [f32([1, 2], 0, tiny), f32([2], 2, 2)], null);
+    c.name = 'LayerNormalization';
+    c.out.z = f32([1, 2], -tiny, tiny);
+    assert(await takes('centred', c, [0, 2 * tiny]));
+    assert(!await takes('centred', c, [0, 2 ** -120]));
+}
+
 const tests = {
+    centred,
     corners,
     weightless, powers, remainders, channelNorms, addends, logarithms, norms, infiniteRows, spreads, exactly, centres
 };

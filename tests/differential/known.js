@@ -60,7 +60,7 @@ const KNOWN = [
         {shown: explain.exactly}
     ],
     [
-        'Shrink', 'large scale', 'a number of f64 less the bias is not infinite; ONNX Runtime computes Shrink of f64 in f32',
+        'Shrink', 'nan infinity small large scale', 'a number of f64 less the bias is a number of f64; ONNX Runtime computes Shrink of f64 in f32',
         {shown: explain.exactly}
     ],
     [
@@ -91,6 +91,10 @@ const KNOWN = [
     [
         'LayerNormalization', 'infinity', 'an element at the mean of its row is 0 but for rounding, and 0 * inf is NaN',
         {shown: explain.centres}
+    ],
+    [
+        'LayerNormalization', 'small', 'what is below the smallest normal number may be 0 (te/eval.h), also a mean',
+        {shown: explain.centred}
     ],
     [
         'LRN', 'nan infinity', 'ONNX Runtime takes squares that leave the window from the sum, and inf - inf is NaN',

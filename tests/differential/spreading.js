@@ -164,18 +164,15 @@ function crossEntropy(w, n, values) {
     w.list.push({...n, op: 'NegativeLogLikelihoodLoss', inputs: [logarithms, ...rest], outputs: [n.outputs[0]]});
 }
 
-// NaN is above all numbers.
-function sorted(w, n, values) {
-    const [x, ...rest] = n.inputs, {type, dims} = values[x], axis = {i: axisOf(n, 'axis', -1, dims.length)};
-    const finite = w.add('Min', [x, w.number(type, MOST[type])]);
-    const ordered = w.add('Where', [w.add('IsNaN', [x]), w.number(type, Infinity), finite]);
-    const [, index] = w.like({...n, outputs: [`${n.outputs[0] || w.base}.values`, n.outputs[1] || `${w.base}.places`]}, [ordered, ...rest]);
-    if (n.outputs[0])
-        w.add('GatherElements', [x, index], {axis}, n.outputs[0]);
-    if (n.outputs[1])
-        w.add('Identity', [index], {}, n.outputs[1]);
-}
+// NaN is above all numbers: it is infinity among numbers of which infinity is the largest finite one.
 const MOST = {float16: 65504, float32: 2 ** 127 * (2 - 2 ** -23), float64: Number.MAX_VALUE};
+function sorted(w, n, values) {
+    const [x, ...rest] = n.inputs, {type} = values[x], number = v => w.number(type, v);
+    const ordered = w.add('Where', [w.add('IsNaN', [x]), number(Infinity), w.add('Min', [x, number(MOST[type])])]), y = w.name();
+    w.list.push({...n, inputs: [ordered, ...rest], outputs: [y, n.outputs[1]]});
+    const high = w.add('Where', [w.isAbove(y, type, MOST[type]), number(NaN), number(Infinity)]);
+    w.add('Where', [w.add('Less', [y, number(MOST[type])]), y, high], {}, n.outputs[0]);
+}
 
 // x / (bias + alpha / size * sum of squares)^beta: ONNX Runtime takes squares that leave the window from the sum, and inf - inf is
 // NaN.
