@@ -1,5 +1,5 @@
-// Arrays as an .npz file, a zip of .npy files: what `tctune build --te F --inputs FILE` reads constants from (f32), and what `tctune
-// run --outputs FILE` writes (any type; f16 as its bits).
+// Arrays as an .npz file, a zip of .npy files: what `tctune build --te F --inputs FILE` reads constants from (f32), and what
+// `tctune run --outputs FILE` writes (any type; f16 as its bits).
 'use strict';
 
 const fs = require('fs');

@@ -162,7 +162,8 @@ const tools = {
     tolerance: (c, out) => tolerance(c.model, c.edges, out),
     // tctune's results by name.
     async ours(c) {
-        const dir = `${c.dir}-ours`, file = path.join(dir, 'ours.npz'), shapes = (c.model.shapes || []).flatMap(s => ['--shape', s]);
+        const dir = `${c.dir}-ours`, file = path.join(dir, 'ours.npz');
+        const shapes = (c.model.shapes || []).flatMap(s => ['--shape', s]);
         write(dir, c.model, onnx.model(c.model), c.out);
         await spawn([
             'run', path.join(dir, 'model.onnx'), '--inputs', path.join(dir, 'test_data_set_0'), '--outputs', file, '--threads', '2',

@@ -129,7 +129,8 @@ function suppressed(n, [boxes, scores, most, threshold, least]) {
     for (let g = 0; g < batches * classes; g++) {
         const score = k => scores.data[g * count + k], kept = [], b = Math.floor(g / classes);
         const box = k => sides(boxes.data.slice((b * count + k) * 4, (b * count + k + 1) * 4), attr(n, 'center_point_box', 0));
-        for (const k of range(count).filter(i => !least || score(i) > first(least)).sort((i, j) => order(score(j), score(i)) || i - j))
+        const scored = range(count).filter(i => !least || score(i) > first(least));
+        for (const k of scored.sort((i, j) => order(score(j), score(i)) || i - j))
             if (kept.length < first(most, 0) && kept.every(i => overlap(box(k), box(i)) <= first(threshold, 0)))
                 kept.push(k);
         rows.push(...kept.flatMap(k => [b, g % classes, k]));
@@ -142,7 +143,7 @@ function suppressed(n, [boxes, scores, most, threshold, least]) {
 // Samples of bin i of an axis of a region: [pixel, weight] of two neighbours each; none outside.
 function samples(n, opset, from, to, bins, extent, i) {
     const half = attr(n, 'coordinate_transformation_mode', opset < 16 ? 'output_half_pixel' : 'half_pixel') === 'half_pixel';
-    const factor = float(n, 'spatial_scale', 1), shift = half ? 0.5 : 0, begin = from * factor - shift, long = to * factor - shift - begin;
+    const factor = float(n, 'spatial_scale', 1), begin = from * factor - (half ? 0.5 : 0), long = (to - from) * factor;
     const bin = (half ? long : Math.max(long, 1)) / bins, count = attr(n, 'sampling_ratio', 0) || Math.ceil(bin);
     return range(count).map(k => begin + (i + (k + 0.5) / count) * bin).map(v => {
         if (v < -1 || v > extent)
@@ -155,7 +156,8 @@ function samples(n, opset, from, to, bins, extent, i) {
 // RoiAlign's maximum: of each element, the largest of its samples' corners times their weights. product(weight, value) decides what
 // a weight of 0 gives.
 function largestCorners(n, [x, boxes, batch], opset, product) {
-    const [, channels, high, wide] = x.dims, [regions] = boxes.dims, bins = ['output_height', 'output_width'].map(k => attr(n, k, 1));
+    const [, channels, high, wide] = x.dims, [regions] = boxes.dims;
+    const bins = ['output_height', 'output_width'].map(k => attr(n, k, 1));
     const data = [], value = (r, c, y, w) => x.data[((Number(batch.data[r]) * channels + c) * high + y) * wide + w];
     for (let at = 0; at < regions * channels * bins[0] * bins[1]; at++) {
         const j = at % bins[1], i = Math.floor(at / bins[1]) % bins[0], plane = Math.floor(at / bins[0] / bins[1]);
@@ -242,7 +244,8 @@ const unidirectional = (n, first) => (b, h, s, t) => Boolean(attr(n, 'unidirecti
 // Of each operator: queries, keys, their heads and what is added to scores; hides: which keys a query does not see.
 const ATTENTIONS = {
     Attention: (n, [q, k, , mask, past, , valid]) => {
-        const heads = attr(n, 'q_num_heads', q.dims[1]), shared = attr(n, 'kv_num_heads', k.dims[1]), keys = joined(past, k, shared);
+        const heads = attr(n, 'q_num_heads', q.dims[1]), shared = attr(n, 'kv_num_heads', k.dims[1]);
+        const keys = joined(past, k, shared);
         const ends = valid ? b => Number(valid.data[b]) : () => keys.rows, isFlag = mask && mask.type === 'bool';
         const first = past ? past.dims[2] : 0, causal = attr(n, 'is_causal', 0);
         return {
@@ -282,8 +285,9 @@ const ATTENTIONS = {
         };
     },
     'com.microsoft.GroupQueryAttention': (n, [q, k, , past, , ends, , cosine, sine]) => {
-        const heads = attr(n, 'num_heads'), shared = attr(n, 'kv_num_heads'), all = k ? heads : heads + 2 * shared, own = headed(q, all);
-        const near = attr(n, 'local_window_size', -1), old = past.dims[2], firstOf = b => old ? Number(ends.data[b]) + 1 - own.rows : 0;
+        const heads = attr(n, 'num_heads'), shared = attr(n, 'kv_num_heads'), own = headed(q, k ? heads : heads + 2 * shared);
+        const near = attr(n, 'local_window_size', -1), old = past.dims[2];
+        const firstOf = b => old ? Number(ends.data[b]) + 1 - own.rows : 0;
         const turned = ({of, size, ...rest}) => ({
             ...rest, size, of: (b, h, s, d) => {
                 if (!attr(n, 'do_rotary', 0))
@@ -311,11 +315,12 @@ const ATTENTIONS = {
 
 // Has a query's row of scores (batch, head, row) no number ('hidden'), or NaN or +inf ('nan')? Else 'number'.
 function scores(n, operands) {
-    const make = ATTENTIONS[n.op], {heads, shared, queries, keys, bias, hides} = make(n, operands), {size} = queries, cap = float(n, 'softcap', 0);
+    const {heads, shared, queries, keys, bias, hides} = ATTENTIONS[n.op](n, operands), {size} = queries;
+    const shares = h => Math.floor(h * shared / heads), cap = float(n, 'softcap', 0);
     const factor = attr(n, 'scale', 0) ? float(n, 'scale') : 1 / Math.sqrt(size);
     const kind = (b, h, s) => {
         const own = range(keys.rows).filter(t => !hides(b, h, s, t)).map(t => {
-            const sum = range(size).reduce((v, d) => v + queries.of(b, h, s, d) * keys.of(b, Math.floor(h * shared / heads), t, d), 0);
+            const sum = range(size).reduce((v, d) => v + queries.of(b, h, s, d) * keys.of(b, shares(h), t, d), 0);
             return (cap ? cap * Math.tanh(sum * factor / cap) : sum * factor) + bias(b, h, s, t);
         });
         return own.some(v => !(v < Infinity)) ? 'nan' : own.every(v => v === -Infinity) ? 'hidden' : 'number';

@@ -50,29 +50,31 @@ async function exactly(c, tools) {
 
 // ---- weights of 0 ----
 
-// Operands that hide others: their infinities stay.
+const valueOf = (t, v) => t.type === 'float16' ? fromHalf(v) : v;
+
+// Operands that hide others: their -inf stays.
 const MASKS = {Attention: 3, 'com.microsoft.Attention': 5, 'com.microsoft.MultiHeadAttention': 5};
 
 // The model with numbers of `of` (value, place) in the places of NaN and infinities.
 function withNumbers(model, of) {
     const masks = new Set(nodesOf(model).flatMap(n => n.op in MASKS ? n.inputs.slice(MASKS[n.op], MASKS[n.op] + 1) : []));
-    const number = (type, v, i) => {
-        const value = type === 'float16' ? fromHalf(v) : v, n = Number.isFinite(value) ? value : of(value, i);
-        return type === 'float16' ? half(n) : n;
+    const number = ({name, type}, v, i) => {
+        const value = valueOf({type}, v), stays = Number.isFinite(value) || (masks.has(name) && value === -Infinity);
+        return stays ? v : type === 'float16' ? half(of(value, i)) : of(value, i);
     };
-    const replaced =
-        t => t.data && isFloat(t.type) && !masks.has(t.name) ? {...t, data: t.data.map((v, i) => number(t.type, v, i))} : t;
+    const replaced = t => t.data && isFloat(t.type) ? {...t, data: t.data.map((v, i) => number(t, v, i))} : t;
     return {...model, inputs: model.inputs.map(replaced), weights: model.weights.map(replaced)};
 }
 
-const valueOf = (t, v) => t.type === 'float16' ? fromHalf(v) : v;
 const has = (m, test) => [...m.inputs, ...m.weights].some(t => t.data && isFloat(t.type) && t.data.some(v => test(valueOf(t, v))));
 
 // Numbers of two kinds; and large ones of the infinities' signs, below which NaN has both signs.
 const moderate = sign => (_, i) => sign < 0 ? -40 - i * 7 % 16 : 60 + i * 5 % 16;
 const LARGE = {half: [64, 4, 2 ** 14], single: [2 ** 20, 12, 2 ** 40]};
-const large = ([least, powers, most], run) => (v, i) =>
-    Number.isNaN(v) ? (run ? 1 : -1) * most : Math.sign(v) * least * 2 ** ((i * 7 + run * (i % 5 + 1)) % powers);
+const large = ([least, powers, most], run) => (v, i) => {
+    const power = 2 ** ((i * 7 + run * (i % 5 + 1)) % powers), part = 1 + (i * 5 + run * 3) % 8 / 16;
+    return Number.isNaN(v) ? (run ? 1 : -1) * most : Math.sign(v) * least * power * part;
+};
 
 // In an attention a row of scores that are all -inf is 0, or NaN beside values that are not finite: ONNX Runtime gives NaN, or sees
 // what causality hides, to which it gives the lowest number. A row with a NaN or +inf is NaN.
@@ -81,7 +83,8 @@ async function scoreRows(c, tools) {
         return () => undefined;
     const {node, operands} = await operator(c, tools), [result] = node.outputs;
     const rows = scores(node, operands), {dims} = c.out[result], isWide = dims.length === 3, known = new Map();
-    const size = dims.at(-1) / (isWide ? rows.heads : 1), [outer, inner] = isWide ? [rows.rows, rows.heads] : [rows.heads, rows.rows];
+    const size = dims.at(-1) / (isWide ? rows.heads : 1);
+    const [outer, inner] = isWide ? [rows.rows, rows.heads] : [rows.heads, rows.rows];
     const kindOf = line => {
         const [b, y, x] = [Math.floor(line / outer / inner), Math.floor(line / inner) % outer, line % inner];
         return isWide ? rows.kind(b, x, y) : rows.kind(b, y, x);
@@ -95,11 +98,11 @@ async function scoreRows(c, tools) {
     };
 }
 
-// With numbers in the places of NaN and infinities, of two kinds, both programs agree. Where an element is the same for both kinds,
-// these places have no weight in it: then it is this number, or NaN, for 0 * NaN and 0 * inf are NaN. Where large numbers of
-// several sizes give it one sign, it is infinite if what has no weight is left out, or else NaN; where they give it one value (0
-// behind a quotient), it is that. An element in which a NaN has weight is NaN. A NaN of the operator stays one in nodes behind
-// it: ONNX Runtime's maximum passes over it.
+// With numbers in the places of NaN and infinities, of two kinds, both programs agree. Where an element is the same for these and
+// for large numbers, these places have no weight in it: then it is this number, or NaN, for 0 * NaN and 0 * inf are NaN. Where
+// large numbers of several sizes give it one sign, it is infinite if what has no weight is left out, or else NaN; where they give
+// it one value (0 behind a quotient), it is that. An element in which a NaN has weight is NaN. A NaN of the operator stays one in
+// nodes behind it: ONNX Runtime's maximum passes over it.
 async function weightless(c, tools) {
     const runs = [], big = LARGE[c.model.half ? 'half' : 'single'], far = [];
     for (const sign of [-1, 1]) {
@@ -108,25 +111,29 @@ async function weightless(c, tools) {
             return null;
         runs.push(out);
     }
-    for (const run of [0, 1])
+    for (const run of [0, 1, 2])
         far.push(await tools.results(withNumbers(c.model, large(big, run))));
     const node = nodesOf(c.model).find(n => n.op === c.name), result = node && node.outputs[0];
     const own = node && !c.model.outputs.includes(result) && (await tools.results({...c.model, outputs: [result]}))[result];
     const anyNaN = has(c.model, Number.isNaN), anyInfinity = has(c.model, v => Math.abs(v) === Infinity);
     const values = (outs, name, i) => outs.map(out => tools.decode(out[name].type, out[name].data[i]));
+    const changes = (name, i) => {
+        const [v, ...others] = values([...runs, ...far], name, i);
+        return others.some(other => !close(other, v));
+    };
     // Without what has no weight; NaN where that is not known.
     const guess = (name, i) => {
-        const [a, b] = values(runs, name, i), [c, d] = values(far, name, i), least = big[0] / 16;
-        if (close(a, b))
-            return a;
-        return !anyNaN && close(c, d) ? c : Math.min(c, d) > least ? Infinity : Math.max(c, d) < -least ? -Infinity : NaN;
+        const all = values(far, name, i), least = big[0] / 16;
+        if (!changes(name, i) || (!anyNaN && all.every(v => close(v, all[0]))))
+            return all[0];
+        return Math.min(...all) > least ? Infinity : Math.max(...all) < -least ? -Infinity : NaN;
     };
     const ofRow = await scoreRows(c, tools);
     const allows = (name, i, ours, theirs) => {
         const isOpen = ofRow(name, i, ours);
         if (isOpen !== undefined)
             return isOpen;
-        if (Number.isNaN(ours) && !anyInfinity && !close(...values(runs, name, i)))
+        if (Number.isNaN(ours) && !anyInfinity && changes(name, i))
             return true;
         if (own && Number.isNaN(ours) && Number.isNaN(tools.decode(own.type, own.data[i])))
             return true;
@@ -137,7 +144,7 @@ async function weightless(c, tools) {
     return Object.assign(allows, {out: await out});
 }
 
-// A maximum of corners of which one is NaN is NaN; whether a corner counts whose weight is 0, or would be but for rounding, is open.
+// A maximum of corners of which one is NaN is NaN. A corner whose weight is 0, or would be but for rounding, may count or not.
 const NO_WEIGHT = 1e-5;
 async function corners(c, tools) {
     const {node, operands} = await operator(c, tools), {mode} = node.attrs;
@@ -210,13 +217,20 @@ async function channelNorms(c, tools) {
     return (name, i, ours) => close(ours, after[name].data[i]) || (Number.isNaN(ours) && Number.isNaN(data[i]));
 }
 
+// Elements of a row of LayerNormalization.
+function rowSize(node, x) {
+    const {axis} = node.attrs, from = axis ? axis.i : -1;
+    return product(x.dims.slice(from < 0 ? from + x.dims.length : from));
+}
+
 // An element that is the mean of its row, but for rounding: times an infinite scale it is NaN or an infinity of any sign.
 async function centres(c, tools) {
-    const {node, operands: [x, scale]} = await operator(c, tools), {axis} = node.attrs, last = node.outputs[0] === c.model.outputs[0];
-    const from = axis ? axis.i : -1, inner = product(x.dims.slice(from < 0 ? from + x.dims.length : from));
-    const [mean] = moments(x, inner), unit = x.type === 'float64' ? 2 ** -53 : 2 ** -24;
+    const {node, operands: [x, scale]} = await operator(c, tools), inner = rowSize(node, x);
+    const [result] = c.model.outputs, last = node.outputs[0] === result, unit = unitOf(c.out[result].type);
+    const [mean] = moments(x, inner);
     return (name, i, ours) => {
-        const row = Math.floor(i / inner), most = x.data.slice(row * inner, (row + 1) * inner).reduce((m, v) => Math.max(m, Math.abs(v)), 0);
+        const row = Math.floor(i / inner), own = x.data.slice(row * inner, (row + 1) * inner);
+        const most = own.reduce((m, v) => Math.max(m, Math.abs(v)), 0);
         const isCentre = Math.abs(x.data[i] - mean[row]) <= inner * unit * most;
         return isCentre && Math.abs(scale.data[i % inner]) === Infinity && !(last && Number.isFinite(ours));
     };
@@ -283,8 +297,8 @@ async function logarithms(c, tools) {
 
 // Mean and centred elements that are below the smallest normal number may be 0.
 async function centred(c, tools) {
-    const {node, operands: [x, scale, bias]} = await operator(c, tools), {axis, epsilon} = node.attrs, {type} = c.out[node.outputs[0]] || {};
-    const from = axis ? axis.i : -1, inner = product(x.dims.slice(from < 0 ? from + x.dims.length : from));
+    const {node, operands: [x, scale, bias]} = await operator(c, tools), {epsilon} = node.attrs, inner = rowSize(node, x);
+    const {type} = c.out[node.outputs[0]] || {};
     const [mean, variance] = moments(x, inner), root = variance.map(v => Math.sqrt(v + Math.fround(epsilon ? epsilon.f : 1e-5)));
     return type && ((name, i, ours) => {
         const row = Math.floor(i / inner), factor = scale.data[i % inner] / root[row], normal = normalOf(type);

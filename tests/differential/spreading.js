@@ -79,11 +79,8 @@ function ofFunction(w, n) {
 const mostOf = (places, isSmallest) => (w, n, values) => {
     const smallest = isSmallest(n), {type} = values[n.inputs[0]], level = w.number(type, 0.5);
     const marked = n.inputs.map((x, i) => places.includes(i) ? w.marks(x, type, smallest ? 0 : 1, smallest ? 1 : 0) : x);
-    const [mark, place] = w.like(n, marked), [y, index] = w.like(n, n.inputs);
-    const found = w.add(smallest ? 'Less' : 'Greater', [mark, level]);
+    const [mark] = w.like(n, marked), [y] = w.like(n, n.inputs), found = w.add(smallest ? 'Less' : 'Greater', [mark, level]);
     w.add('Where', [found, w.number(type, NaN), y], {}, n.outputs[0]);
-    if (n.outputs[1])
-        w.add('Where', [found, place, index], {}, n.outputs[1]);
 };
 const ALL = [0, 1, 2, 3, 4, 5, 6, 7], never = () => false, always = () => true;
 const most = mostOf(ALL, never), least = mostOf(ALL, always);
@@ -110,14 +107,17 @@ function clip(w, n, values, opset) {
     w.add('Identity', [x], {}, n.outputs[0]);
 }
 
-// A region of -inf alone is -inf: ONNX Runtime starts with the lowest number.
-function regions(w, n, values) {
+// The maximum of a window of -inf alone is -inf: ONNX Runtime starts with the lowest number. Kinds of elements: 3 NaN, 2 a number,
+// 1 -inf.
+function windows(w, n, values) {
     const {type} = values[n.inputs[0]], [x, ...rest] = n.inputs, number = v => w.number(type, v);
     const isMore = w.add('Greater', [x, number(-Infinity)]), isMissing = w.add('IsNaN', [x]);
     const kinds = w.add('Where', [isMissing, number(3), w.add('Where', [isMore, number(2), number(1)])]);
-    const [kind] = w.like(n, [kinds, ...rest]), [y] = w.like(n, n.inputs), isAbove = v => w.isAbove(kind, type, v);
-    const lowest = w.add('And', [isAbove(0.5), w.add('Not', [isAbove(1.5)])]);
-    w.add('Where', [isAbove(2.5), number(NaN), w.add('Where', [lowest, number(-Infinity), y])], {}, n.outputs[0]);
+    const [kind, place] = w.like(n, [kinds, ...rest]), [y, index] = w.like(n, n.inputs), isAbove = v => w.isAbove(kind, type, v);
+    const lowest = w.add('And', [isAbove(0.5), w.add('Not', [isAbove(1.5)])]), missing = isAbove(2.5);
+    w.add('Where', [missing, number(NaN), w.add('Where', [lowest, number(-Infinity), y])], {}, n.outputs[0]);
+    if (n.outputs[1])
+        w.add('Where', [w.add('Or', [missing, lowest]), place, index], {}, n.outputs[1]);
 }
 
 // The first NaN; the last one where the last of equal elements is asked for.
@@ -157,10 +157,9 @@ function logSumExp(w, n, values) {
     w.add('Where', [w.isAbove(found, type, 0.5), w.number(type, NaN), y], {}, n.outputs[0]);
 }
 
-function crossEntropy(w, n, values) {
-    const [x, ...rest] = n.inputs, logarithms = n.outputs[1] || w.name();
-    const {less, sum} = exponentials(w, x, [1]);
-    w.add('Sub', [less, w.add('Log', [sum])], {}, logarithms);
+function crossEntropy(w, n) {
+    const [x, ...rest] = n.inputs, {less, sum} = exponentials(w, x, [1]), log = w.add('Log', [sum]);
+    const logarithms = w.add('Sub', [less, log], {}, n.outputs[1] || w.name());
     w.list.push({...n, op: 'NegativeLogLikelihoodLoss', inputs: [logarithms, ...rest], outputs: [n.outputs[0]]});
 }
 
@@ -218,12 +217,12 @@ const RULES = {
     Min: least,
     ReduceMax: mostOf([0], never),
     ReduceMin: mostOf([0], always),
-    MaxPool: mostOf([0], never),
-    GlobalMaxPool: mostOf([0], never),
+    MaxPool: windows,
+    GlobalMaxPool: windows,
     ScatterElements: scattered,
     ScatterND: scattered,
     Clip: clip,
-    MaxRoiPool: regions,
+    MaxRoiPool: windows,
     ArgMax: place,
     ArgMin: place,
     Hardmax: hardmax,

@@ -49,7 +49,7 @@ static int64_t place_of_best(const tc_graph_tensor *x, int64_t from, int64_t ste
     int64_t best = 0;
     for (int64_t i = 1; i < n; i++) {
         double v = tc_load_f(x->dtype, x->data, from + i * step), b = tc_load_f(x->dtype, x->data, from + best * step);
-        if (is_better(v, b, largest) || (last && v == b))
+        if (is_better(v, b, largest) || (last && !is_better(b, v, largest)))
             best = i;
     }
     return best;

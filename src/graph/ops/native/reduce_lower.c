@@ -155,13 +155,7 @@ const tc_expr *tc_graph_at_reduce(tc_graph_lower *l, const tc_graph_node *n, int
     return tc_cast(c, to, finished(&r, staged(&r, 0, reducer_of(n->op), at)));
 }
 
-/* The index where it is that of NaN, of which the first counts; else how far the index is from the end. */
-static const tc_expr *from_end(tc_ctx *c, const tc_expr *x, const tc_expr *index, const tc_expr *end) {
-    const tc_expr *back = tc_sub(c, end, index);
-    return tc_dtype_is_float(x->dtype) ? tc_select(c, tc_un(c, TC_OP_ISNAN, x), index, back) : back;
-}
-
-/* The last of equal elements is the first from behind. */
+/* The last of equal elements, NaN too, is the first from behind. */
 const tc_expr *tc_graph_at_arg(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     (void)out;
     tc_ctx *c = tc_graph_lower_ctx(l);
@@ -176,9 +170,9 @@ const tc_expr *tc_graph_at_arg(tc_graph_lower *l, const tc_graph_node *n, int ou
     if (tc_graph_stage_begin(l, n, 0, &kept, &s)) {
         const tc_expr *k = s.at[axis] = tc_graph_stage_walk(l, &s, 0, (int)axis), *x = tc_graph_value_at(l, n->in[0], s.at);
         x = tc_cast(c, tc_graph_wide(x->dtype), x);
-        const tc_expr *body[] = {x, last ? from_end(c, x, k, end) : k};
+        const tc_expr *body[] = {x, last ? tc_sub(c, end, k) : k};
         tc_graph_stage_end(l, &s, n->op == TC_GRAPH_OP_ARG_MAX ? TC_RED_ARGMAX : TC_RED_ARGMIN, 2, body);
     }
     const tc_expr *found = tc_graph_stage_read(l, &s, 1, at);
-    return last ? from_end(c, tc_graph_stage_read(l, &s, 0, at), found, end) : found;
+    return last ? tc_sub(c, end, found) : found;
 }
