@@ -300,8 +300,10 @@ static term run_text(frame *f, const syntax *s) {
     const term *arg = run_parts(f, s);
     if (f->level == MAX_LEVEL)
         return mistake(f, s, "calls are nested too deeply");
+    if (f->e->status != TC_OK) /* an argument has failed */
+        return nothing;
     const tc_graph_text *t = tc_graph_text_at(f->e->c->g, s->i, &f->e->status, f->e->c->err);
-    if (f->e->status != TC_OK)
+    if (!t)
         return nothing;
     open_frame(&own, f->e, t, f->level + 1);
     bind(&own, t->body, arg, s->n);

@@ -148,6 +148,7 @@ VALUE_CALL(sized, tc_graph_em_sized(e, a[0].v, axis_in(e, a, 0, 1), a[2].v))
 VALUE_CALL(masked, tc_graph_em_masked(e, a[0].v, (int)a[1].i, a[2].v))
 CALL(require, keep(e, tc_graph_require_size(e, a[0].v, axis_in(e, a, 0, 1), a[2].i)))
 INT_CALL(bound, tc_graph_em_known(e, a[0].v).most)
+INT_CALL(is_same, tc_graph_em_known(e, a[0].v).x == tc_graph_em_known(e, a[1].v).x)
 VALUE_CALL(with_sizes, tc_graph_em_with_sizes(e, a[0].v, a[1].v, (int)a[2].i, a[3].v))
 
 static term call_meet(emitter *e, const term *a) {
@@ -258,6 +259,7 @@ CALL(min, tc_graph_term_number(&a[0]) < tc_graph_term_number(&a[1]) ? a[0] : a[1
 CALL(max, tc_graph_term_number(&a[0]) > tc_graph_term_number(&a[1]) ? a[0] : a[1])
 CALL(sqrt, tc_graph_term_float(sqrt(tc_graph_term_number(&a[0]))))
 CALL(log10, tc_graph_term_float(log10(tc_graph_term_number(&a[0]))))
+CALL(floor, tc_graph_term_float(floor(tc_graph_term_number(&a[0]))))
 INT_CALL(integer, a[0].kind == TC_GRAPH_INT ? a[0].i : (int64_t)a[0].f)
 INT_CALL(length, a[0].n)
 INT_CALL(axis, axis_of(e, &a[0], a[1].i))
@@ -270,6 +272,50 @@ static term call_product(emitter *e, const term *a) {
         if (__builtin_mul_overflow(n, v[i], &n))
             return wrong(e, "a product of sizes is no integer of 64 bits");
     return tc_graph_term_int(n);
+}
+
+/* The elements of the integer input k, which is called so, as scalars of i64; each has a largest value. */
+static term call_scalars(emitter *e, const term *a) {
+    tc_graph_number v[TC_GRAPH_MAX_NUMBERS];
+    int64_t n = 0;
+    keep(e, tc_graph_dynamic_list(e, (int)a[0].i, TC_ATTR_none, v, &n));
+    if (e->status == TC_OK && !tc_graph_has_bounds(v, n))
+        keep(e, tc_graph_dynamic_no_bound(e, a[1].text, (int)a[0].i, v));
+    term r = new_list(e, e->status == TC_OK ? n : 0);
+    for (int64_t i = 0; i < r.n; i++)
+        r.list[i] = tc_graph_term_value(v[i].value);
+    return r;
+}
+
+/* The fraction with the smallest denominator that f32 rounds to s: the first such convergent of its continued fraction. */
+static void simple_fraction(float s, int64_t *up, int64_t *down) {
+    enum { MOST_TERMS = 40 };
+    int64_t up_before = 0, down_before = 1;
+    double x = (double)s;
+    *up = 1;
+    *down = 0;
+    for (int k = 0; k < MOST_TERMS && (*down == 0 || (float)((double)*up / (double)*down) != s); k++) {
+        double whole = fmin(floor(x), 1e15), most = fmax((double)*up, (double)*down);
+        if (whole * most > 1e15) /* the scale is as good as 0: no output has a place */
+            break;
+        int64_t next_up = (int64_t)whole * *up + up_before, next_down = (int64_t)whole * *down + down_before;
+        up_before = *up;
+        down_before = *down;
+        *up = next_up;
+        *down = next_down;
+        x = x > whole ? 1 / (x - whole) : 1e15;
+    }
+    *up = TC_MAX(*up, 1);
+    *down = TC_MAX(*down, 1);
+}
+
+/* What an exporter has rounded to the f32 `scale`: the ratio of two sizes, one of which is n, or else a simple fraction. */
+static term call_simple_scale(emitter *e, const term *a) {
+    float s = (float)tc_graph_term_number(&a[0]);
+    int64_t down = a[1].i, up = (int64_t)fmin(round((double)down * (double)s), 1e15);
+    if (down < 1 || up < 1 || ((float)((double)up / (double)down) != s && (float)up / (float)down != s))
+        simple_fraction(s, &up, &down);
+    return ints(e, (int64_t[]){up, down}, 2);
 }
 
 /* The text, letter by letter. */
@@ -325,6 +371,7 @@ static const tc_graph_expansion_call calls[] = {
     ROW(fixed, "oi")          /* (x, d): fails where dimension d varies */
     ROW(known, "v")           /* (x): the integer x of one element as a scalar, a constant where it is one number in all runs */
     ROW(bound, "v")           /* (x): the largest that the scalar x can be; -1: not known */
+    ROW(is_same, "vv")        /* (x, y): these scalars are one number in all runs */
     ROW(meet, "vivi|i")       /* (x, d, y, m, broadcasts): these dimensions have one size, or 1 where they broadcast */
     ROW(meet_numbers, "tvtv") /* (name, x, name, y): the same of two sizes */
     ROW(limited, "tvi")     /* (name, x, most): the scalar x; runs in which it is larger are refused, unless all are such runs */
@@ -344,18 +391,22 @@ static const tc_graph_expansion_call calls[] = {
     ROW(is_zero, "v")       /* (x) */
     ROW(numbers, "it")      /* (k, name): the constant input k as integers */
     ROW(floats, "it")       /* (k, name): the same as floats */
+    ROW(scalars, "it")      /* (k, name): the integer input k as scalars of i64, each with a largest value */
     ROW(min, "nn")          /* (a, b) */
     ROW(max, "nn")          /* (a, b) */
     ROW(sqrt, "n")          /* (a) */
     ROW(log10, "n")         /* (a) */
-    ROW(integer, "n")       /* (a): without its fraction */
-    ROW(length, "l")        /* (list) */
-    ROW(product, "l")       /* (list) */
-    ROW(letters, "t")     /* (text): a list of texts, one for each letter */
-    ROW(range, "ii")        /* (from, to): a list */
-    ROW(fill, "ia")         /* (n, element): a list */
-    ROW(axis, "ii")         /* (axis, dimensions): counted from the start; fails where there is none */
-    ROW(table, "n")         /* (n): import makes a table of so many entries; fails where these are too many */
+    ROW(floor, "n")         /* (a) */
+    ROW(simple_scale,
+        "ni")         /* (scale, n): [up, down], whose ratio the scale is in f32; down is n where it can be and n is not 0 */
+    ROW(integer, "n") /* (a): without its fraction */
+    ROW(length, "l")  /* (list) */
+    ROW(product, "l") /* (list) */
+    ROW(letters, "t") /* (text): a list of texts, one for each letter */
+    ROW(range, "ii")  /* (from, to): a list */
+    ROW(fill, "ia")   /* (n, element): a list */
+    ROW(axis, "ii")   /* (axis, dimensions): counted from the start; fails where there is none */
+    ROW(table, "n")   /* (n): import makes a table of so many entries; fails where these are too many */
 #undef ROW
 };
 

@@ -600,6 +600,7 @@ const tc_graph_text *tc_graph_text_read(tc_arena *a, const tc_graph_expansion *x
     if (t->is_operator) {
         skip_space(&r);
         number(&r);
+        take(&r, "numbers");
         if (take(&r, "sizes"))
             take_word(&r);
         if (take(&r, "<"))

@@ -1,4 +1,7 @@
-/* Inference of the library kernels that texts use (src/graph/ir/expansions.txt), which check the operands. */
+/* src/graph/ops/composed owns the families of operators that inference writes, in C, in terms of others or of library kernels. Not
+ * here: those that are texts (src/graph/ir/expansions.txt), and operators with a lowering of their own (src/graph/ops/native).
+ *
+ * This file types the results of library kernels that texts use. The texts check the operands. */
 #include "graph/ops/functions.h"
 
 static tc_graph_type type_of(tc_dtype t, tc_graph_shape s) {
