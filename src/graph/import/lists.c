@@ -24,9 +24,7 @@ static tc_graph_value *number(tc_graph_emitter *e, int64_t v) {
 
 /* x[v], a list of one. */
 static tc_graph_value *alone(tc_graph_emitter *e, tc_graph_value *v) {
-    tc_graph_shape s = {.ndim = v->shape.ndim + 1, .d = {1}};
-    memcpy(s.d + 1, v->shape.d, sizeof s.d[0] * (size_t)v->shape.ndim);
-    return tc_graph_em_reshape(e, v, &s);
+    return tc_graph_em_one(e, TC_GRAPH_OP_UNSQUEEZE, v, 0);
 }
 
 static tc_status check_element(tc_graph_emitter *e, const tc_graph_value *v, size_t k, tc_dtype t, const tc_graph_shape *s) {
@@ -153,13 +151,7 @@ tc_status tc_graph_import_concat_rows(tc_graph_emitter *e, const tc_graph_sequen
     for (int d = 0, from = 1; d < ndim; d++)
         perm[d] = d == axis ? 0 : from++;
     *out = tc_graph_em_transpose(e, rows, perm);
-    if (fresh)
-        return e->status;
-    tc_graph_shape merged = (*out)->shape;
-    merged.d[axis] *= merged.d[axis + 1];
-    memmove(&merged.d[axis + 1], &merged.d[axis + 2], sizeof merged.d[0] * (size_t)(ndim - axis - 2));
-    merged.ndim--;
-    *out = tc_graph_em_reshape(e, *out, &merged);
+    *out = fresh ? *out : tc_graph_em_merged(e, *out, axis, axis + 2);
     return e->status;
 }
 
@@ -170,13 +162,7 @@ tc_status tc_graph_import_split_rows(tc_graph_emitter *e, tc_graph_value *x, int
         if (d != axis)
             perm[to++] = d;
     tc_graph_value *rows = tc_graph_em_transpose(e, x, perm);
-    tc_graph_shape s = rows->shape;
-    if (keep) {
-        memmove(&s.d[axis + 2], &s.d[axis + 1], sizeof s.d[0] * (size_t)(s.ndim - axis - 1));
-        s.d[axis + 1] = 1;
-        s.ndim++;
-        rows = tc_graph_em_reshape(e, rows, &s);
-    }
+    rows = keep ? tc_graph_em_one(e, TC_GRAPH_OP_UNSQUEEZE, rows, axis + 1) : rows;
     *out = tc_graph_import_list(e->c->g, (tc_graph_sequence){.rows = rows});
     return e->status;
 }

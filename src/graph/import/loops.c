@@ -202,9 +202,9 @@ static tc_graph_value *element(loop *l, size_t k, int64_t i) {
     const scan *s = l->scan;
     int d = s->axis[k];
     tc_graph_value *v = tc_graph_em_with_sizes(&l->e, tc_graph_em_blind(&l->e, s->in[k]), s->in[k], d, NULL);
-    tc_graph_shape shape = v->shape;
     bool back = s->directions && s->directions[k];
     if (s->length == 0) {
+        tc_graph_shape shape = v->shape;
         memmove(&shape.d[d], &shape.d[d + 1], sizeof shape.d[0] * (size_t)(shape.ndim - d - 1));
         shape.ndim--;
         return of_type(l, v->dtype, &shape);
@@ -214,9 +214,7 @@ static tc_graph_value *element(loop *l, size_t k, int64_t i) {
         return tc_graph_em_gather(&l->e, TC_GRAPH_OP_GATHER, v, em_max(&l->e, at, number(l, TC_I64, 0)), d);
     }
     i = back ? TC_MAX(l->limit.most, 1) - 1 - i : i;
-    memmove(&shape.d[d], &shape.d[d + 1], sizeof shape.d[0] * (size_t)(shape.ndim - d - 1));
-    shape.ndim--;
-    return tc_graph_em_reshape(&l->e, tc_graph_em_slice(&l->e, v, d, i, i + 1, 1), &shape);
+    return tc_graph_em_one(&l->e, TC_GRAPH_OP_SQUEEZE, tc_graph_em_slice(&l->e, v, d, i, i + 1, 1), d);
 }
 
 static tc_status scan_trip(loop *l, int64_t i, tc_graph_value ***out, tc_error *err) {

@@ -444,12 +444,8 @@ static bool is_true(const tc_graph_value *v) {
 static tc_status give_appended(run *r, size_t k, tc_graph_value *rows, tc_graph_value **out) {
     tc_graph_emitter *e = &r->l->e;
     const tc_graph_sequence *first = r->l->state[k]->sequence;
-    if (rows->shape.ndim > r->state[k].element.shape.ndim + 1) {
-        tc_graph_shape s = rows->shape;
-        s.d[1] *= s.d[0];
-        memmove(s.d, s.d + 1, sizeof s.d[0] * (size_t)--s.ndim);
-        rows = tc_graph_em_reshape(e, rows, &s);
-    }
+    if (rows->shape.ndim > r->state[k].element.shape.ndim + 1)
+        rows = tc_graph_em_merged(e, rows, 0, 2);
     if (tc_graph_import_element_type(first, &(tc_graph_type){0})) {
         tc_graph_value *both[2] = {NULL, rows};
         TC_TRY(tc_graph_import_rows(e, first, &r->state[k].element, &both[0]));

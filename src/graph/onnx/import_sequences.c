@@ -216,11 +216,8 @@ static tc_status split_to_sequence(sequencer *s) {
     bool squeeze = !input(s, 1) && attribute(s, "keepdims", 1) == 0;
     tc_graph_value **parts = TC_NEW_N(s->im->at.g->arena, tc_graph_value *, n + 1);
     for (size_t i = 0; i < n; at += sizes[i++]) {
-        tc_graph_shape shape = x->shape;
-        memmove(&shape.d[axis], &shape.d[axis + 1], sizeof shape.d[0] * (size_t)(shape.ndim - axis - 1));
-        shape.ndim--;
         parts[i] = tc_graph_em_slice(&s->e, x, axis, at, at + sizes[i], 1);
-        parts[i] = squeeze ? tc_graph_em_reshape(&s->e, parts[i], &shape) : parts[i];
+        parts[i] = squeeze ? tc_graph_em_one(&s->e, TC_GRAPH_OP_SQUEEZE, parts[i], axis) : parts[i];
     }
     s->out[0] = list_of(s, parts, n);
     return s->e.status;
@@ -250,12 +247,8 @@ static tc_status concat_from_sequence(sequencer *s) {
         return tc_refuse(s->err, TC_ERROR_UNSUPPORTED, "the result has %d dimensions; at most %d are supported", ndim,
                          TC_GRAPH_MAX_DIMS);
     tc_graph_value **parts = tc_arena_dup(s->im->at.g->arena, from->v, from->n * sizeof *parts);
-    for (size_t i = 0; i < from->n && fresh; i++) {
-        tc_graph_shape shape = parts[i]->shape;
-        memmove(&shape.d[axis + 1], &shape.d[axis], sizeof shape.d[0] * (size_t)(shape.ndim++ - axis));
-        shape.d[axis] = 1;
-        parts[i] = tc_graph_em_reshape(&s->e, parts[i], &shape);
-    }
+    for (size_t i = 0; i < from->n && fresh; i++)
+        parts[i] = tc_graph_em_one(&s->e, TC_GRAPH_OP_UNSQUEEZE, parts[i], axis);
     s->out[0] = tc_graph_em_concat(&s->e, axis, parts, (int)from->n);
     return s->e.status;
 }

@@ -166,7 +166,5 @@ tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k
 tc_status tc_graph_dynamic_refuse(tc_graph_infer_ctx *c, int k, int d);
 /* For one that the operator takes where its size is a multiple of `by`. */
 tc_status tc_graph_dynamic_refuse_factor(tc_graph_infer_ctx *c, int k, int d, int64_t by);
-/* Sizes of the output of a Reshape to a shape of constants, which are found by the dimensions that correspond. */
-TC_NODISCARD tc_status tc_graph_reshape_sizes(tc_graph_emitter *e);
 
 #endif

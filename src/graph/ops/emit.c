@@ -42,10 +42,18 @@ tc_graph_value *tc_graph_em_cast(tc_graph_emitter *e, tc_graph_value *v, tc_dtyp
 }
 
 tc_graph_value *tc_graph_em_reshape(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_shape *to) {
-    tc_graph_value *r = NULL;
-    if (e->status == TC_OK)
-        e->status = tc_graph_emit_reshape(e->c, v, to, &r);
-    return e->status == TC_OK ? r : scratch(e);
+    if (e->status == TC_OK && tc_graph_shape_equal(&v->shape, to))
+        return v;
+    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_RESHAPE, &v, 1);
+    tc_graph_set_shape(e->c->g, n, to->d, (size_t)to->ndim);
+    tc_graph_set_allowzero(e->c->g, n, 1);
+    return tc_graph_em_place(e, n);
+}
+
+tc_graph_value *tc_graph_em_one(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *v, int64_t axis) {
+    tc_graph_node *n = tc_graph_em_node(e, op, &v, 1);
+    tc_graph_set_axes(e->c->g, n, &axis, 1);
+    return tc_graph_em_place(e, n);
 }
 
 tc_graph_value *tc_graph_em_transpose(tc_graph_emitter *e, tc_graph_value *v, const int64_t *perm) {
@@ -133,15 +141,10 @@ static bool evenly_spaced(const int64_t *index, int64_t n) {
 
 /* [.., n, ..]  =>  [.., n, 1, ..]  =>  [.., n, k, ..]  =>  [.., n * k, ..] */
 static tc_graph_value *repeat(tc_graph_emitter *e, tc_graph_value *v, int axis, int64_t k) {
-    tc_graph_shape split = v->shape, whole = v->shape;
-    memmove(&split.d[axis + 2], &split.d[axis + 1], sizeof split.d[0] * (size_t)(split.ndim - axis - 1));
-    split.ndim++;
-    split.d[axis + 1] = 1;
-    v = tc_graph_em_reshape(e, v, &split);
-    split.d[axis + 1] = k;
-    v = tc_graph_em_expand(e, v, &split);
-    whole.d[axis] *= k;
-    return tc_graph_em_reshape(e, v, &whole);
+    v = tc_graph_em_one(e, TC_GRAPH_OP_UNSQUEEZE, v, axis + 1);
+    tc_graph_shape to = v->shape;
+    to.d[axis + 1] = k;
+    return tc_graph_em_merged(e, tc_graph_em_expand(e, v, &to), axis, axis + 2);
 }
 
 tc_graph_value *tc_graph_em_index(tc_graph_emitter *e, tc_graph_value *v, int axis, const int64_t *index, int64_t n) {
@@ -194,12 +197,15 @@ tc_graph_value *tc_graph_em_floats(tc_graph_emitter *e, tc_dtype t, const tc_gra
 /* ---- shapes, attributes and results ---- */
 
 tc_graph_value *tc_graph_em_along(tc_graph_emitter *e, tc_graph_value *v, int axis, int ndim) {
-    tc_graph_shape s = {.ndim = ndim};
+    tc_graph_type t = {.dtype = v->dtype};
     if (e->status != TC_OK) /* of a scratch value, which has as many dimensions as there can be, ndim may be more */
         return scratch(e);
     for (int d = 0; d < ndim; d++)
-        s.d[d] = d >= axis && d < axis + v->shape.ndim ? v->shape.d[d - axis] : 1;
-    return tc_graph_em_reshape(e, v, &s);
+        if (d >= axis && d < axis + v->shape.ndim)
+            tc_graph_add_dims(&t, v, d - axis, d - axis + 1);
+        else
+            tc_graph_add_dim(&t, 1);
+    return tc_graph_em_reshaped(e, v, &t);
 }
 
 void tc_graph_em_copy_window(tc_graph_emitter *e, tc_graph_node *to) {

@@ -24,7 +24,16 @@ tc_graph_value *tc_graph_em_place(tc_graph_emitter *e, tc_graph_node *n);
 tc_graph_value *tc_graph_em_op(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *a, tc_graph_value *b); /* b may be NULL */
 tc_graph_value *tc_graph_em_where(tc_graph_emitter *e, tc_graph_value *cond, tc_graph_value *a, tc_graph_value *b);
 tc_graph_value *tc_graph_em_cast(tc_graph_emitter *e, tc_graph_value *v, tc_dtype to);
+/* Of v, or of its memory, whose sizes do not vary. */
 tc_graph_value *tc_graph_em_reshape(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_shape *to);
+/* The same where sizes of v may vary; `to` says how those of the result do. The type in `to` is not read. */
+tc_graph_value *tc_graph_em_reshaped(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_type *to);
+/* Appends a dimension to t: dimensions from..to of v as one. */
+void tc_graph_add_flat(tc_graph_emitter *e, tc_graph_type *t, const tc_graph_value *v, int from, int to);
+/* v with dimensions from..to as one. */
+tc_graph_value *tc_graph_em_merged(tc_graph_emitter *e, tc_graph_value *v, int from, int to);
+/* SQUEEZE or UNSQUEEZE: v without, or with, a dimension of 1 at the axis. */
+tc_graph_value *tc_graph_em_one(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *v, int64_t axis);
 tc_graph_value *tc_graph_em_transpose(tc_graph_emitter *e, tc_graph_value *v, const int64_t *perm);
 tc_graph_value *tc_graph_em_expand(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_shape *to);
 tc_graph_value *tc_graph_em_slice(tc_graph_emitter *e, tc_graph_value *v, int axis, int64_t start, int64_t end, int64_t step);

@@ -62,9 +62,9 @@ static term of_values(frame *f, const syntax *s, tc_graph_op op, term a, term b)
     if ((a.kind != TC_GRAPH_VALUE && !is_number(&a)) || (b.kind != TC_GRAPH_VALUE && !is_number(&b)))
         return mistake(f, s, "an operand is neither a value nor a number");
     if (is_number(&a))
-        a.v = tc_graph_em_scalar(f->e, like->dtype, tc_graph_term_number(&a));
+        a.v = tc_graph_term_scalar(f->e, like->dtype, &a);
     if (is_number(&b))
-        b.v = tc_graph_em_scalar(f->e, like->dtype, tc_graph_term_number(&b));
+        b.v = tc_graph_term_scalar(f->e, like->dtype, &b);
     return tc_graph_term_value(tc_graph_em_op(f->e, op, a.v, b.v));
 }
 
@@ -75,17 +75,36 @@ static term joined(frame *f, term a, term b) {
     return r;
 }
 
+tc_status tc_graph_term_refuse(tc_graph_emitter *e) {
+    return tc_graph_node_refuse(e->c, TC_ERROR_DATA_DEPENDENT,
+                                "a size of an operand varies, but this operator needs it to be known when the model is imported; "
+                                "give a single size with --shape");
+}
+
+tc_graph_value *tc_graph_term_scalar(tc_graph_emitter *e, tc_dtype t, const term *a) {
+    return a->size ? tc_graph_em_cast(e, a->size, t) : tc_graph_em_scalar(e, t, tc_graph_term_number(a));
+}
+
 /* The numbers may be the model's. */
-static term of_integers(frame *f, char op, int64_t a, int64_t b) {
-    int64_t r = 0;
-    bool fits = op == '+'   ? !__builtin_add_overflow(a, b, &r)
-                : op == '-' ? !__builtin_sub_overflow(a, b, &r)
-                : op == '*' ? !__builtin_mul_overflow(a, b, &r)
-                            : b != 0 && !(b == -1 && a == INT64_MIN);
-    if (fits)
-        return tc_graph_term_int(op == '/' ? a / b : op == '%' ? a % b : r);
-    f->e->status = tc_graph_node_fail(f->e->c, "%" PRId64 " %c %" PRId64 " is no integer of 64 bits", a, op, b);
-    return nothing;
+term tc_graph_term_arithmetic(tc_graph_emitter *e, char sign, tc_graph_op op, const term *x, const term *y) {
+    int64_t a = x->i, b = y->i, r = 0;
+    bool fits = sign == '+'   ? !__builtin_add_overflow(a, b, &r)
+                : sign == '-' ? !__builtin_sub_overflow(a, b, &r)
+                : sign == '*' ? !__builtin_mul_overflow(a, b, &r)
+                : sign == '<' ? (r = TC_MIN(a, b), true)
+                : sign == '>' ? (r = TC_MAX(a, b), true)
+                              : b != 0 && !(b == -1 && a == INT64_MIN);
+    if (!fits) {
+        e->status = tc_graph_node_fail(e->c, "%" PRId64 " %c %" PRId64 " is no integer of 64 bits", a, sign, b);
+        return nothing;
+    }
+    term result = tc_graph_term_int(sign == '/' ? a / b : sign == '%' ? a % b : r);
+    if (x->size || y->size) {
+        tc_graph_number n = tc_graph_em_known(e, tc_graph_em_op(e, op, tc_graph_term_size(e, x), tc_graph_term_size(e, y)));
+        result.size = n.constant ? NULL : n.value;
+        result.i = n.constant ? n.most : result.i;
+    }
+    return result;
 }
 
 static term arithmetic(frame *f, const syntax *s, char op, tc_graph_op value_op, term a, term b) {
@@ -98,9 +117,14 @@ static term arithmetic(frame *f, const syntax *s, char op, tc_graph_op value_op,
     if (!is_number(&a) || !is_number(&b))
         return mistake(f, s, "an operand is no number");
     double x = tc_graph_term_number(&a), y = tc_graph_term_number(&b);
-    if (a.kind == TC_GRAPH_FLOAT || b.kind == TC_GRAPH_FLOAT)
+    bool is_float = a.kind == TC_GRAPH_FLOAT || b.kind == TC_GRAPH_FLOAT;
+    if (is_float && (a.size || b.size)) {
+        f->e->status = tc_graph_term_refuse(f->e);
+        return nothing;
+    }
+    if (is_float)
         return tc_graph_term_float(op == '+' ? x + y : op == '-' ? x - y : op == '*' ? x * y : x / y);
-    return of_integers(f, op, a.i, b.i);
+    return tc_graph_term_arithmetic(f->e, op, value_op, &a, &b);
 }
 
 static bool same(const term *a, const term *b) {
@@ -177,7 +201,7 @@ static tc_graph_value **operands(frame *f, const syntax *s, const term *arg) {
         if (arg[k].kind == TC_GRAPH_VALUE)
             in[k] = arg[k].v;
         else if (is_number(&arg[k]) && like)
-            in[k] = tc_graph_em_scalar(f->e, like->dtype, tc_graph_term_number(&arg[k]));
+            in[k] = tc_graph_term_scalar(f->e, like->dtype, &arg[k]);
         else if (arg[k].kind != TC_GRAPH_NOTHING)
             mistake(f, s, "operand %d is no value", k);
     }

@@ -34,7 +34,8 @@ typedef enum tc_graph_term_kind {
 /* What an expression of the language is. */
 typedef struct tc_graph_term {
     tc_graph_term_kind kind;
-    int64_t n; /* of the list */
+    int64_t n;            /* of the list */
+    tc_graph_value *size; /* an integer that varies: the i64 scalar that it is in a run. `i` is its largest */
     union {
         tc_graph_value *v;
         int64_t i;
@@ -57,10 +58,21 @@ static inline tc_graph_term tc_graph_term_text(const char *text) {
 static inline tc_graph_term tc_graph_term_value(tc_graph_value *v) {
     return (tc_graph_term){.kind = v ? TC_GRAPH_VALUE : TC_GRAPH_NOTHING, .v = v};
 }
+/* The integer as an i64 scalar. */
+static inline tc_graph_value *tc_graph_term_size(tc_graph_emitter *e, const tc_graph_term *a) {
+    return a->size ? a->size : tc_graph_em_number(e, a->i);
+}
 static inline double tc_graph_term_number(const tc_graph_term *a) {
     return a->kind == TC_GRAPH_FLOAT ? a->f : (double)a->i;
 }
 bool tc_graph_term_holds(const tc_graph_term *a);
+/* The number as a constant of the type, or as what it is in a run. */
+tc_graph_value *tc_graph_term_scalar(tc_graph_emitter *e, tc_dtype t, const tc_graph_term *a);
+/* The failure for a number that varies where it must not. */
+tc_status tc_graph_term_refuse(tc_graph_emitter *e);
+/* a and b, integers, with the sign + - * / %, < (the smaller) or > (the larger), which is `op` for values. */
+tc_graph_term tc_graph_term_arithmetic(tc_graph_emitter *e, char sign, tc_graph_op op, const tc_graph_term *a,
+                                       const tc_graph_term *b);
 
 /* A function of the language. takes: a letter for each argument: v(alue), i(nteger), n(umber), l(ist), d(type), t(ext), o(ptional
  * value), a(nything); those behind | may be missing, and are then `none`. A failure is in e->status. */

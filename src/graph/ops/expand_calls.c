@@ -40,13 +40,16 @@ static term ints(emitter *e, const int64_t *v, int64_t n) {
     return r;
 }
 
-static const tc_graph_shape *shape_of(emitter *e, const term *list) {
-    tc_graph_shape *s = TC_NEW(e->c->g->arena, tc_graph_shape);
+/* A type with these dimensions. */
+static const tc_graph_type *shaped(emitter *e, const term *list) {
+    tc_graph_type *t = TC_NEW(e->c->g->arena, tc_graph_type);
     if (list->n > TC_GRAPH_MAX_DIMS)
         wrong(e, "it needs a value of more than 8 dimensions, which is not supported");
-    s->ndim = (int)TC_MIN(list->n, TC_GRAPH_MAX_DIMS);
-    memcpy(s->d, tc_graph_term_ints(e, list), sizeof s->d[0] * (size_t)s->ndim);
-    return s;
+    t->shape.ndim = (int)TC_MIN(list->n, TC_GRAPH_MAX_DIMS);
+    memcpy(t->shape.d, tc_graph_term_ints(e, list), sizeof t->shape.d[0] * (size_t)t->shape.ndim);
+    for (int d = 0; d < t->shape.ndim; d++)
+        t->size[d] = list->list[d].size;
+    return t;
 }
 
 /* Of n dimensions. */
@@ -74,13 +77,26 @@ static int axis_in(emitter *e, const term *a, int v, int k) {
 
 /* ---- values ---- */
 
-VALUE_CALL(Reshape, tc_graph_em_reshape(e, a[0].v, shape_of(e, &a[1])))
-VALUE_CALL(Expand, tc_graph_em_expand(e, a[0].v, shape_of(e, &a[1])))
+VALUE_CALL(Reshape, tc_graph_em_reshaped(e, a[0].v, shaped(e, &a[1])))
 VALUE_CALL(Cast, tc_graph_em_cast(e, a[0].v, a[1].dtype))
 VALUE_CALL(along, tc_graph_em_along(e, a[0].v, (int)a[1].i, (int)a[2].i))
 VALUE_CALL(iota, tc_graph_em_iota(e, a[0].i, (int)a[1].i, (int)a[2].i))
-VALUE_CALL(constant, tc_graph_em_scalar(e, a[0].dtype, tc_graph_term_number(&a[1])))
-VALUE_CALL(Slice, tc_graph_em_slice(e, a[0].v, axis_in(e, a, 0, 1), a[2].i, a[3].i, a[4].kind == TC_GRAPH_INT ? a[4].i : 1))
+VALUE_CALL(constant, tc_graph_term_scalar(e, a[0].dtype, &a[1]))
+
+/* A text that changes sizes of x by these numbers holds for one size alone. */
+static bool are_known(emitter *e, const tc_graph_value *x, const term *v, int64_t n) {
+    for (int64_t i = 0; i < n && e->status == TC_OK; i++)
+        if (v[i].size && tc_graph_is_dynamic(x))
+            keep(e, tc_graph_term_refuse(e));
+    return e->status == TC_OK;
+}
+
+static term call_Slice(emitter *e, const term *a) {
+    int d = axis_in(e, a, 0, 1);
+    if (!are_known(e, a[0].v, a + 2, 3))
+        return nothing;
+    return tc_graph_term_value(tc_graph_em_slice(e, a[0].v, d, a[2].i, a[3].i, a[4].kind == TC_GRAPH_INT ? a[4].i : 1));
+}
 
 /* [n, bins] of a function of 2 pi i k / n, or of its negative: a[] is the type, n, bins and a sign. */
 static tc_graph_value *waves(emitter *e, const term *a, double (*of)(double)) {
@@ -108,6 +124,15 @@ VALUE_CALL(unpacked, tc_graph_em_unpacked(e, a[0].v, a[1].i))
 VALUE_CALL(lowest, tc_graph_em_fill(e, a[0].dtype, TC_GRAPH_LOWEST))
 VALUE_CALL(highest, tc_graph_em_fill(e, a[0].dtype, TC_GRAPH_HIGHEST))
 
+static term call_Expand(emitter *e, const term *a) {
+    const tc_graph_type *to = shaped(e, &a[1]);
+    tc_graph_value *y = tc_graph_em_expand(e, a[0].v, &to->shape);
+    for (int d = 0; d < to->shape.ndim && e->status == TC_OK; d++)
+        if (to->size[d] && !tc_graph_extent(y, d))
+            y = tc_graph_em_sized(e, y == a[0].v ? em_unary(e, TC_GRAPH_OP_IDENTITY, y) : y, d, to->size[d]);
+    return tc_graph_term_value(y);
+}
+
 static term call_Transpose(emitter *e, const term *a) {
     if (a[1].n != a[0].v->shape.ndim)
         return wrong(e, "a permutation has too few or too many dimensions");
@@ -124,6 +149,8 @@ static term call_Concat(emitter *e, const term *a) {
 static term call_Pad(emitter *e, const term *a) {
     if (a[1].n != 2 * a[0].v->shape.ndim)
         return wrong(e, "there are too few or too many pads");
+    if (!are_known(e, a[0].v, a[1].list, a[1].n))
+        return nothing;
     return tc_graph_term_value(tc_graph_em_pad(e, a[0].v, tc_graph_term_ints(e, &a[1]), a[2].v));
 }
 
@@ -142,7 +169,6 @@ static bool is_varying(const term *a) {
 
 INT_CALL(in_place, e->c->g->in_place_cache)
 INT_CALL(varies, a[1].kind == TC_GRAPH_NOTHING ? tc_graph_is_dynamic(a[0].v) : is_varying(a))
-VALUE_CALL(size, tc_graph_em_size(e, a[0].v, axis_in(e, a, 0, 1)))
 VALUE_CALL(largest, tc_graph_em_blind(e, a[0].v))
 VALUE_CALL(sized, tc_graph_em_sized(e, a[0].v, axis_in(e, a, 0, 1), a[2].v))
 VALUE_CALL(masked, tc_graph_em_masked(e, a[0].v, (int)a[1].i, a[2].v))
@@ -192,9 +218,22 @@ static term call_fixed(emitter *e, const term *a) {
 
 /* ---- shapes, types and constants ---- */
 
+static term dim_of(const tc_graph_value *v, int d) {
+    term r = tc_graph_term_int(v->shape.d[d]);
+    r.size = tc_graph_extent(v, d);
+    return r;
+}
+
+static term call_shape(emitter *e, const term *a) {
+    term r = new_list(e, a[0].v->shape.ndim);
+    for (int d = 0; d < r.n; d++)
+        r.list[d] = dim_of(a[0].v, d);
+    return r;
+}
+
 INT_CALL(rank, a[0].v->shape.ndim)
-INT_CALL(dim, a[0].v->shape.d[axis_in(e, a, 0, 1)])
-CALL(shape, ints(e, a[0].v->shape.d, a[0].v->shape.ndim))
+CALL(dim, dim_of(a[0].v, axis_in(e, a, 0, 1)))
+VALUE_CALL(size, tc_graph_em_size(e, a[0].v, axis_in(e, a, 0, 1)))
 INT_CALL(count, tc_graph_shape_count(&a[0].v->shape))
 DTYPE_CALL(dtype, a[0].v->dtype)
 DTYPE_CALL(wide, tc_graph_wide(a[0].dtype))
@@ -210,7 +249,7 @@ static term call_element_type(emitter *e, const term *a) {
 }
 
 static term call_broadcasts(emitter *e, const term *a) {
-    const tc_graph_shape *s = shape_of(e, &a[1]);
+    const tc_graph_shape *s = &shaped(e, &a[1])->shape;
     tc_graph_shape both;
     return tc_graph_term_int(tc_graph_shape_broadcast(&a[0].v->shape, s, &both) && tc_graph_shape_equal(s, &both));
 }
@@ -255,23 +294,28 @@ static term call_floats(emitter *e, const term *a) {
 
 /* ---- numbers and lists ---- */
 
-CALL(min, tc_graph_term_number(&a[0]) < tc_graph_term_number(&a[1]) ? a[0] : a[1])
-CALL(max, tc_graph_term_number(&a[0]) > tc_graph_term_number(&a[1]) ? a[0] : a[1])
+static term outer_of(emitter *e, char sign, tc_graph_op op, const term *a) {
+    double x = tc_graph_term_number(&a[0]), y = tc_graph_term_number(&a[1]);
+    if (a[0].size || a[1].size)
+        return tc_graph_term_arithmetic(e, sign, op, &a[0], &a[1]);
+    return a[sign == '<' ? x >= y : x <= y];
+}
+
+CALL(min, outer_of(e, '<', TC_GRAPH_OP_MIN, a))
+CALL(max, outer_of(e, '>', TC_GRAPH_OP_MAX, a))
 CALL(sqrt, tc_graph_term_float(sqrt(tc_graph_term_number(&a[0]))))
 CALL(log10, tc_graph_term_float(log10(tc_graph_term_number(&a[0]))))
 CALL(floor, tc_graph_term_float(floor(tc_graph_term_number(&a[0]))))
-INT_CALL(integer, a[0].kind == TC_GRAPH_INT ? a[0].i : (int64_t)a[0].f)
+CALL(integer, a[0].kind == TC_GRAPH_INT ? a[0] : tc_graph_term_int((int64_t)a[0].f))
 INT_CALL(length, a[0].n)
 INT_CALL(axis, axis_of(e, &a[0], a[1].i))
 CALL(table, keep(e, tc_graph_want_table(e->c, tc_graph_term_number(&a[0]))))
 
 static term call_product(emitter *e, const term *a) {
-    const int64_t *v = tc_graph_term_ints(e, &a[0]);
-    int64_t n = 1;
-    for (int64_t i = 0; i < a[0].n; i++)
-        if (__builtin_mul_overflow(n, v[i], &n))
-            return wrong(e, "a product of sizes is no integer of 64 bits");
-    return tc_graph_term_int(n);
+    term n = tc_graph_term_int(1);
+    for (int64_t i = 0; i < a[0].n && e->status == TC_OK; i++)
+        n = tc_graph_term_arithmetic(e, '*', TC_GRAPH_OP_MUL, &n, &a[0].list[i]);
+    return n;
 }
 
 /* The elements of the integer input k, which is called so, as scalars of i64; each has a largest value. */

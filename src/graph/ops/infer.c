@@ -149,17 +149,6 @@ tc_status tc_graph_emit(tc_graph_infer_ctx *c, tc_graph_node *n, tc_graph_value 
     return TC_OK;
 }
 
-tc_status tc_graph_emit_reshape(tc_graph_infer_ctx *c, tc_graph_value *v, const tc_graph_shape *shape, tc_graph_value **out) {
-    if (tc_graph_shape_equal(&v->shape, shape)) {
-        *out = v;
-        return TC_OK;
-    }
-    tc_graph_node *n = tc_graph_emit_node(c, TC_GRAPH_OP_RESHAPE, &v, 1);
-    tc_graph_set_shape(c->g, n, shape->d, (size_t)shape->ndim);
-    tc_graph_set_allowzero(c->g, n, 1);
-    return tc_graph_emit(c, n, out);
-}
-
 tc_graph_value *tc_graph_emit_scalar(tc_graph_infer_ctx *c, tc_dtype dtype, double v) {
     double *wide = TC_NEW(c->g->arena, double);
     tc_graph_shape scalar = {0};
@@ -179,8 +168,6 @@ void tc_graph_become_reshape(tc_graph_infer_ctx *c) {
     tc_graph_become(c, TC_GRAPH_OP_RESHAPE, 1);
     const tc_graph_value *x = c->n->in[0];
     c->out[0].dtype = x->dtype;
-    if (tc_graph_shape_equal(&x->shape, &c->out[0].shape) && !c->taken[0])
-        c->out[0] = tc_graph_like(c, 0);
     if (tc_graph_shape_equal(&x->shape, &c->out[0].shape))
         c->n->op = TC_GRAPH_OP_IDENTITY;
     else
@@ -204,8 +191,11 @@ void tc_graph_read_some(tc_graph_infer_ctx *c, int k, int from, int to) {
 }
 
 void tc_graph_take(tc_graph_infer_ctx *c, tc_graph_type *t, int k, int from, int to) {
-    const tc_graph_value *v = c->n->in[k];
     tc_graph_read_some(c, k, from, to);
+    tc_graph_add_dims(t, c->n->in[k], from, to);
+}
+
+void tc_graph_add_dims(tc_graph_type *t, const tc_graph_value *v, int from, int to) {
     for (int d = from; d < to; d++) {
         t->size[t->shape.ndim] = tc_graph_extent(v, d);
         t->shape.d[t->shape.ndim++] = v->shape.d[d];
@@ -284,14 +274,13 @@ tc_status tc_graph_contract(tc_graph_infer_ctx *c, int a, int b) {
     return tc_graph_read_all(c, 1, b, TC_GRAPH_ZERO);
 }
 
-/* All dimensions that vary are taken. A Reshape whose family did not say where each dimension goes finds out. */
+/* All dimensions that vary are taken. */
 static tc_status want_taken(tc_graph_infer_ctx *c) {
     const tc_graph_node *n = c->n;
-    tc_graph_emitter e = {c, TC_OK};
     for (int k = 0; k < n->nin; k++)
         for (int d = 0; n->in[k] && d < n->in[k]->shape.ndim; d++)
             if (tc_graph_extent(n->in[k], d) && !is_taken(c, k, d))
-                return n->op == TC_GRAPH_OP_RESHAPE ? tc_graph_reshape_sizes(&e) : tc_graph_dynamic_refuse(c, k, d);
+                return tc_graph_dynamic_refuse(c, k, d);
     return TC_OK;
 }
 

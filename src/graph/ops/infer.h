@@ -61,8 +61,6 @@ TC_NODISCARD tc_status tc_graph_want_same_type(tc_graph_infer_ctx *c, int k, int
 /* Emits a node before c->n (folded when its inputs are constants) and gives its only output. */
 tc_graph_node *tc_graph_emit_node(tc_graph_infer_ctx *c, tc_graph_op op, tc_graph_value *const *in, int nin);
 TC_NODISCARD tc_status tc_graph_emit(tc_graph_infer_ctx *c, tc_graph_node *n, tc_graph_value **out);
-TC_NODISCARD tc_status tc_graph_emit_reshape(tc_graph_infer_ctx *c, tc_graph_value *v, const tc_graph_shape *shape,
-                                             tc_graph_value **out);
 tc_graph_value *tc_graph_emit_scalar(tc_graph_infer_ctx *c, tc_dtype dtype, double v);
 /* Turns c->n into another operator: keeps its first nin inputs, drops all attributes. */
 void tc_graph_become(tc_graph_infer_ctx *c, tc_graph_op op, int nin);
@@ -83,6 +81,8 @@ tc_graph_type tc_graph_like(tc_graph_infer_ctx *c, int k);
 void tc_graph_take(tc_graph_infer_ctx *c, tc_graph_type *t, int k, int from, int to);
 /* Appends a dimension that does not vary to t. */
 void tc_graph_add_dim(tc_graph_type *t, int64_t n);
+/* Appends dimensions from..to of v, which need not be an operand. */
+void tc_graph_add_dims(tc_graph_type *t, const tc_graph_value *v, int from, int to);
 /* Operand k broadcasts to t: its dimensions before the last `but` are aligned with the end of t. */
 void tc_graph_take_onto(tc_graph_infer_ctx *c, tc_graph_type *t, int k, int but);
 /* Dimensions of t become those of operands 0..n before the last `but`, broadcast as NumPy does. */

@@ -225,11 +225,11 @@ static void test_rewrites(void **state) {
            "  %flat = Reshape(%x) {shape=[2,12]} : f32[2,12]\n"
            "  %clipped = Max(%x, %lo) : f32[2,3,4]\n"
            "  %soft.Softmax = Softmax(%flat) {axis=1} : f32[2,12]\n"
-           "  %soft = Reshape(%soft.Softmax) {shape=[2,3,4]} : f32[2,3,4]\n"
+           "  %soft.Reshape.2 = Reshape(%soft.Softmax) {shape=[2,3,4]} : f32[2,3,4]\n"
            "  %last = Slice(%x) {starts=[0,2,0], steps=[1,1,1]} : f32[2,1,4]\n"
            "output flat = %flat : f32[2,12]\n"
            "output clipped = %clipped : f32[2,3,4]\n"
-           "output soft = %soft : f32[2,3,4]\n"
+           "output soft = %soft.Reshape.2 : f32[2,3,4]\n"
            "output same = %x : f32[2,3,4]\n"
            "output const = %const : f32[2]\n"
            "output last = %last : f32[2,1,4]\n");

@@ -179,11 +179,8 @@ typedef void step_fn(layer *l, direction *d, int64_t t);
 
 /* Row d of [directions, ..], without that dimension. */
 static tc_graph_value *row(layer *l, tc_graph_value *v, int d) {
-    tc_graph_shape s = {.ndim = v->shape.ndim - 1};
-    memcpy(s.d, v->shape.d + 1, sizeof s.d[0] * (size_t)s.ndim);
-    if (v->shape.d[0] > 1)
-        v = tc_graph_em_slice(&l->e, v, 0, d, d + 1, 1);
-    return tc_graph_em_reshape(&l->e, v, &s);
+    v = v->shape.d[0] > 1 ? tc_graph_em_slice(&l->e, v, 0, d, d + 1, 1) : v;
+    return tc_graph_em_one(&l->e, TC_GRAPH_OP_SQUEEZE, v, 0);
 }
 
 static tc_graph_value *input(const layer *l, int k) {

@@ -10,22 +10,15 @@
 
 /* MatMul of vectors: [K] becomes [1,K] on the left, [K,1] on the right, and the result loses that dimension again. */
 static tc_status matmul_vectors(tc_graph_infer_ctx *c) {
-    tc_graph_value *a = c->n->in[0], *b = c->n->in[1], *wide[2];
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_value *a = c->n->in[0], *b = c->n->in[1];
     bool va = a->shape.ndim == 1, vb = b->shape.ndim == 1;
-    tc_graph_shape sa = va ? (tc_graph_shape){2, {1, a->shape.d[0]}} : a->shape;
-    tc_graph_shape sb = vb ? (tc_graph_shape){2, {b->shape.d[0], 1}} : b->shape;
-    TC_TRY(tc_graph_emit_reshape(c, a, &sa, &wide[0]));
-    TC_TRY(tc_graph_emit_reshape(c, b, &sb, &wide[1]));
-    tc_graph_value *y;
-    TC_TRY(tc_graph_emit(c, tc_graph_emit_node(c, TC_GRAPH_OP_MATMUL, wide, 2), &y));
-    tc_graph_shape s = {0};
-    for (int i = 0; i < y->shape.ndim; i++)
-        if (!(va && i == y->shape.ndim - 2) && !(vb && i == y->shape.ndim - 1))
-            s.d[s.ndim++] = y->shape.d[i];
-    tc_graph_set_inputs(c->g, c->n, &y, 1);
-    c->out[0].shape = s;
-    tc_graph_become_reshape(c);
-    return TC_OK;
+    a = va ? tc_graph_em_one(&e, TC_GRAPH_OP_UNSQUEEZE, a, 0) : a;
+    b = vb ? tc_graph_em_one(&e, TC_GRAPH_OP_UNSQUEEZE, b, 1) : b;
+    tc_graph_value *y = tc_graph_em_op(&e, TC_GRAPH_OP_MATMUL, a, b);
+    y = va ? tc_graph_em_one(&e, TC_GRAPH_OP_SQUEEZE, y, -2) : y;
+    y = vb ? tc_graph_em_one(&e, TC_GRAPH_OP_SQUEEZE, y, -1) : y;
+    return tc_graph_em_finish(&e, y);
 }
 
 tc_status tc_graph_infer_matmul(tc_graph_infer_ctx *c) {

@@ -61,10 +61,9 @@ static tc_status align_old_broadcast(tc_graph_infer_ctx *c) {
     tc_graph_value *a = n->in[0], *b = n->in[1];
     if (at + b->shape.ndim > a->shape.ndim)
         return tc_graph_node_fail(c, "axis %d leaves no room for the %d dimensions of '%s'", at, b->shape.ndim, b->name);
-    tc_graph_shape padded = b->shape;
-    while (at + padded.ndim < a->shape.ndim)
-        padded.d[padded.ndim++] = 1;
-    return tc_graph_emit_reshape(c, b, &padded, &n->in[1]);
+    tc_graph_emitter e = {c, TC_OK};
+    n->in[1] = tc_graph_em_along(&e, b, 0, a->shape.ndim - at);
+    return e.status;
 }
 
 tc_status tc_graph_infer_pointwise(tc_graph_infer_ctx *c) {

@@ -94,24 +94,20 @@ static tc_status want_scales(tc_graph_infer_ctx *c, const tc_graph_value *v) {
 
 tc_graph_value *tc_graph_em_unpacked(tc_graph_emitter *e, tc_graph_value *v, int64_t bits) {
     static const int64_t shifts[3][4] = {{0, 2, 4, 6}, {0, 4}};
-    tc_graph_shape s = v->shape, one = s, each = {.ndim = s.ndim + 1};
-    int64_t per = 8 / bits, mask = (1 << bits) - 1;
-    if (e->status == TC_OK && bits < 8 && s.ndim == TC_GRAPH_MAX_DIMS)
+    int64_t mask = (1 << bits) - 1;
+    int ndim = v->shape.ndim;
+    if (e->status == TC_OK && bits < 8 && ndim == TC_GRAPH_MAX_DIMS)
         e->status = tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "packed numbers in %d dimensions; up to %d are supported",
-                                         s.ndim, TC_GRAPH_MAX_DIMS - 1);
+                                         ndim, TC_GRAPH_MAX_DIMS - 1);
     if (e->status != TC_OK || bits == 8)
         return v;
-    for (int d = 0; d < s.ndim; d++)
-        each.d[d] = 1;
-    each.d[s.ndim] = per;
-    one.d[one.ndim++] = 1;
-    tc_graph_value *in[] = {tc_graph_em_reshape(e, v, &one), tc_graph_em_ints(e, TC_U8, &each, shifts[bits == 4])};
+    tc_graph_value *in[] = {tc_graph_em_one(e, TC_GRAPH_OP_UNSQUEEZE, v, ndim),
+                            tc_graph_em_ints(e, TC_U8, &(tc_graph_shape){1, {8 / bits}}, shifts[bits == 4])};
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_BIT_SHIFT, in, 2);
     tc_graph_set_direction(e->c->g, n, "RIGHT");
     v = tc_graph_em_op(e, TC_GRAPH_OP_BITWISE_AND, tc_graph_em_place(e, n),
                        tc_graph_em_ints(e, TC_U8, &(tc_graph_shape){0}, &mask));
-    s.d[s.ndim - 1] *= per;
-    return tc_graph_em_reshape(e, v, &s);
+    return tc_graph_em_merged(e, v, ndim - 1, ndim + 1);
 }
 
 /* Floats as they are; packed ones become a byte each, [columns, blocks]. */

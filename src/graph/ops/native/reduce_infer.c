@@ -96,7 +96,9 @@ tc_status tc_graph_infer_reduce(tc_graph_infer_ctx *c) {
         return TC_OK;
     }
     if (x->shape.ndim == 0) { /* a scalar is reduced as one element in one dimension */
-        TC_TRY(tc_graph_emit_reshape(c, x, &(tc_graph_shape){1, {1}}, &x));
+        tc_graph_emitter e = {c, TC_OK};
+        x = tc_graph_em_one(&e, TC_GRAPH_OP_UNSQUEEZE, x, 0);
+        TC_TRY(e.status);
         tc_graph_set_inputs(c->g, c->n, &x, 1);
         keepdims = false;
     }

@@ -9,12 +9,11 @@
 typedef struct reshaper {
     tc_graph_emitter *e;
     tc_graph_value *x;
-    tc_graph_shape shape;                    /* of the result, at its largest */
-    tc_graph_value *size[TC_GRAPH_MAX_DIMS]; /* of its dimensions at run time; NULL: constant */
+    tc_graph_type to;
 } reshaper;
 
 static bool same_dim(const reshaper *r, int i, int o) {
-    return r->x->shape.d[i] == r->shape.d[o] && tc_graph_extent(r->x, i) == r->size[o];
+    return r->x->shape.d[i] == r->to.shape.d[o] && tc_graph_extent(r->x, i) == r->to.size[o];
 }
 
 /* The dimensions that do not correspond: of x from[0]..to[0], of the result from[1]..to[1]. */
@@ -23,7 +22,7 @@ typedef struct middle {
 } middle;
 
 static middle middle_of(const reshaper *r) {
-    int i = 0, o = 0, ie = r->x->shape.ndim, oe = r->shape.ndim;
+    int i = 0, o = 0, ie = r->x->shape.ndim, oe = r->to.shape.ndim;
     while (i < ie && o < oe && same_dim(r, i, o))
         i++, o++;
     while (ie > i && oe > o && same_dim(r, ie - 1, oe - 1))
@@ -38,20 +37,25 @@ static int64_t count(const tc_graph_shape *s, int from, int to) {
     return n;
 }
 
-/* Only the first of the dimensions that do not correspond may vary: then an element's place does not depend on sizes. */
+/* Only the first of the dimensions that do not correspond may vary: then an element's place does not depend on sizes. Dimensions of
+ * 1 come and go between those that correspond. */
 static bool keeps_places(const reshaper *r) {
     middle m = middle_of(r);
     int i = m.from[0], o = m.from[1];
-    bool as_many = count(&r->x->shape, i, m.to[0]) == count(&r->shape, o, m.to[1]);
-    while (i < m.to[0] && r->x->shape.d[i] == 1 && !tc_graph_extent(r->x, i))
-        i++;
-    while (o < m.to[1] && r->shape.d[o] == 1 && !r->size[o])
-        o++;
+    bool as_many = count(&r->x->shape, i, m.to[0]) == count(&r->to.shape, o, m.to[1]);
+    for (bool moves = true; moves;) {
+        bool one_in = i < m.to[0] && r->x->shape.d[i] == 1 && !tc_graph_extent(r->x, i);
+        bool one_out = o < m.to[1] && r->to.shape.d[o] == 1 && !r->to.size[o];
+        bool both = !one_in && !one_out && i < m.to[0] && o < m.to[1] && same_dim(r, i, o);
+        moves = one_in || one_out || both;
+        i += one_in || both;
+        o += one_out || both;
+    }
     for (int d = i + 1; d < m.to[0]; d++)
         if (tc_graph_extent(r->x, d))
             return false;
     for (int d = o + 1; d < m.to[1]; d++)
-        if (r->size[d])
+        if (r->to.size[d])
             return false;
     return as_many;
 }
@@ -61,11 +65,13 @@ static bool keeps_places(const reshaper *r) {
 static bool changes_rows(const reshaper *r) {
     middle m = middle_of(r);
     int i = m.from[0], o = m.from[1];
-    if (i == 0 || i == m.to[0] || o == m.to[1] || !tc_graph_extent(r->x, i) || !r->size[o] || r->x->shape.d[i] == r->shape.d[o])
+    if (i == 0 || i == m.to[0] || o == m.to[1] || !tc_graph_extent(r->x, i) || !r->to.size[o] ||
+        r->x->shape.d[i] == r->to.shape.d[o])
         return false;
     tc_graph_sizes *s = tc_graph_sizes_of(r->e->c->g);
     const tc_expr *x = tc_mul(s->ctx, tc_graph_size_number(r->e, r->x, i), tc_i64(s->ctx, count(&r->x->shape, i + 1, m.to[0])));
-    const tc_expr *y = tc_mul(s->ctx, tc_graph_em_known(r->e, r->size[o]).x, tc_i64(s->ctx, count(&r->shape, o + 1, m.to[1])));
+    const tc_expr *y =
+        tc_mul(s->ctx, tc_graph_em_known(r->e, r->to.size[o]).x, tc_i64(s->ctx, count(&r->to.shape, o + 1, m.to[1])));
     return tc_is_int(tc_graph_sizes_simplify(s, tc_sub(s->ctx, x, y)), 0);
 }
 
@@ -79,9 +85,9 @@ static middle varying_middle(const reshaper *r) {
     middle all = middle_of(r), m = all;
     while (m.to[0] > m.from[0] && !tc_graph_extent(r->x, m.to[0] - 1))
         m.to[0]--;
-    while (m.to[1] > m.from[1] && !r->size[m.to[1] - 1])
+    while (m.to[1] > m.from[1] && !r->to.size[m.to[1] - 1])
         m.to[1]--;
-    bool as_many = count(&r->x->shape, m.to[0], all.to[0]) == count(&r->shape, m.to[1], all.to[1]);
+    bool as_many = count(&r->x->shape, m.to[0], all.to[0]) == count(&r->to.shape, m.to[1], all.to[1]);
     return as_many && m.to[1] + r->x->shape.ndim - m.to[0] <= TC_GRAPH_MAX_DIMS ? m : all;
 }
 
@@ -89,7 +95,7 @@ static middle varying_middle(const reshaper *r) {
 static tc_graph_value *regrouped(reshaper *r) {
     tc_graph_emitter *e = r->e;
     middle m = varying_middle(r);
-    tc_graph_shape to = r->shape;
+    tc_graph_shape to = r->to.shape;
     tc_graph_value *in[1 + 3 * TC_GRAPH_MAX_DIMS] = {tc_graph_em_blind(e, r->x)}, *product = tc_graph_em_number(e, 1);
     int nin = 1;
     for (int d = m.from[0]; d < m.to[0]; d++) {
@@ -103,24 +109,25 @@ static tc_graph_value *regrouped(reshaper *r) {
     if (nin == 1)
         in[nin++] = product;
     for (int o = m.from[1] + 1; o < m.to[1]; o++)
-        in[nin++] = size_value(r, r->size[o], r->shape.d[o]);
+        in[nin++] = size_value(r, r->to.size[o], r->to.shape.d[o]);
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_REGROUPED, in, nin);
     to.ndim = m.to[1];
     for (int d = m.to[0]; d < r->x->shape.ndim; d++)
         to.d[to.ndim++] = r->x->shape.d[d];
     tc_graph_set_axes(e->c->g, n, (const int64_t[]){m.from[0], m.to[0], m.to[1]}, 3);
     tc_graph_set_shape(e->c->g, n, to.d, (size_t)to.ndim);
-    return tc_graph_em_reshape(e, tc_graph_em_place(e, n), &r->shape);
+    return tc_graph_em_reshape(e, tc_graph_em_place(e, n), &r->to.shape);
 }
 
 static tc_graph_value *reshaped(reshaper *r) {
-    tc_graph_value *y =
-        keeps_places(r) && !changes_rows(r) ? tc_graph_em_reshape(r->e, tc_graph_em_blind(r->e, r->x), &r->shape) : regrouped(r);
+    tc_graph_value *y = keeps_places(r) && !changes_rows(r)
+                            ? tc_graph_em_reshape(r->e, tc_graph_em_blind(r->e, r->x), &r->to.shape)
+                            : regrouped(r);
     if (y == r->x)
         y = em_unary(r->e, TC_GRAPH_OP_IDENTITY, y);
-    for (int o = 0; o < r->shape.ndim; o++)
-        if (r->size[o])
-            y = tc_graph_em_sized(r->e, y, o, r->size[o]);
+    for (int o = 0; o < r->to.shape.ndim; o++)
+        if (r->to.size[o])
+            y = tc_graph_em_sized(r->e, y, o, r->to.size[o]);
     return y;
 }
 
@@ -144,15 +151,15 @@ static void count_apart(reshaper *r, int open, elements *in, elements *out, bool
     bool used[TC_GRAPH_MAX_DIMS] = {false};
     *in = *out = (elements){NULL, 1, 1};
     *kept = false;
-    for (int o = 0; o < r->shape.ndim; o++) {
+    for (int o = 0; o < r->to.shape.ndim; o++) {
         int i = 0;
-        while (i < r->x->shape.ndim && r->size[o] && (used[i] || tc_graph_extent(r->x, i) != r->size[o]))
+        while (i < r->x->shape.ndim && r->to.size[o] && (used[i] || tc_graph_extent(r->x, i) != r->to.size[o]))
             i++;
-        bool same = o != open && r->size[o] && i < r->x->shape.ndim;
+        bool same = o != open && r->to.size[o] && i < r->x->shape.ndim;
         if (same)
             used[i] = *kept = true;
         else if (o != open)
-            count_in(r, out, r->size[o], r->shape.d[o]);
+            count_in(r, out, r->to.size[o], r->to.shape.d[o]);
     }
     for (int i = 0; i < r->x->shape.ndim; i++)
         if (!used[i])
@@ -193,7 +200,7 @@ static tc_status open_dimension(reshaper *r, int open) {
     count_apart(r, open, &in, &out, &kept);
     if (out.fixed == 0)
         return tc_graph_node_fail(e->c, "shape[%d] is -1, but another dimension is 0", open);
-    r->shape.d[open] = in.most / out.fixed;
+    r->to.shape.d[open] = in.most / out.fixed;
     if (!in.varies && !out.varies)
         return in.fixed % out.fixed == 0
                    ? TC_OK
@@ -208,7 +215,7 @@ static tc_status open_dimension(reshaper *r, int open) {
     }
     if (out.varies)
         TC_TRY(check_quotient(r, &in, &out, kept));
-    r->size[open] = out.varies ? em_div(e, above, em_max(e, out.varies, tc_graph_em_number(e, 1))) : above;
+    r->to.size[open] = out.varies ? em_div(e, above, em_max(e, out.varies, tc_graph_em_number(e, 1))) : above;
     return e->status;
 }
 
@@ -264,22 +271,22 @@ static tc_status same_count(reshaper *r) {
 
 static tc_status target_dims(reshaper *r, const tc_graph_number *want, int64_t n, bool allowzero) {
     int open = -1;
-    r->shape.ndim = (int)n;
-    for (int o = 0; o < r->shape.ndim; o++) {
-        r->shape.d[o] = want[o].most;
-        r->size[o] = want[o].constant ? NULL : want[o].value;
+    r->to.shape.ndim = (int)n;
+    for (int o = 0; o < r->to.shape.ndim; o++) {
+        r->to.shape.d[o] = want[o].most;
+        r->to.size[o] = want[o].constant ? NULL : want[o].value;
         if (!want[o].constant || want[o].most > 0 || (want[o].most == 0 && allowzero))
             continue;
         if (want[o].most == -1 && open < 0) {
             open = o;
         } else if (want[o].most == 0 && o < r->x->shape.ndim) {
-            r->shape.d[o] = r->x->shape.d[o];
-            r->size[o] = tc_graph_extent(r->x, o);
+            r->to.shape.d[o] = r->x->shape.d[o];
+            r->to.size[o] = tc_graph_extent(r->x, o);
         } else {
             return tc_graph_node_fail(r->e->c, "shape[%d] is %lld, which names no dimension", o, (long long)want[o].most);
         }
     }
-    tc_graph_shape given = r->shape;
+    tc_graph_shape given = r->to.shape;
     if (open >= 0)
         given.d[open] = 1;
     TC_TRY(tc_graph_shape_check(&given, r->e->c->err));
@@ -290,12 +297,7 @@ tc_status tc_graph_rewrite_reshape(tc_graph_emitter *e) {
     tc_graph_number want[TC_GRAPH_MAX_NUMBERS];
     reshaper r = {.e = e, .x = e->c->n->in[0]};
     int64_t n;
-    size_t len;
-    const int64_t *whole = tc_graph_attr_shape(e->c->n, &len);
-    bool open = false;
-    for (size_t i = 0; whole && i < len; i++)
-        open |= whole[i] < 0;
-    if (whole && !open && tc_graph_attr_allowzero(e->c->n)) /* import's own (tc_graph_emit_reshape): of the largest */
+    if (tc_graph_attr_find(e->c->n, TC_ATTR_shape) && tc_graph_attr_allowzero(e->c->n)) /* tc_graph_em_reshape made it */
         return TC_OK;
     TC_TRY(tc_graph_dynamic_list(e, 1, TC_ATTR_shape, want, &n));
     if (n > TC_GRAPH_MAX_DIMS)
@@ -304,17 +306,35 @@ tc_status tc_graph_rewrite_reshape(tc_graph_emitter *e) {
     if (!tc_graph_has_bounds(want, n))
         return tc_graph_dynamic_no_bound(e, "shape", 1, want);
     TC_TRY(target_dims(&r, want, n, tc_graph_attr_allowzero(e->c->n) != 0));
-    TC_TRY(tc_graph_shape_check(&r.shape, e->c->err));
+    TC_TRY(tc_graph_shape_check(&r.to.shape, e->c->err));
     return tc_graph_em_finish(e, reshaped(&r));
 }
 
-/* Dimensions from..to of x are one of the result. */
-static void add_flat(reshaper *r, int from, int to) {
+tc_graph_value *tc_graph_em_reshaped(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_type *to) {
+    reshaper r = {.e = e, .x = v, .to = *to};
+    middle m = middle_of(&r);
+    if (tc_graph_is_dynamic(v) && m.to[0] == m.from[0] && m.to[1] == m.from[1])
+        return v;
+    if (tc_graph_is_dynamic(v) && e->status == TC_OK)
+        e->status = same_count(&r);
+    return tc_graph_is_dynamic(v) && e->status == TC_OK ? reshaped(&r) : tc_graph_em_reshape(e, v, &to->shape);
+}
+
+void tc_graph_add_flat(tc_graph_emitter *e, tc_graph_type *t, const tc_graph_value *v, int from, int to) {
     bool marked[TC_GRAPH_MAX_DIMS] = {false};
     for (int d = from; d < to; d++)
         marked[d] = true;
-    r->size[r->shape.ndim] = tc_graph_em_count(r->e, r->x, marked);
-    r->shape.d[r->shape.ndim++] = count(&r->x->shape, from, to);
+    tc_graph_value *size = tc_graph_em_count(e, v, marked);
+    t->size[t->shape.ndim] = size ? tc_graph_em_known(e, size).value : NULL;
+    t->shape.d[t->shape.ndim++] = count(&v->shape, from, to);
+}
+
+tc_graph_value *tc_graph_em_merged(tc_graph_emitter *e, tc_graph_value *v, int from, int to) {
+    tc_graph_type t = {.dtype = v->dtype};
+    tc_graph_add_dims(&t, v, 0, from);
+    tc_graph_add_flat(e, &t, v, from, to);
+    tc_graph_add_dims(&t, v, to, v->shape.ndim);
+    return tc_graph_em_reshaped(e, v, &t);
 }
 
 tc_status tc_graph_infer_flatten(tc_graph_infer_ctx *c) {
@@ -325,86 +345,14 @@ tc_status tc_graph_infer_flatten(tc_graph_infer_ctx *c) {
     if (axis < -ndim || axis > ndim)
         return tc_graph_node_fail(c, "axis %" PRId64 " is outside of a tensor with %d dimensions", axis, ndim);
     int at = (int)(axis < 0 ? axis + ndim : axis);
-    add_flat(&r, 0, at);
-    add_flat(&r, at, ndim);
+    tc_graph_add_flat(&e, &r.to, r.x, 0, at);
+    tc_graph_add_flat(&e, &r.to, r.x, at, ndim);
     TC_TRY(e.status);
     if (tc_graph_is_dynamic(r.x))
         return tc_graph_em_finish(&e, reshaped(&r));
-    c->out[0].shape = r.shape;
+    c->out[0].shape = r.to.shape;
     tc_graph_become_reshape(c);
     return TC_OK;
-}
-
-/* ---- and after it: dimensions that correspond, and a first one that grows or shrinks by what follows it ---- */
-
-/* How many dimensions from d on are at most 1. */
-static int ones(const tc_graph_shape *x, int d) {
-    int from = d;
-    while (d < x->ndim && x->d[d] == 1)
-        d++;
-    return d - from;
-}
-
-/* Dimensions of 1 come and go. But a dimension that is sometimes 0 goes into its like, or into a larger one: *i and *o go past both
- * runs of dimensions of 1, or up to that dimension. */
-static tc_status pair_ones(tc_graph_emitter *e, int *i, int *o) {
-    const tc_graph_value *x = e->c->n->in[0];
-    tc_graph_type *out = &e->c->out[0];
-    int of_x = ones(&x->shape, *i), of_out = ones(&out->shape, *o);
-    for (int k = 0; k < of_x; k++) {
-        if (!x->extent[*i + k])
-            continue;
-        if (of_out == 0) {
-            *i += k;
-            return TC_OK;
-        }
-        if (of_x != of_out)
-            return tc_graph_dynamic_refuse(e->c, 0, *i + k);
-        out->size[*o + k] = x->extent[*i + k];
-    }
-    *i += of_x;
-    *o += of_out;
-    return TC_OK;
-}
-
-tc_status tc_graph_reshape_sizes(tc_graph_emitter *e) {
-    const tc_graph_value *x = e->c->n->in[0];
-    tc_graph_type *out = &e->c->out[0];
-    int i = 0, o = 0;
-    for (;;) {
-        TC_TRY(pair_ones(e, &i, &o));
-        if (i == x->shape.ndim)
-            return TC_OK;
-        if (o == out->shape.ndim || x->shape.d[i] != out->shape.d[o])
-            break;
-        out->size[o++] = x->extent[i++];
-    }
-    int ie = x->shape.ndim, oe = out->shape.ndim;
-    while (ie > i + 1 && oe > o + 1 && x->shape.d[ie - 1] == out->shape.d[oe - 1])
-        out->size[--oe] = x->extent[--ie];
-    int first = i;
-    tc_graph_value *size = x->extent[i];
-    for (i++; i < ie; i++)
-        if (x->extent[i])
-            return tc_graph_dynamic_refuse(e->c, 0, i);
-    if (!size)
-        return TC_OK;
-    int64_t in = 1, rest = 1;
-    for (int d = first + 1; d < ie; d++)
-        in *= x->shape.d[d];
-    for (int d = o + 1; d < oe; d++)
-        rest *= out->shape.d[d];
-    bool grows = rest && in % rest == 0, shrinks = in && rest % in == 0;
-    if (o == out->shape.ndim || (!grows && !shrinks))
-        return tc_graph_dynamic_refuse(e->c, 0, first);
-    int64_t times = grows ? in / rest : rest / in;
-    if (!grows && !tc_graph_divides(e, x, first, times))
-        return tc_graph_dynamic_refuse_factor(e->c, 0, first, times);
-    tc_graph_value *by = tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &times);
-    tc_graph_value *grown = grows ? em_mul(e, size, by) : em_div(e, size, by);
-    grown->most = out->shape.d[o];
-    out->size[o] = grown;
-    return e->status;
 }
 
 /* ---- Expand ---- */

@@ -14,14 +14,12 @@ static tc_status old_softmax(tc_graph_infer_ctx *c) {
         tc_graph_set_axis(c->g, c->n, axis);
         return tc_graph_read_all(c, 0, axis, tc_graph_neutral(c->n->op));
     }
-    tc_graph_shape flat = {2, {1, 1}};
-    for (int i = 0; i < x->shape.ndim; i++)
-        flat.d[i >= axis] *= x->shape.d[i];
-    TC_TRY(tc_graph_emit_reshape(c, x, &flat, &x));
-    TC_TRY(tc_graph_emit(c, tc_graph_emit_node(c, c->n->op, &x, 1), &x));
-    tc_graph_set_inputs(c->g, c->n, &x, 1);
-    tc_graph_become_reshape(c);
-    return TC_OK;
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_type flat = {.dtype = x->dtype};
+    tc_graph_add_flat(&e, &flat, x, 0, axis);
+    tc_graph_add_flat(&e, &flat, x, axis, x->shape.ndim);
+    x = em_unary(&e, c->n->op, tc_graph_em_reshaped(&e, x, &flat));
+    return tc_graph_em_finish(&e, tc_graph_em_reshaped(&e, x, &c->out[0]));
 }
 
 tc_status tc_graph_infer_softmax(tc_graph_infer_ctx *c) {
