@@ -160,6 +160,15 @@ TC_NODISCARD tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c);
 TC_NODISCARD tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, tc_graph_attr_id id, tc_graph_number *out, int64_t *n);
 /* Input k as the shape of a result: its numbers, all of which have a largest value, and that as *s. */
 TC_NODISCARD tc_status tc_graph_dynamic_shape(tc_graph_emitter *e, int k, tc_graph_number *want, tc_graph_shape *s);
+/* Operands of a Slice. Axes that are left out are the first ones, and steps are 1. */
+typedef struct tc_graph_slice_numbers {
+    int64_t n;
+    tc_graph_number starts[TC_GRAPH_MAX_NUMBERS], ends[TC_GRAPH_MAX_NUMBERS], axes[TC_GRAPH_MAX_NUMBERS],
+        steps[TC_GRAPH_MAX_NUMBERS];
+} tc_graph_slice_numbers;
+TC_NODISCARD tc_status tc_graph_read_slice(tc_graph_emitter *e, tc_graph_slice_numbers *a);
+/* How much a Pad adds before and after each dimension. */
+TC_NODISCARD tc_status tc_graph_read_pads(tc_graph_emitter *e, tc_graph_number *before, tc_graph_number *after);
 /* The failure for numbers v of input k of which one has no largest value. */
 tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k, const tc_graph_number *v);
 /* The failure for an operand that the operator does not take so. */

@@ -64,33 +64,42 @@ static tc_graph_value *slice_back(tc_graph_emitter *e, tc_graph_value *x, int d,
     return tc_graph_em_sized(e, tc_graph_em_with_sizes(e, y, x, d, NULL), d, em_div(e, span, tc_graph_em_number(e, -step)));
 }
 
-tc_status tc_graph_rewrite_slice(tc_graph_emitter *e) {
-    tc_graph_number starts[TC_GRAPH_MAX_NUMBERS], ends[TC_GRAPH_MAX_NUMBERS], axes[TC_GRAPH_MAX_NUMBERS],
-        steps[TC_GRAPH_MAX_NUMBERS];
-    int64_t n, nends, naxes, nsteps;
-    tc_graph_value *x = e->c->n->in[0];
-    TC_TRY(tc_graph_dynamic_list(e, 1, TC_ATTR_starts, starts, &n));
-    TC_TRY(tc_graph_dynamic_list(e, 2, TC_ATTR_ends, ends, &nends));
-    TC_TRY(tc_graph_dynamic_list(e, 3, TC_ATTR_axes, axes, &naxes));
-    TC_TRY(tc_graph_dynamic_list(e, 4, TC_ATTR_steps, steps, &nsteps));
-    if (n == 0 || n != nends || (naxes && naxes != n) || (nsteps && nsteps != n) || (!naxes && n > x->shape.ndim))
+tc_status tc_graph_read_slice(tc_graph_emitter *e, tc_graph_slice_numbers *a) {
+    int64_t nends, naxes, nsteps;
+    TC_TRY(tc_graph_dynamic_list(e, 1, TC_ATTR_starts, a->starts, &a->n));
+    TC_TRY(tc_graph_dynamic_list(e, 2, TC_ATTR_ends, a->ends, &nends));
+    TC_TRY(tc_graph_dynamic_list(e, 3, TC_ATTR_axes, a->axes, &naxes));
+    TC_TRY(tc_graph_dynamic_list(e, 4, TC_ATTR_steps, a->steps, &nsteps));
+    bool is_given = tc_graph_in(e->c, 1) || tc_graph_attr_find(e->c->n, TC_ATTR_starts);
+    if (!is_given || a->n != nends || (naxes && naxes != a->n) || (nsteps && nsteps != a->n))
         return tc_graph_node_fail(e->c, "starts, ends, axes and steps must have the same length");
-    for (int64_t i = 0; i < n; i++) {
-        int d = (int)i;
-        if ((naxes && !axes[i].constant) || (nsteps && !steps[i].constant))
+    for (int64_t i = 0; i < a->n; i++) {
+        a->axes[i] = naxes ? a->axes[i] : (tc_graph_number){.most = i, .constant = true};
+        a->steps[i] = nsteps ? a->steps[i] : (tc_graph_number){.most = 1, .constant = true};
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_rewrite_slice(tc_graph_emitter *e) {
+    tc_graph_slice_numbers a;
+    tc_graph_value *x = e->c->n->in[0];
+    TC_TRY(tc_graph_read_slice(e, &a));
+    for (int64_t i = 0; i < a.n; i++) {
+        int d;
+        const tc_graph_number *start = &a.starts[i], *end = &a.ends[i];
+        if (!a.axes[i].constant || !a.steps[i].constant)
             return tc_graph_node_refuse(e->c, TC_ERROR_NOT_CONSTANT, "axes and steps must be known when the model is imported");
-        if (naxes)
-            TC_TRY(tc_graph_want_axis(e->c, axes[i].most, x->shape.ndim, &d));
-        int64_t step = nsteps ? steps[i].most : 1;
-        bool plain = starts[i].constant && ends[i].constant && !tc_graph_extent(x, d);
+        TC_TRY(tc_graph_want_axis(e->c, a.axes[i].most, x->shape.ndim, &d));
+        int64_t step = a.steps[i].most;
+        bool plain = start->constant && end->constant && !tc_graph_extent(x, d);
         if (step == 0 || step < -INT_MAX)
             return tc_graph_node_fail(e->c, "steps[%d] is %lld", (int)i, (long long)step);
         tc_graph_value *from = x;
         if (!plain)
-            x = step > 0 ? slice_axis(e, x, d, &starts[i], &ends[i], step) : slice_back(e, x, d, &starts[i], &ends[i], step);
+            x = step > 0 ? slice_axis(e, x, d, start, end, step) : slice_back(e, x, d, start, end, step);
         else
-            x = tc_graph_em_with_sizes(e, tc_graph_em_slice(e, tc_graph_em_blind(e, x), d, starts[i].most, ends[i].most, step),
-                                       from, -1, NULL);
+            x = tc_graph_em_with_sizes(e, tc_graph_em_slice(e, tc_graph_em_blind(e, x), d, start->most, end->most, step), from,
+                                       -1, NULL);
         TC_TRY(e->status);
     }
     return tc_graph_em_finish(e, x);
@@ -189,8 +198,7 @@ static bool is_huge(const tc_graph_number *pad) {
     return pad->most > INT64_MAX / 4 || pad->most < -(INT64_MAX / 4);
 }
 
-/* before[d] and after[d] for all dimensions. *any is set if one of them is open. */
-static tc_status read_pads(tc_graph_emitter *e, tc_graph_number *before, tc_graph_number *after, bool *any) {
+tc_status tc_graph_read_pads(tc_graph_emitter *e, tc_graph_number *before, tc_graph_number *after) {
     tc_graph_number given[TC_GRAPH_MAX_NUMBERS];
     tc_graph_infer_ctx *c = e->c;
     const tc_graph_value *x = c->n->in[0];
@@ -212,7 +220,6 @@ static tc_status read_pads(tc_graph_emitter *e, tc_graph_number *before, tc_grap
         if (is_huge(&before[at]) || is_huge(&after[at]))
             return tc_graph_node_fail(c, "axis %d is padded by %lld and %lld, which no dimension can be", at,
                                       (long long)before[at].most, (long long)after[at].most);
-        *any |= is_open(x, at, &before[at], &after[at]);
     }
     return tc_graph_has_bounds(given, n) ? e->status : tc_graph_dynamic_no_bound(e, "pads", 1, given);
 }
@@ -223,7 +230,9 @@ tc_status tc_graph_rewrite_pad(tc_graph_emitter *e) {
     tc_graph_value *x = e->c->n->in[0], *fill;
     int ndim = x->shape.ndim, mode = 0;
     bool any = false;
-    TC_TRY(read_pads(e, before, after, &any));
+    TC_TRY(tc_graph_read_pads(e, before, after));
+    for (int d = 0; d < ndim; d++)
+        any |= is_open(x, d, &before[d], &after[d]);
     if (!any)
         return TC_OK;
     while (mode < (int)TC_LEN(modes) && strcmp(modes[mode], tc_graph_attr_mode(e->c->n)) != 0)

@@ -12,50 +12,6 @@ tc_status tc_graph_infer_identity(tc_graph_infer_ctx *c) {
 
 /* ---- Reshape and the operators that are nothing but it ---- */
 
-tc_status tc_graph_infer_reshape(tc_graph_infer_ctx *c) {
-    const tc_graph_value *x = c->n->in[0];
-    const int64_t *want;
-    size_t len;
-    TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_shape, &want, &len));
-    if (!want)
-        return tc_graph_node_fail(c, "it has no shape");
-    if (len > TC_GRAPH_MAX_DIMS)
-        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "shape has %zu dimensions; at most %d are supported", len,
-                                    TC_GRAPH_MAX_DIMS);
-    bool allowzero = tc_graph_attr_allowzero(c->n);
-    tc_graph_shape s = {.ndim = (int)len};
-    int open = -1;
-    int64_t count = tc_graph_shape_count(&x->shape), known = 1;
-    for (int i = 0; i < s.ndim; i++) {
-        s.d[i] = want[i];
-        if (want[i] == 0 && !allowzero) {
-            if (i >= x->shape.ndim)
-                return tc_graph_node_fail(c, "shape[%d] is 0 (copy), but the input has only %d dimensions", i, x->shape.ndim);
-            s.d[i] = x->shape.d[i];
-        } else if (want[i] == -1 && open < 0) {
-            open = i;
-            continue;
-        } else if (want[i] < 0) {
-            return tc_graph_node_fail(c, "shape[%d] is %" PRId64 "; one dimension may be -1, the others must not be negative", i,
-                                      want[i]);
-        }
-        if (__builtin_mul_overflow(known, s.d[i], &known))
-            return tc_graph_node_fail(c, "the shape overflows");
-    }
-    if (open >= 0 && !known)
-        return tc_graph_node_fail(c, "shape[%d] is -1, but another dimension is 0", open);
-    if (open >= 0) {
-        s.d[open] = count / known;
-        known *= s.d[open];
-    }
-    if (known != count)
-        return tc_graph_node_fail(c, "the input %s has %" PRId64 " elements, which do not fit the requested shape",
-                                  tc_graph_type_str(c->g->arena, x->dtype, &x->shape), count);
-    c->out[0].shape = s;
-    tc_graph_become_reshape(c);
-    return TC_OK;
-}
-
 /* Marks the axes of a list for a tensor with ndim dimensions; refuses repetitions. */
 static tc_status mark_axes(tc_graph_infer_ctx *c, const int64_t *axes, size_t len, int ndim, bool marked[TC_GRAPH_MAX_DIMS]) {
     for (size_t i = 0; i < len; i++) {
@@ -266,41 +222,24 @@ static int64_t clamp_slice(int64_t dim, int64_t *start, int64_t end, int64_t ste
     return n;
 }
 
-typedef struct slice_args {
-    const int64_t *starts, *ends, *axes, *steps;
-    size_t nstarts, nends, naxes, nsteps;
-} slice_args;
-
-static tc_status read_slice(tc_graph_infer_ctx *c, slice_args *a) {
-    TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_starts, &a->starts, &a->nstarts));
-    TC_TRY(tc_graph_want_list(c, 2, TC_ATTR_ends, &a->ends, &a->nends));
-    TC_TRY(tc_graph_want_list(c, 3, TC_ATTR_axes, &a->axes, &a->naxes));
-    TC_TRY(tc_graph_want_list(c, 4, TC_ATTR_steps, &a->steps, &a->nsteps));
-    if (!a->starts || !a->ends || a->nends != a->nstarts || (a->axes && a->naxes != a->nstarts) ||
-        (a->steps && a->nsteps != a->nstarts))
-        return tc_graph_node_fail(c, "starts, ends, axes and steps must have the same length");
-    if (!a->axes && a->nstarts > (size_t)c->n->in[0]->shape.ndim)
-        return tc_graph_node_fail(c, "it slices %zu dimensions of a tensor with %d", a->nstarts, c->n->in[0]->shape.ndim);
-    return TC_OK;
-}
-
 tc_status tc_graph_infer_slice(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
-    slice_args a;
-    TC_TRY(read_slice(c, &a));
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_slice_numbers a;
+    TC_TRY(tc_graph_read_slice(&e, &a));
     int64_t starts[TC_GRAPH_MAX_DIMS] = {0}, steps[TC_GRAPH_MAX_DIMS];
     for (int i = 0; i < TC_GRAPH_MAX_DIMS; i++)
         steps[i] = 1;
     tc_graph_shape s = x->shape;
-    for (size_t i = 0; i < a.nstarts; i++) {
+    for (int64_t i = 0; i < a.n; i++) {
         int at;
-        TC_TRY(tc_graph_want_axis(c, a.axes ? a.axes[i] : (int64_t)i, s.ndim, &at));
-        steps[at] = a.steps ? a.steps[i] : 1;
+        TC_TRY(tc_graph_want_axis(c, a.axes[i].most, s.ndim, &at));
+        steps[at] = a.steps[i].most;
         if (steps[at] == 0 || steps[at] == INT64_MIN)
             return tc_graph_node_fail(c, "the step of axis %d is %" PRId64 "; it must be neither 0 nor the least integer", at,
                                       steps[at]);
-        starts[at] = a.starts[i];
-        s.d[at] = clamp_slice(x->shape.d[at], &starts[at], a.ends[i], steps[at]);
+        starts[at] = a.starts[i].most;
+        s.d[at] = clamp_slice(x->shape.d[at], &starts[at], a.ends[i].most, steps[at]);
     }
     c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = s};
     bool whole = tc_graph_shape_equal(&s, &x->shape);
@@ -318,16 +257,11 @@ tc_status tc_graph_infer_slice(tc_graph_infer_ctx *c) {
 
 tc_status tc_graph_infer_expand(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
-    const int64_t *dims;
-    size_t len;
-    TC_TRY(tc_graph_want_ints(c, 1, "shape", &dims, &len));
-    tc_graph_shape want = {.ndim = (int)len};
-    if (len > TC_GRAPH_MAX_DIMS)
-        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "shape has %zu dimensions; at most %d are supported", len,
-                                    TC_GRAPH_MAX_DIMS);
-    memcpy(want.d, dims, len * sizeof *dims);
-    TC_TRY(tc_graph_shape_check(&want, c->err));
-    c->out[0] = (tc_graph_type){.dtype = x->dtype, .shape = want};
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_number want[TC_GRAPH_MAX_NUMBERS];
+    c->out[0].dtype = x->dtype;
+    TC_TRY(tc_graph_dynamic_shape(&e, 1, want, &c->out[0].shape));
+    TC_TRY(tc_graph_shape_check(&c->out[0].shape, c->err));
     TC_TRY(tc_graph_take_broadcast(c, &c->out[0], 1, 0));
     if (tc_graph_shape_equal(&c->out[0].shape, &x->shape))
         return tc_graph_infer_identity(c);
@@ -337,14 +271,16 @@ tc_status tc_graph_infer_expand(tc_graph_infer_ctx *c) {
 
 tc_status tc_graph_infer_tile(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
-    const int64_t *repeats;
-    size_t len;
-    TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_repeats, &repeats, &len));
-    if (!repeats || len != (size_t)x->shape.ndim)
-        return tc_graph_node_fail(c, "repeats has %zu entries for %d dimensions", len, x->shape.ndim);
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_number given[TC_GRAPH_MAX_NUMBERS];
+    int64_t repeats[TC_GRAPH_MAX_DIMS], len;
+    TC_TRY(tc_graph_dynamic_list(&e, 1, TC_ATTR_repeats, given, &len));
+    if (len != x->shape.ndim)
+        return tc_graph_node_fail(c, "repeats has %" PRId64 " entries for %d dimensions", len, x->shape.ndim);
     tc_graph_shape s = x->shape;
     bool changes = false;
     for (int i = 0; i < s.ndim; i++) {
+        repeats[i] = given[i].most;
         changes |= repeats[i] != 1;
         if (repeats[i] < 0 || __builtin_mul_overflow(s.d[i], repeats[i], &s.d[i]))
             return tc_graph_node_fail(c, "repeats[%d] is %" PRId64 "; it must not be negative, nor the result too large", i,
@@ -355,28 +291,7 @@ tc_status tc_graph_infer_tile(tc_graph_infer_ctx *c) {
         return tc_graph_infer_identity(c);
     tc_graph_take_onto(c, &c->out[0], 0, 0);
     tc_graph_become(c, TC_GRAPH_OP_TILE, 1);
-    tc_graph_set_repeats(c->g, c->n, repeats, len);
-    return TC_OK;
-}
-
-/* pads for every dim, from the attribute or from input 1, which opset 18 restricts to the axes of input 3. */
-static tc_status read_pads(tc_graph_infer_ctx *c, int64_t pads[2 * TC_GRAPH_MAX_DIMS]) {
-    const int64_t *given, *axes = NULL;
-    size_t len, naxes;
-    int ndim = c->n->in[0]->shape.ndim;
-    TC_TRY(tc_graph_want_list(c, 1, tc_graph_attr_find(c->n, TC_ATTR_paddings) ? TC_ATTR_paddings : TC_ATTR_pads, &given, &len));
-    if (tc_graph_in(c, 3))
-        TC_TRY(tc_graph_want_ints(c, 3, "axes", &axes, &naxes));
-    else
-        naxes = (size_t)ndim;
-    if (!given || len != 2 * naxes)
-        return tc_graph_node_fail(c, "pads has %zu entries; %zu are expected", len, 2 * naxes);
-    for (size_t i = 0; i < naxes; i++) {
-        int at;
-        TC_TRY(tc_graph_want_axis(c, axes ? axes[i] : (int64_t)i, ndim, &at));
-        pads[at] = given[i];
-        pads[at + ndim] = given[i + naxes];
-    }
+    tc_graph_set_repeats(c->g, c->n, repeats, (size_t)len);
     return TC_OK;
 }
 
@@ -390,15 +305,17 @@ static bool pad_fits(const char *mode, int64_t dim, int64_t pad) {
 tc_status tc_graph_infer_pad(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0], *value = c->n->nin > 2 ? c->n->in[2] : NULL;
     const char *mode = tc_graph_attr_mode(c->n);
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_number before[TC_GRAPH_MAX_DIMS], after[TC_GRAPH_MAX_DIMS];
     int64_t pads[2 * TC_GRAPH_MAX_DIMS] = {0};
     if (strcmp(mode, "constant") != 0 && strcmp(mode, "reflect") != 0 && strcmp(mode, "edge") != 0 && strcmp(mode, "wrap") != 0)
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
                                     "attribute mode is '%s'; constant, reflect, edge and wrap are supported", mode);
-    TC_TRY(read_pads(c, pads));
+    TC_TRY(tc_graph_read_pads(&e, before, after));
     tc_graph_shape s = x->shape;
     bool changes = false;
     for (int i = 0; i < s.ndim; i++) {
-        int64_t lo = pads[i], hi = pads[i + s.ndim];
+        int64_t lo = pads[i] = before[i].most, hi = pads[i + s.ndim] = after[i].most;
         changes |= lo != 0 || hi != 0;
         if (!pad_fits(mode, s.d[i], lo) || !pad_fits(mode, s.d[i], hi))
             return tc_graph_node_fail(c,

@@ -172,6 +172,11 @@ static const tc_expr *number_of(reshaper *r, const elements *c) {
     return c->varies ? tc_graph_sizes_simplify(s, tc_mul(s->ctx, tc_graph_em_known(r->e, c->varies).x, fixed)) : fixed;
 }
 
+static tc_status no_such_shape(const reshaper *r, int64_t count) {
+    return tc_graph_node_fail(r->e->c, "the input %s has %" PRId64 " elements, which do not fit the requested shape",
+                              tc_graph_type_str(r->e->c->g->arena, r->x->dtype, &r->x->shape), count);
+}
+
 static const char *elements_text(const reshaper *r, bool kept) {
     return tc_arena_printf(r->e->c->g->arena, "the number of elements of '%s'%s", r->x->name,
                            kept ? " beside the dimensions that stay" : "");
@@ -202,9 +207,7 @@ static tc_status open_dimension(reshaper *r, int open) {
         return tc_graph_node_fail(e->c, "shape[%d] is -1, but another dimension is 0", open);
     r->to.shape.d[open] = in.most / out.fixed;
     if (!in.varies && !out.varies)
-        return in.fixed % out.fixed == 0
-                   ? TC_OK
-                   : tc_graph_node_fail(e->c, "%lld elements do not divide into the requested shape", (long long)in.fixed);
+        return in.fixed % out.fixed == 0 ? TC_OK : no_such_shape(r, in.fixed);
     tc_graph_value *above = in.varies ? in.varies : tc_graph_em_number(e, 1);
     if (in.fixed % out.fixed == 0) {
         above = in.fixed == out.fixed ? above : em_mul(e, above, tc_graph_em_number(e, in.fixed / out.fixed));
@@ -255,6 +258,8 @@ static tc_status same_count(reshaper *r) {
     bool kept;
     count_apart(r, -1, &in, &out, &kept);
     TC_TRY(r->e->status);
+    if (!tc_graph_is_dynamic(r->x) && !out.varies)
+        return in.fixed == out.fixed ? TC_OK : no_such_shape(r, in.fixed);
     if (in.fixed <= 0 || out.fixed <= 0)
         return TC_OK;
     const tc_expr *x = number_of(r, &in), *y = number_of(r, &out);
@@ -283,7 +288,10 @@ static tc_status target_dims(reshaper *r, const tc_graph_number *want, int64_t n
             r->to.shape.d[o] = r->x->shape.d[o];
             r->to.size[o] = tc_graph_extent(r->x, o);
         } else {
-            return tc_graph_node_fail(r->e->c, "shape[%d] is %lld, which names no dimension", o, (long long)want[o].most);
+            return tc_graph_node_fail(r->e->c,
+                                      "shape[%d] is %" PRId64 "; one dimension may be -1, 0 names a dimension of the input, and "
+                                      "others must not be negative",
+                                      o, want[o].most);
         }
     }
     tc_graph_shape given = r->to.shape;
@@ -293,21 +301,38 @@ static tc_status target_dims(reshaper *r, const tc_graph_number *want, int64_t n
     return open >= 0 ? open_dimension(r, open) : same_count(r);
 }
 
-tc_status tc_graph_rewrite_reshape(tc_graph_emitter *e) {
+/* What the node e->c->n asks for. */
+static tc_status read_reshape(tc_graph_emitter *e, reshaper *r) {
     tc_graph_number want[TC_GRAPH_MAX_NUMBERS];
-    reshaper r = {.e = e, .x = e->c->n->in[0]};
     int64_t n;
-    if (tc_graph_attr_find(e->c->n, TC_ATTR_shape) && tc_graph_attr_allowzero(e->c->n)) /* tc_graph_em_reshape made it */
-        return TC_OK;
+    *r = (reshaper){.e = e, .x = e->c->n->in[0]};
+    if (!tc_graph_attr_find(e->c->n, TC_ATTR_shape) && !tc_graph_in(e->c, 1))
+        return tc_graph_node_fail(e->c, "it has no shape");
     TC_TRY(tc_graph_dynamic_list(e, 1, TC_ATTR_shape, want, &n));
     if (n > TC_GRAPH_MAX_DIMS)
         return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "shape has %lld dimensions; at most %d are supported",
                                     (long long)n, TC_GRAPH_MAX_DIMS);
     if (!tc_graph_has_bounds(want, n))
         return tc_graph_dynamic_no_bound(e, "shape", 1, want);
-    TC_TRY(target_dims(&r, want, n, tc_graph_attr_allowzero(e->c->n) != 0));
-    TC_TRY(tc_graph_shape_check(&r.to.shape, e->c->err));
+    TC_TRY(target_dims(r, want, n, tc_graph_attr_allowzero(e->c->n) != 0));
+    return tc_graph_shape_check(&r->to.shape, e->c->err);
+}
+
+tc_status tc_graph_rewrite_reshape(tc_graph_emitter *e) {
+    reshaper r;
+    if (tc_graph_attr_find(e->c->n, TC_ATTR_shape) && tc_graph_attr_allowzero(e->c->n)) /* tc_graph_em_reshape made it */
+        return TC_OK;
+    TC_TRY(read_reshape(e, &r));
     return tc_graph_em_finish(e, reshaped(&r));
+}
+
+tc_status tc_graph_infer_reshape(tc_graph_infer_ctx *c) {
+    tc_graph_emitter e = {c, TC_OK};
+    reshaper r;
+    TC_TRY(read_reshape(&e, &r));
+    c->out[0].shape = r.to.shape;
+    tc_graph_become_reshape(c);
+    return TC_OK;
 }
 
 tc_graph_value *tc_graph_em_reshaped(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_type *to) {
