@@ -70,7 +70,7 @@ static void add_attribute(tc_graph_writer *w, char *text) {
     static const char *const lists[] = {"axes", "dilations", "kernel_shape", "output_padding", "strides"};
     char *value = strchr(text, '=');
     *value++ = 0;
-    bool list = strchr(value, ',');
+    bool list = strchr(value, ',') && strspn(value, "-0123456789,") == strlen(value);
     for (size_t i = 0; i < TC_LEN(lists); i++)
         list |= strcmp(text, lists[i]) == 0;
     if (list)
@@ -327,6 +327,12 @@ static const row rows[] = {
     {"ReduceMean", "axes=0", {"n=1..4", "m=1..3"}, {{"n,m", TC_I64, INT32_MAX}}, 1},
     {"Conv", "pads=1,1,1,1", {"b=1..3"}, {{"b,2,4,4", TC_F32, 0}, {"3,2,3,3", TC_F32, 0}, {"3", TC_F32, 0}}, 1},
     {"LRN", "size=3", {"b=1..3"}, {{"b,4,2,3", TC_F32, 0}}, 1},
+    {"LRN", "size=4", {"b=1..2", "h=1..3", "w=1..3"}, {{"b,5,h,w", TC_F32, 0}}, 1},
+    {"MatMul", "", {"n=1..3", "k=1..3"}, {{"n,k", TC_F32, 0}, {"k", TC_F32, 0}}, 1},
+    {"MatMul", "", {"b=1..2", "k=1..3"}, {{"k", TC_F32, 0}, {"b,k,3", TC_F32, 0}}, 1},
+    {"Einsum", "equation=bhij,bhkj->bihk", {"b=1..2", "i=1..3", "k=1..3"}, {{"b,2,i,3", TC_F32, 0}, {"b,2,k,3", TC_F32, 0}}, 1},
+    {"Einsum", "equation=abi,cbi->aci", {"a=1..3", "b=1..3", "i=1..3"}, {{"a,b,i", TC_F32, 0}, {"2,b,i", TC_F32, 0}}, 1},
+    {"DepthToSpace", "blocksize=2", {"b=1..2", "h=1..3", "w=1..3"}, {{"b,8,h,w", TC_F32, 0}}, 1},
     {"MeanVarianceNormalization", "axes=0,2,3", {"b=1..3"}, {{"b,4,2,3", TC_F32, 0}}, 1},
     {"GlobalLpPool", "p=2", {"b=1..3", "h=1..4"}, {{"b,4,h,3", TC_F32, 0}}, 1},
     {"LpPool", "kernel_shape=2,2", {"b=1..3"}, {{"b,4,3,3", TC_F32, 0}}, 1},
@@ -706,8 +712,7 @@ static void test_refusing(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_reshape_copies_nothing),
-                                       cmocka_unit_test(test_ranges), cmocka_unit_test(test_refused_ranges),
-                                       cmocka_unit_test(test_refusing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),          cmocka_unit_test(test_reshape_copies_nothing),
+                                       cmocka_unit_test(test_ranges),        cmocka_unit_test(test_refused_ranges), cmocka_unit_test(test_refusing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
