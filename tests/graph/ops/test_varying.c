@@ -654,6 +654,31 @@ static void test_refused_ranges(void **state) {
     }
 }
 
+/* An operand of a text fails before the text that takes it was read: the failure is what the message says. */
+static void test_first_failure(void **state) {
+    (void)state;
+    static const row r = {"com.microsoft.QLinearAdd",
+                          "",
+                          {NULL},
+                          {{"n", TC_U8, 256},
+                           {"", TC_F32, 0},
+                           {"", TC_U8, 9},
+                           {"4", TC_U8, 256},
+                           {"", TC_F32, 0},
+                           {"", TC_U8, 9},
+                           {"", TC_F32, 0},
+                           {"", TC_U8, 9}},
+                          1};
+    tc_graph_binding n;
+    tc_graph *g;
+    save_model(&r);
+    assert_ok(tc_graph_binding_parse("n=2..4", &n, err));
+    assert_fails(TC_BAD_INPUT,
+                 tc_graph_import(SCRATCH("varying.onnx"), &(tc_graph_import_options){.shapes = &n, .nshapes = 1}, &g, err),
+                 "dimension 0 of 'x0' (n, at most 4)", "must be equal");
+    free((char *)(uintptr_t)n.name);
+}
+
 /* ---- what refuses ---- */
 
 /* Operators that take no operands of sizes that vary, and why. */
@@ -713,6 +738,7 @@ static void test_refusing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),          cmocka_unit_test(test_reshape_copies_nothing),
-                                       cmocka_unit_test(test_ranges),        cmocka_unit_test(test_refused_ranges), cmocka_unit_test(test_refusing)};
+                                       cmocka_unit_test(test_ranges),        cmocka_unit_test(test_refused_ranges),
+                                       cmocka_unit_test(test_first_failure), cmocka_unit_test(test_refusing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
