@@ -9,6 +9,7 @@ enum { MAX_LEVEL = 16 };
 
 typedef tc_graph_term term;
 typedef tc_graph_syntax syntax;
+typedef tc_graph_scan scan;
 
 typedef struct frame {
     tc_graph_emitter *e;
@@ -317,24 +318,56 @@ static void open_frame(frame *f, tc_graph_emitter *e, const tc_graph_text *t, in
     *f = (frame){.e = e, .t = t, .level = level, .local = TC_NEW_N(e->c->g->arena, term, t->nlocals + 1)};
 }
 
-/* The outputs of a text of its own; a list where it has several. */
-static term run_text(frame *f, const syntax *s) {
+/* The outputs of the text that s calls, in e's graph; a list where it has several. */
+static term call_text(frame *f, tc_graph_emitter *e, const syntax *s, const term *arg, int n) {
     term out[TC_GRAPH_MAX_RESULTS + 1];
     frame own;
-    const term *arg = run_parts(f, s);
     if (f->level == MAX_LEVEL)
         return mistake(f, s, "calls are nested too deeply");
-    if (f->e->status != TC_OK) /* an argument has failed */
+    if (f->e->status != TC_OK || e->status != TC_OK) /* an argument has failed */
         return nothing;
-    const tc_graph_text *t = tc_graph_text_at(f->e->c->g, s->i, &f->e->status, f->e->c->err);
+    const tc_graph_text *t = tc_graph_text_at(e->c->g, s->i, &e->status, e->c->err);
     if (!t)
         return nothing;
-    open_frame(&own, f->e, t, f->level + 1);
-    bind(&own, t->body, arg, s->n);
+    open_frame(&own, e, t, f->level + 1);
+    bind(&own, t->body, arg, n);
     run(&own, t->body);
     for (int k = 0; k < t->nout; k++)
         out[k] = own.local[t->out[k]];
-    return f->e->status != TC_OK ? nothing : t->nout == 1 ? out[0] : list_of(f, out, t->nout);
+    return e->status != TC_OK ? nothing : t->nout == 1 ? out[0] : list_of(f, out, t->nout);
+}
+
+/* scan step(count, backward, [state, ..], more, ..) */
+enum { SCAN_COUNT, SCAN_BACKWARD, SCAN_STATES, SCAN_MORE };
+
+typedef struct stepping {
+    frame *f;
+    const syntax *s;
+    const scan *scan;
+} stepping;
+
+static term step(void *of, tc_graph_emitter *e, const term *arg) {
+    const stepping *x = of;
+    term r = call_text(x->f, e, x->s, arg, 1 + x->scan->nstate + x->scan->nmore);
+    if (e->status == TC_OK && (r.kind != TC_GRAPH_LIST || r.n != x->scan->nstate + 1))
+        e->status = tc_graph_node_fail(e->c, "a step gives its states and a row, but they are %lld", (long long)r.n);
+    return r;
+}
+
+static term run_scan(frame *f, const syntax *s) {
+    const term *arg = run_parts(f, s);
+    if (f->e->status != TC_OK)
+        return nothing;
+    if (arg[SCAN_STATES].kind != TC_GRAPH_LIST ||
+        (arg[SCAN_COUNT].kind != TC_GRAPH_INT && arg[SCAN_COUNT].kind != TC_GRAPH_VALUE))
+        return mistake(f, s, "a scan takes a number of steps, a direction and a list of states");
+    scan all = {.e = f->e, .count = arg[SCAN_COUNT], .backward = tc_graph_term_holds(&arg[SCAN_BACKWARD]), .step = step};
+    all.nstate = (int)arg[SCAN_STATES].n;
+    all.state = arg[SCAN_STATES].list;
+    all.nmore = s->n - SCAN_MORE;
+    all.more = arg + SCAN_MORE;
+    all.of = &(stepping){f, s, &all};
+    return tc_graph_scan_run(&all);
 }
 
 /* ---- expressions ---- */
@@ -443,7 +476,9 @@ static term run(frame *f, const syntax *s) {
     case TC_GRAPH_SYNTAX_FUNCTION:
         return run_function(f, s);
     case TC_GRAPH_SYNTAX_TEXT:
-        return run_text(f, s);
+        return call_text(f, f->e, s, run_parts(f, s), s->n);
+    case TC_GRAPH_SYNTAX_SCAN:
+        return run_scan(f, s);
     case TC_GRAPH_SYNTAX_ELEMENT:
     case TC_GRAPH_SYNTAX_RANGE:
         return element(f, s);

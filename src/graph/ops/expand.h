@@ -81,6 +81,20 @@ typedef struct tc_graph_expansion_call {
     tc_graph_term (*run)(tc_graph_emitter *e, const tc_graph_term *a);
 } tc_graph_expansion_call;
 
+/* ---- expand_scan.c ---- */
+typedef struct tc_graph_scan {
+    tc_graph_emitter *e;
+    tc_graph_term count; /* of steps: an integer, or a value */
+    bool backward;       /* from the last step to the first */
+    int nstate, nmore;
+    const tc_graph_term *state, *more; /* a state may be `none`; more: arguments of all steps */
+    /* Of the number of a step, the states and the others: [nstate + 1], the next states and a row, unless *e fails. */
+    tc_graph_term (*step)(void *of, tc_graph_emitter *e, const tc_graph_term *arg);
+    void *of;
+} tc_graph_scan;
+/* The last states, and the rows of all steps in their order as one value, as large as it can be. */
+tc_graph_term tc_graph_scan_run(const tc_graph_scan *s);
+
 /* NULL: there is none of this name. */
 const tc_graph_expansion_call *tc_graph_expansion_call_of(const char *name, size_t len);
 /* The list as integers, at most TC_GRAPH_MAX_DIMS of them as a shape. */

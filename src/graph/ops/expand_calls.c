@@ -2,6 +2,7 @@
  * shape that it has is no node. */
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "graph/ir/sizes.h"
 #include "graph/ops/expand.h"
@@ -386,6 +387,51 @@ static term call_fill(emitter *e, const term *a) {
     return r;
 }
 
+/* ---- names of operators ---- */
+
+/* "a,b"  =>  ["a", "b"] */
+static term call_words(emitter *e, const term *a) {
+    term r = new_list(e, (int64_t)strlen(a[0].text) + 1);
+    r.n = 0;
+    for (const char *p = a[0].text; *p;) {
+        size_t len = strcspn(p, ",");
+        r.list[r.n++] = tc_graph_term_text(tc_arena_strndup(e->c->g->arena, p, len));
+        p += len + (p[len] == ',');
+    }
+    return r;
+}
+
+INT_CALL(same_word, strcasecmp(a[0].text, a[1].text) == 0)
+
+static term call_apply(emitter *e, const term *a) {
+    tc_graph_value *x = a[1].v;
+    tc_graph_op op;
+    if (!tc_graph_op_find(a[0].text, &op))
+        return wrong(e, "there is no operator of the name that apply is given");
+    tc_graph_node *n = tc_graph_em_node(e, op, &x, 1);
+    if (a[2].kind != TC_GRAPH_NOTHING)
+        tc_graph_set_alpha(e->c->g, n, tc_graph_term_number(&a[2]));
+    if (a[3].kind != TC_GRAPH_NOTHING)
+        tc_graph_set_beta(e->c->g, n, tc_graph_term_number(&a[3]));
+    return tc_graph_term_value(tc_graph_em_place(e, n));
+}
+
+/* The third index is -1, which addresses the dimension of 1: the three are never equal, which would make them part of the
+ * expression. */
+static term call_row(emitter *e, const term *a) {
+    tc_graph_value *x = a[0].v;
+    int64_t n = x->shape.d[1], *index = TC_NEW_N(e->c->g->arena, int64_t, 3 * n);
+    tc_graph_shape all = {2, {n, 3}}, one = {2, {n, x->shape.d[3]}};
+    if (a[1].kind == TC_GRAPH_VALUE)
+        return tc_graph_term_value(tc_graph_em_reshape(e, tc_graph_em_gather(e, TC_GRAPH_OP_GATHER, x, a[1].v, 0), &one));
+    for (int64_t i = 0; i < n; i++) {
+        index[3 * i] = a[1].i;
+        index[3 * i + 1] = i;
+        index[3 * i + 2] = -1;
+    }
+    return tc_graph_term_value(tc_graph_em_op(e, TC_GRAPH_OP_GATHER_ND, x, tc_graph_em_ints(e, TC_I64, &all, index)));
+}
+
 static const tc_graph_expansion_call calls[] = {
 #define ROW(name, takes) {#name, takes, call_##name},
     ROW(Reshape, "vl")   /* (x, shape) */
@@ -442,15 +488,19 @@ static const tc_graph_expansion_call calls[] = {
     ROW(log10, "n")         /* (a) */
     ROW(floor, "n")         /* (a) */
     ROW(simple_scale,
-        "ni")         /* (scale, n): [up, down], whose ratio the scale is in f32; down is n where it can be and n is not 0 */
-    ROW(integer, "n") /* (a): without its fraction */
-    ROW(length, "l")  /* (list) */
-    ROW(product, "l") /* (list) */
-    ROW(letters, "t") /* (text): a list of texts, one for each letter */
-    ROW(range, "ii")  /* (from, to): a list */
-    ROW(fill, "ia")   /* (n, element): a list */
-    ROW(axis, "ii")   /* (axis, dimensions): counted from the start; fails where there is none */
-    ROW(table, "n")   /* (n): import makes a table of so many entries; fails where these are too many */
+        "ni")            /* (scale, n): [up, down], whose ratio the scale is in f32; down is n where it can be and n is not 0 */
+    ROW(integer, "n")    /* (a): without its fraction */
+    ROW(length, "l")     /* (list) */
+    ROW(product, "l")    /* (list) */
+    ROW(letters, "t")    /* (text): a list of texts, one for each letter */
+    ROW(range, "ii")     /* (from, to): a list */
+    ROW(fill, "ia")      /* (n, element): a list */
+    ROW(words, "t")      /* (text): a list of what commas separate */
+    ROW(same_word, "tt") /* (a, b): small and large letters are the same */
+    ROW(apply, "tv|aa")  /* (name, x, alpha, beta): the operator of this name; alpha and beta may be none */
+    ROW(row, "va")       /* (x, t): x [t, :, 0], of 4 dimensions, by an index that is data: all t share one kernel */
+    ROW(axis, "ii")      /* (axis, dimensions): counted from the start; fails where there is none */
+    ROW(table, "n")      /* (n): import makes a table of so many entries; fails where these are too many */
 #undef ROW
 };
 

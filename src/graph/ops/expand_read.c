@@ -253,6 +253,18 @@ static syntax *call(reader *r, word w) {
     return s;
 }
 
+/* scan step(count, backward, [state, ..], more, ..), behind the first word */
+static syntax *scan(reader *r) {
+    word w = take_word(r);
+    syntax *s = call(r, w);
+    if (r->status == TC_OK && (s->kind != TC_GRAPH_SYNTAX_TEXT || s->n < 3)) {
+        r->at = w.s;
+        return mistake(r, "a function with a number of steps, a direction and a list of states is expected");
+    }
+    s->kind = TC_GRAPH_SYNTAX_SCAN;
+    return s;
+}
+
 /* ---- expressions ---- */
 
 static syntax *number(reader *r) {
@@ -282,6 +294,8 @@ static syntax *name(reader *r) {
     word w = take_word(r);
     int own = find(r, w);
     tc_dtype t;
+    if (is(w, "scan") && *r->at == ' ')
+        return scan(r);
     if (*r->at == '(' || (*r->at == '<' && isupper((unsigned char)*w.s)))
         return call(r, w);
     if (own >= 0)

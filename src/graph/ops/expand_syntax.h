@@ -16,6 +16,7 @@ typedef enum tc_graph_syntax_kind {
     TC_GRAPH_SYNTAX_OPERATOR, /* op<attribute, ..>(part, ..), of `i` outputs */
     TC_GRAPH_SYNTAX_FUNCTION, /* function(part, ..) */
     TC_GRAPH_SYNTAX_TEXT,     /* text i(part, ..) */
+    TC_GRAPH_SYNTAX_SCAN,     /* scan text i(part, ..) */
     TC_GRAPH_SYNTAX_ELEMENT,  /* part 0[part 1] */
     TC_GRAPH_SYNTAX_RANGE,    /* part 0[part 1:part 2] */
     TC_GRAPH_SYNTAX_MINUS,    /* -part 0 */

@@ -20,6 +20,7 @@ typedef struct recurrent {
 
 /* ---- reference ---- */
 
+/* Those with parameters have alpha 0.3 and beta 0.4, which are those of the first two of a layer, unless a case says otherwise. */
 static double function_of(char name, double x) {
     switch (name) {
     case 's':
@@ -28,7 +29,23 @@ static double function_of(char name, double x) {
         return tanh(x);
     case 'r':
         return x > 0 ? x : 0;
-    default: /* HardSigmoid with alpha 0.3, beta 0.4 */
+    case 'g': /* Softsign */
+        return x / (1 + fabs(x));
+    case 'p': /* Softplus */
+        return log1p(exp(x));
+    case 'a': /* Affine */
+        return 0.3 * x + 0.4;
+    case 'l': /* LeakyRelu */
+        return x < 0 ? 0.3 * x : x;
+    case 'd': /* ThresholdedRelu */
+        return x > 0.3 ? x : 0;
+    case 'n': /* ScaledTanh */
+        return 0.3 * tanh(0.4 * x);
+    case 'e': /* Elu */
+        return x < 0 ? 0.3 * (exp(x) - 1) : x;
+    case 'H': /* HardSigmoid, alpha 0.2 as where none is given, and beta 0.4 */
+        return fmin(1, fmax(0, 0.2 * x + 0.4));
+    default: /* HardSigmoid */
         return fmin(1, fmax(0, 0.3 * x + 0.4));
     }
 }
@@ -308,6 +325,15 @@ static void test_rnn(void **state) {
              "rt");
 }
 
+/* All functions. Parameters belong to the functions that take them, in order; alphas are two, so a third function has its own. */
+static void test_functions(void **state) {
+    (void)state;
+    run_case((recurrent){TC_GRAPH_OP_RNN, SIZES, .direction = "bidirectional", .functions = "Affine,SCALEDTANH"}, "an");
+    run_case((recurrent){TC_GRAPH_OP_RNN, SIZES, .direction = "bidirectional", .functions = "Softsign,Softplus"}, "gp");
+    run_case((recurrent){TC_GRAPH_OP_GRU, SIZES, .functions = "Relu,ThresholdedRelu"}, "rd");
+    run_case((recurrent){TC_GRAPH_OP_LSTM, SIZES, .initial = true, .functions = "LeakyRelu,Elu,HardSigmoid"}, "leH");
+}
+
 /* Of nothing there are no results, and the state is what it was. */
 static void test_no_steps(void **state) {
     (void)state;
@@ -382,7 +408,7 @@ static void test_refusals(void **state) {
     make_inputs(&r, in);
     expect_refusal(in, 5, TC_ATTR_hidden_size, 7, NULL, "hidden_size is 7, but input 2 (R) is made for 6");
     expect_refusal(in, 5, TC_ATTR_direction, 0, "sideways", "direction is 'sideways'");
-    expect_refusal(in, 5, TC_ATTR_direction, 0, "bidirectional", "input 1 (W) must be f32[2,24,4]");
+    expect_refusal(in, 5, TC_ATTR_direction, 0, "bidirectional", "must be f32[2,24,4], but is f32[1,24,4]");
     expect_refusal(in, 5, TC_ATTR_activations, 0, "Sigmoid,Sine,Tanh", "'Sine' is not a known function");
     expect_refusal(in, 5, TC_ATTR_activations, 0, "Sigmoid,Tanh", "activations must name 3 functions");
     expect_refusal(in, 5, TC_ATTR_layout, 1, NULL, "input 4 (sequence_lens)");
@@ -467,6 +493,7 @@ int main(void) {
         cmocka_unit_test(test_lstm),
         cmocka_unit_test(test_gru),
         cmocka_unit_test(test_rnn),
+        cmocka_unit_test(test_functions),
         cmocka_unit_test(test_no_steps),
         cmocka_unit_test(test_empty_operands),
         cmocka_unit_test(test_steps_share_kernels),
