@@ -174,6 +174,7 @@ VALUE_CALL(largest, tc_graph_em_blind(e, a[0].v))
 VALUE_CALL(sized, tc_graph_em_sized(e, a[0].v, axis_in(e, a, 0, 1), a[2].v))
 VALUE_CALL(masked, tc_graph_em_masked(e, a[0].v, (int)a[1].i, a[2].v))
 CALL(require, keep(e, tc_graph_require_size(e, a[0].v, axis_in(e, a, 0, 1), a[2].i)))
+VALUE_CALL(exactly, tc_graph_em_exactly(e, a[0].v, axis_in(e, a, 0, 1), a[2].i, a[3].text))
 INT_CALL(bound, tc_graph_em_known(e, a[0].v).most)
 INT_CALL(is_same, tc_graph_em_known(e, a[0].v).x == tc_graph_em_known(e, a[1].v).x)
 VALUE_CALL(with_sizes, tc_graph_em_with_sizes(e, a[0].v, a[1].v, (int)a[2].i, a[3].v))
@@ -458,6 +459,7 @@ static const tc_graph_expansion_call calls[] = {
     ROW(masked, "viv")        /* (x, d, fill): the scalar past the sizes of dimension d, or of all (-1) */
     ROW(require, "vii")       /* (x, d, least): runs in which dimension d is smaller are refused */
     ROW(with_sizes, "vvio")   /* (x, like, d, size): has the sizes of another, but for dimension d: `size`, or none */
+    ROW(exactly, "viit")      /* (x, d, n, name): x, whose dimension d has the size n in all runs; the name is n's in messages */
     ROW(fixed, "oi")          /* (x, d): fails where dimension d varies */
     ROW(known, "v")           /* (x): the integer x of one element as a scalar, a constant where it is one number in all runs */
     ROW(bound, "v")           /* (x): the largest that the scalar x can be; -1: not known */

@@ -412,6 +412,9 @@ static void test_refusals(void **state) {
     expect_refusal(in, 5, TC_ATTR_activations, 0, "Sigmoid,Sine,Tanh", "'Sine' is not a known function");
     expect_refusal(in, 5, TC_ATTR_activations, 0, "Sigmoid,Tanh", "activations must name 3 functions");
     expect_refusal(in, 5, TC_ATTR_layout, 1, NULL, "input 4 (sequence_lens)");
+    in[1].shape.ndim = 2;
+    expect_refusal(in, 5, TC_ATTR_none, 0, NULL, "inputs 0 (X), 1 (W) and 2 (R) must have 3 dimensions");
+    in[1].shape.ndim = 3;
     ((int64_t *)in[4].data)[1] = 6;
     expect_refusal(in, 5, TC_ATTR_none, 0, NULL, "element 1 is 6, but X has 5 steps");
     free_all(in, MAX_IN);

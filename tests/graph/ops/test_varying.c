@@ -440,6 +440,10 @@ static const row rows[] = {
      {{"t,b,2", TC_F32, 0}, {"1,9,2", TC_F32, 0}, {"1,9,3", TC_F32, 0}}, 2},
     {"RNN", "hidden_size=3", {"t=3..5", "b=1..3"},
      {{"t,b,2", TC_F32, 0}, {"1,3,2", TC_F32, 0}, {"1,3,3", TC_F32, 0}, {NULL, TC_F32, 0}, {"b", TC_I32, 4}}, 2},
+    {"GRU", "hidden_size=3 layout=1 linear_before_reset=1", {"t=0..3", "b=1..2", "n=0..4"},
+     {{"b,t,n", TC_F32, 0}, {"1,9,n", TC_F32, 0}, {"1,9,3", TC_F32, 0}, {"1,18", TC_F32, 0}}, 2},
+    {"RNN", "hidden_size=3 direction=bidirectional", {"n=1..4"},
+     {{"2,3,n", TC_F32, 0}, {"2,3,n", TC_F32, 0}, {"2,3,3", TC_F32, 0}}, 2},
     /* attention */
     {"Attention", "q_num_heads=2 kv_num_heads=1", {"b=1..2", "n=1..3", "m=1..3"},
      {{"b,n,8", TC_F32, 0}, {"b,m,4", TC_F32, 0}, {"b,m,4", TC_F32, 0}, {"b,1,n,m", TC_F32, 0}}, 1},
@@ -679,6 +683,51 @@ static void test_first_failure(void **state) {
     free((char *)(uintptr_t)n.name);
 }
 
+/* ---- recurrent layers ---- */
+
+/* A GRU without biases or initial states; of its sizes, all but the direction are symbols. hidden_size 0: it lacks the attribute. */
+static tc_status import_gru(int64_t hidden_size, tc_graph **g, tc_error *err) {
+    static const tc_graph_binding sizes[] = {
+        {"t", 1, {{0, 4, 1}}}, {"b", 1, {{1, 3, 1}}}, {"n", 1, {{1, 3, 1}}}, {"g", 1, {{3, 12, 3}}}, {"h", 1, {{1, 4, 1}}}};
+    const tc_graph_import_options o = {.shapes = sizes, .nshapes = TC_LEN(sizes)};
+    tc_graph_writer *w = tc_graph_writer_new("gru", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "t,b,n");
+    tc_graph_writer_input(w, "w", TC_F32, "1,g,n");
+    tc_graph_writer_input(w, "r", TC_F32, "1,g,h");
+    tc_graph_writer_node(w, "GRU", "gru", "x,w,r", "y");
+    if (hidden_size)
+        tc_graph_writer_int(w, "hidden_size", hidden_size);
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    return import_model(w, SCRATCH("gru.onnx"), &o, g, err);
+}
+
+static tc_status bind_gru(const tc_graph *g, int64_t hidden, tc_error *err) {
+    tc_graph_tensor in[3];
+    tc_graph_size_rules rules;
+    tc_arena *a = tc_arena_new();
+    int64_t size[5];
+    float none[1];
+    in[0] = f32_tensor((tc_graph_shape){3, {2, 1, 2}}, none);
+    in[1] = f32_tensor((tc_graph_shape){3, {1, 3 * hidden, 2}}, none);
+    in[2] = f32_tensor((tc_graph_shape){3, {1, 3 * hidden, hidden}}, none);
+    tc_graph_size_rules_of(g, a, &rules);
+    tc_status s = tc_graph_size_rules_bind(&rules, in, size, err);
+    tc_arena_free(a);
+    return s;
+}
+
+/* The attribute says how many units a layer has, so runs with other weights are refused. Without it they must be known. */
+static void test_hidden_size(void **state) {
+    (void)state;
+    tc_graph *g;
+    assert_fails(TC_BAD_INPUT, import_gru(0, &g, err), "node 'gru' (GRU)", "dimension 2 of input 2 ('r') varies");
+    assert_fails(TC_BAD_INPUT, import_gru(5, &g, err), "node 'gru' (GRU)", "dimension 1 of 'w'");
+    assert_ok(import_gru(3, &g, err));
+    assert_ok(bind_gru(g, 3, err));
+    assert_fails(TC_BAD_INPUT, bind_gru(g, 2, err), "node 'gru' (GRU)", "must be 9");
+    tc_graph_free(g);
+}
+
 /* ---- what refuses ---- */
 
 /* Operators that take no operands of sizes that vary, and why. */
@@ -739,6 +788,7 @@ static void test_refusing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),          cmocka_unit_test(test_reshape_copies_nothing),
                                        cmocka_unit_test(test_ranges),        cmocka_unit_test(test_refused_ranges),
-                                       cmocka_unit_test(test_first_failure), cmocka_unit_test(test_refusing)};
+                                       cmocka_unit_test(test_first_failure), cmocka_unit_test(test_hidden_size),
+                                       cmocka_unit_test(test_refusing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
