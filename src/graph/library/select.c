@@ -82,8 +82,8 @@ TC_LIB_KERNEL int32_t tc_lib_non_zero(void *const *args, uint8_t *workspace, con
 
 /* ---- non-maximum suppression: every class of every image by itself, then put together ----
  * Inputs: boxes f32 [batches, n, 4], scores f32 [batches, classes, n], max_output_boxes_per_class i64, iou_threshold f32,
- * score_threshold f32, boxes in use i64. Outputs, i64: rows (batch, class, box), zeros behind, and their number. Attributes:
- * center_point_box, most (results of a class). */
+ * score_threshold f32, batches, classes and boxes in use i64 [3]. Outputs, i64: rows (batch, class, box), zeros behind, and their
+ * number. Attributes: center_point_box, most (results of a class). */
 
 typedef struct box {
     float y0, x0, y1, x1, area;
@@ -92,7 +92,8 @@ typedef struct box {
 typedef struct nms {
     int64_t batches, classes, nboxes, center, slots; /* slots: for results of a class */
     const float *boxes, *scores;
-    int64_t most, used;      /* results per class; boxes in use */
+    int64_t most;            /* results per class */
+    const int64_t *used;     /* batches, classes and boxes in use */
     float iou, score;        /* score: NaN where the model gives no threshold */
     int64_t *found, *counts; /* [batches * classes, slots], [batches * classes] */
     uint8_t *rooms;
@@ -123,7 +124,9 @@ static int overlap(const box *a, const box *b, float threshold) {
 static tc_lib_pair *candidates(const nms *m, int64_t group, tc_lib_pair *a, int64_t *n) {
     const float *score = m->scores + group * m->nboxes;
     *n = 0;
-    for (int64_t i = 0; i < m->used; i++)
+    if (group / m->classes >= m->used[0] || group % m->classes >= m->used[1])
+        return a;
+    for (int64_t i = 0; i < tc_lib_min(m->used[2], m->nboxes); i++)
         if (score[i] > m->score || m->score != m->score) {
             uint64_t key;
             tc_lib_keys(score, TC_LIB_FLOAT, 4, i, 1, 1, &key);
@@ -172,11 +175,11 @@ TC_LIB_KERNEL int64_t tc_lib_nms_workspace(const tc_lib_params *p, int32_t nthre
 
 TC_LIB_KERNEL int32_t tc_lib_nms(void *const *args, uint8_t *workspace, const tc_rt *rt) {
     nms m = nms_of(args[0]);
-    int64_t groups = m.batches * m.classes, used = *(const int64_t *)args[6];
+    int64_t groups = m.batches * m.classes;
     int64_t *to = args[7], n = 0, most = *(const int64_t *)args[3];
     m.boxes = args[1];
     m.scores = args[2];
-    m.used = tc_lib_min(used, m.nboxes);
+    m.used = args[6];
     m.most = most < 0 ? 0 : tc_lib_min(most, m.slots);
     m.iou = *(const float *)args[4];
     m.score = *(const float *)args[5];

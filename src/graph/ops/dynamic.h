@@ -141,6 +141,8 @@ bool tc_graph_divides(tc_graph_emitter *e, const tc_graph_value *v, int d, int64
 TC_NODISCARD tc_status tc_graph_require_size(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t least);
 /* It is not 1. */
 TC_NODISCARD tc_status tc_graph_require_not_one(tc_graph_emitter *e, const tc_graph_value *v, int d);
+/* v, whose dimension d is a multiple in each run, as a value whose largest size is one, too. */
+tc_graph_value *tc_graph_em_multiple(tc_graph_emitter *e, tc_graph_value *v, int d, int64_t by);
 /* v, whose dimension d is n in each run, as a value where it is always n. An assumed size becomes n. whose: of what n is the size,
  * in messages. */
 tc_graph_value *tc_graph_em_exactly(tc_graph_emitter *e, tc_graph_value *v, int d, int64_t n, const char *whose);

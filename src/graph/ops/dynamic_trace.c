@@ -255,6 +255,7 @@ const tc_expr *tc_graph_condition_of(tc_graph **g, tc_graph_value *v) {
 /* ---- as values ---- */
 
 static tc_graph_value *scalar_of(tc_graph_emitter *e, tc_graph_value *v, int64_t i) {
+    v = tc_graph_em_blind(e, v); /* v may be a list that a node before requires to be long enough */
     if (v->shape.ndim == 1 && v->shape.d[0] > 1)
         v = tc_graph_em_slice(e, v, 0, i, i + 1, 1);
     return tc_graph_em_cast(e, tc_graph_em_reshape(e, v, &(tc_graph_shape){0}), TC_I64);

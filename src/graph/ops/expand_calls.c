@@ -179,6 +179,8 @@ INT_CALL(bound, tc_graph_em_known(e, a[0].v).most)
 INT_CALL(is_same, tc_graph_em_known(e, a[0].v).x == tc_graph_em_known(e, a[1].v).x)
 VALUE_CALL(with_sizes, tc_graph_em_with_sizes(e, a[0].v, a[1].v, (int)a[2].i, a[3].v))
 
+VALUE_CALL(multiple, tc_graph_em_multiple(e, a[0].v, axis_in(e, a, 0, 1), a[2].i))
+
 static term call_meet(emitter *e, const term *a) {
     int d = dim_or_none(a, 0, 1), m = dim_or_none(a, 2, 3);
     return d < 0 || m < 0 ? nothing : keep(e, tc_graph_meet(e, a[0].v, d, a[2].v, m, tc_graph_term_holds(&a[4])));
@@ -306,6 +308,7 @@ static term outer_of(emitter *e, char sign, tc_graph_op op, const term *a) {
 CALL(min, outer_of(e, '<', TC_GRAPH_OP_MIN, a))
 CALL(max, outer_of(e, '>', TC_GRAPH_OP_MAX, a))
 CALL(sqrt, tc_graph_term_float(sqrt(tc_graph_term_number(&a[0]))))
+INT_CALL(is_value, a[0].kind == TC_GRAPH_VALUE)
 CALL(log10, tc_graph_term_float(log10(tc_graph_term_number(&a[0]))))
 CALL(floor, tc_graph_term_float(floor(tc_graph_term_number(&a[0]))))
 CALL(integer, a[0].kind == TC_GRAPH_INT ? a[0] : tc_graph_term_int((int64_t)a[0].f))
@@ -460,6 +463,7 @@ static const tc_graph_expansion_call calls[] = {
     ROW(require, "vii")       /* (x, d, least): runs in which dimension d is smaller are refused */
     ROW(with_sizes, "vvio")   /* (x, like, d, size): has the sizes of another, but for dimension d: `size`, or none */
     ROW(exactly, "viit")      /* (x, d, n, name): x, whose dimension d has the size n in all runs; the name is n's in messages */
+    ROW(multiple, "vii")      /* (x, d, n): x, also at its largest a multiple of n; other runs are refused */
     ROW(fixed, "oi")          /* (x, d): fails where dimension d varies */
     ROW(known, "v")           /* (x): the integer x of one element as a scalar, a constant where it is one number in all runs */
     ROW(bound, "v")           /* (x): the largest that the scalar x can be; -1: not known */
@@ -487,6 +491,7 @@ static const tc_graph_expansion_call calls[] = {
     ROW(min, "nn")          /* (a, b) */
     ROW(max, "nn")          /* (a, b) */
     ROW(sqrt, "n")          /* (a) */
+    ROW(is_value, "a")      /* (a): a value of the graph, and no number */
     ROW(log10, "n")         /* (a) */
     ROW(floor, "n")         /* (a) */
     ROW(simple_scale,

@@ -502,6 +502,18 @@ tc_status tc_graph_require_not_one(tc_graph_emitter *e, const tc_graph_value *v,
                                        needed_by(e, dimension(e, v, d))));
 }
 
+tc_graph_value *tc_graph_em_multiple(tc_graph_emitter *e, tc_graph_value *v, int d, int64_t by) {
+    if (e->status != TC_OK || !tc_graph_extent(v, d))
+        return v;
+    int64_t most = v->shape.d[d] / by * by;
+    if (!tc_graph_divides(e, v, d, by))
+        e->status = tc_graph_require(e, dimension(e, v, d), tc_graph_size_number(e, v, d), INT64_MIN, INT64_MAX, by);
+    if (most == v->shape.d[d])
+        return v;
+    tc_graph_value *cut = tc_graph_em_slice(e, tc_graph_em_blind(e, v), d, 0, most, 1);
+    return tc_graph_em_with_sizes(e, cut, v, -1, NULL);
+}
+
 tc_status tc_graph_meet(tc_graph_emitter *e, const tc_graph_value *a, int d, const tc_graph_value *b, int m, bool broadcasts) {
     if (!tc_graph_extent(a, d) && !tc_graph_extent(b, m))
         return TC_OK;

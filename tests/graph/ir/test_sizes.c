@@ -480,9 +480,11 @@ static void test_failure_of_assumed(void **state) {
     tc_graph_writer *w = tc_graph_writer_new("resized", 17);
     tc_graph_writer_input(w, "x", TC_F32, "images,3,height,4");
     tc_graph_writer_output(w, "y", TC_F32, NULL);
-    tc_graph_writer_node(w, "Det", "det", "x", "y");
-    assert_not_imported(w, NULL, 0, "images=1..16, height=1..512", "assumed", "--shape NAME=LEAST..MOST", "node 'det' (Det)",
-                        "needs its size to be known");
+    tc_graph_writer_weight(w, "regions", F32(DIMS(1, 5), 0, 0, 0, 1, 1));
+    tc_graph_writer_node(w, "MaxRoiPool", "pool", "x,regions", "y");
+    tc_graph_writer_ints(w, "pooled_shape", "2,2");
+    assert_not_imported(w, NULL, 0, "images=1..16, height=1..512", "assumed", "--shape NAME=LEAST..MOST",
+                        "node 'pool' (MaxRoiPool)", "needs its size to be known");
 }
 
 /* A window that is larger than what it moves over, also where that is another one's result. */

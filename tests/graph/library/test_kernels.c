@@ -179,7 +179,8 @@ static int64_t suppress(const suppression *s, int64_t *kept) {
 static tc_status nms(tc_graph_eval_ctx *c) {
     const int64_t *d = c->in[1]->shape.d;
     int64_t *to = c->out[0].data, rows = 0, *kept = tc_xcalloc((size_t)d[2] + 1, sizeof *kept);
-    suppression s = {.n = TC_MIN(d[2], *(const int64_t *)c->in[5]->data),
+    const int64_t *used = c->in[5]->data; /* batches, classes, boxes */
+    suppression s = {.n = TC_MIN(d[2], used[2]),
                      .most = TC_MIN(tc_graph_attr_most(c->n), *(const int64_t *)c->in[2]->data),
                      .iou = *(const float *)c->in[3]->data,
                      .threshold = *(const float *)c->in[4]->data,
@@ -187,7 +188,7 @@ static tc_status nms(tc_graph_eval_ctx *c) {
     for (int64_t g = 0; g < d[0] * d[1]; g++) {
         s.boxes = (const float *)c->in[0]->data + g / d[1] * d[2] * 4;
         s.scores = (const float *)c->in[1]->data + g * d[2];
-        int64_t n = suppress(&s, kept);
+        int64_t n = g / d[1] < used[0] && g % d[1] < used[1] ? suppress(&s, kept) : 0;
         for (int64_t k = 0; k < n; k++, rows++) {
             to[3 * rows] = g / d[1];
             to[3 * rows + 1] = g % d[1];

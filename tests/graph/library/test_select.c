@@ -391,7 +391,7 @@ static void no_axis(tc_graph_writer *w) {
 
 static void test_refusals(void **state) {
     (void)state;
-    refuse("EyeLike", "f", NULL, "dimension 1 of input 0 ('f')", "at most 42");
+    refuse("MaxRoiPool", "f,x", NULL, "dimension 1 of input 0 ('f')", "at most 42");
     refuse("Reshape", "f,k", NULL, "shape[0]", "largest value");
     refuse("Compress", "f,x", NULL, "condition 'x'", "list of bool");
     refuse("Unique", "x", no_axis, "axis 2", "2 dimensions");

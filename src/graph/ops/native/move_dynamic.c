@@ -312,9 +312,8 @@ tc_status tc_graph_rewrite_split(tc_graph_emitter *e) {
     int64_t parts = tc_graph_attr_num_outputs_or(c->n, c->nout);
     if (parts < c->nout || parts > 1 << 20)
         return tc_graph_node_fail(c, "it has %d outputs, but is split into %lld parts", c->nout, (long long)parts);
-    bool even = tc_graph_divides(e, x, axis, parts);
-    if (!even && !tc_graph_attr_find(c->n, TC_ATTR_num_outputs))
-        return tc_graph_dynamic_refuse_factor(c, 0, axis, parts);
+    bool even = tc_graph_divides(e, x, axis, parts) || !tc_graph_attr_find(c->n, TC_ATTR_num_outputs);
+    x = even ? tc_graph_em_multiple(e, x, axis, parts) : x;
     tc_graph_value *size = tc_graph_extent(x, axis), *more = tc_graph_em_number(e, even ? 0 : parts - 1);
     tc_graph_number part = tc_graph_em_known(e, em_div(e, em_add(e, size, more), tc_graph_em_number(e, parts)));
     part.most = TC_MIN(part.most < 0 ? x->shape.d[axis] : part.most, x->shape.d[axis]);

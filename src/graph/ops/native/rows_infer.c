@@ -128,10 +128,12 @@ tc_status tc_graph_infer_batch_norm(tc_graph_infer_ctx *c) {
         return tc_graph_node_fail(c, "attribute spatial must be 1");
     if (x->shape.ndim < 2)
         return tc_graph_node_fail(c, "the input must have at least 2 dimensions");
-    for (int k = 1; k < 5; k++)
+    for (int k = 1; k < 5; k++) {
         if (c->n->in[k]->shape.ndim != 1 || c->n->in[k]->shape.d[0] != x->shape.d[1])
             return tc_graph_node_fail(c, "input %d ('%s') must have one element per channel (%" PRId64 ")", k, c->n->in[k]->name,
                                       x->shape.d[1]);
+        tc_graph_read_some(c, k, 0, 1);
+    }
     tc_graph_become(c, TC_GRAPH_OP_BATCH_NORM, 5);
     tc_graph_set_epsilon(c->g, c->n, epsilon);
     c->out[0] = tc_graph_like(c, 0);
