@@ -392,6 +392,8 @@ static void no_axis(tc_graph_writer *w) {
 static void test_refusals(void **state) {
     (void)state;
     refuse("MaxRoiPool", "f,x", NULL, "dimension 1 of input 0 ('f')", "at most 42");
+    refuse("GatherND", "x,nz", NULL, "dimension 1 of input 1 ('nz')", "at most 42");
+    refuse("ScatterND", "x,nz,f", NULL, "dimension 1 of input 1 ('nz')", "at most 42");
     refuse("Reshape", "f,k", NULL, "shape[0]", "largest value");
     refuse("Compress", "f,x", NULL, "condition 'x'", "list of bool");
     refuse("Unique", "x", no_axis, "axis 2", "2 dimensions");

@@ -101,6 +101,8 @@ tc_status tc_graph_infer_gather_nd(tc_graph_infer_ctx *c) {
     TC_TRY(want_indices(c, index));
     int64_t batch = tc_graph_attr_batch_dims(c->n);
     int q = index->shape.ndim, r = x->shape.ndim;
+    if (q && tc_graph_extent(index, q - 1)) /* it says how many dimensions the result has */
+        return tc_graph_dynamic_refuse(c, 1, q - 1);
     int64_t depth = q ? index->shape.d[q - 1] : 0;
     if (q < 1 || batch < 0 || batch >= q || batch > r || depth < 1 || depth > r - batch ||
         memcmp(x->shape.d, index->shape.d, (size_t)batch * sizeof(int64_t)) != 0)
@@ -109,8 +111,6 @@ tc_status tc_graph_infer_gather_nd(tc_graph_infer_ctx *c) {
         return tc_graph_node_fail(c, "the result has more than %d dimensions", TC_GRAPH_MAX_DIMS);
     tc_graph_set_batch_dims(c->g, c->n, batch);
     c->out[0].dtype = x->dtype;
-    if (tc_graph_extent(index, q - 1))
-        return tc_graph_dynamic_refuse(c, 1, q - 1);
     tc_graph_take(c, &c->out[0], 1, 0, q - 1);
     tc_graph_take(c, &c->out[0], 0, (int)(batch + depth), r);
     return read_indices(c, 0, (int)(batch + depth));

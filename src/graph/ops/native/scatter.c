@@ -274,7 +274,9 @@ tc_status tc_graph_rewrite_scatter_nd(tc_graph_emitter *e) {
     const tc_graph_value *x = n->in[0], *tuples = n->in[1];
     int last = tuples->shape.ndim - 1;
     int64_t depth = last >= 0 ? tuples->shape.d[last] : 0;
-    if (!tc_dtype_is_int(tuples->dtype) || depth < 1 || depth > x->shape.ndim || tc_graph_extent(tuples, last))
+    if (last >= 0 && tc_graph_extent(tuples, last))
+        return tc_graph_dynamic_refuse(e->c, 1, last);
+    if (!tc_dtype_is_int(tuples->dtype) || depth < 1 || depth > x->shape.ndim)
         return tc_graph_node_fail(e->c, "the indices '%s' do not fit '%s'", tuples->name, x->name);
     tc_graph_value *sizes[TC_GRAPH_MAX_DIMS];
     for (int d = 0; d < depth; d++) {
