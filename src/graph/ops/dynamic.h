@@ -139,7 +139,7 @@ TC_NODISCARD tc_status tc_graph_require_multiple(tc_graph_emitter *e, const char
 bool tc_graph_divides(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t by);
 /* Of dimension d of v. */
 TC_NODISCARD tc_status tc_graph_require_size(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t least);
-/* It is not 1. */
+/* It is not 1, as a Squeeze without axes would drop it. */
 TC_NODISCARD tc_status tc_graph_require_not_one(tc_graph_emitter *e, const tc_graph_value *v, int d);
 /* v, whose dimension d is a multiple in each run, as a value whose largest size is one, too. */
 tc_graph_value *tc_graph_em_multiple(tc_graph_emitter *e, tc_graph_value *v, int d, int64_t by);

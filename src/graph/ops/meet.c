@@ -494,11 +494,19 @@ tc_status tc_graph_require_not_one(tc_graph_emitter *e, const tc_graph_value *v,
     if (!tc_graph_extent(v, d) || range.lo > 1 || range.hi < 1)
         return e->status;
     if (range.lo == 1)
-        return tc_graph_require(e, dimension(e, v, d), x, 2, INT64_MAX, 1);
+        return tc_graph_require(e,
+                                tc_arena_printf(e->c->g->arena,
+                                                "%s (Squeeze without axes drops a dimension of 1, but the number of dimensions "
+                                                "of a result cannot vary)",
+                                                dimension(e, v, d)),
+                                x, 2, INT64_MAX, 1);
     tc_graph_value *is_one = em_equal(e, tc_graph_extent(v, d), tc_graph_em_number(e, 1));
     const tc_expr *is = tc_bin(s->ctx, TC_OP_EQ, x, tc_i64(s->ctx, 1));
     return place_check(e, tc_un(s->ctx, TC_OP_NOT, is), em_unary(e, TC_GRAPH_OP_NOT, is_one),
-                       tc_arena_printf(e->c->g->arena, "the run is refused: %s must not be 1. Give the run other sizes or data",
+                       tc_arena_printf(e->c->g->arena,
+                                       "the run is refused: %s is 1. Squeeze without axes drops a dimension of 1, but the number "
+                                       "of dimensions of a result cannot vary. Give the run other sizes or data, or export the "
+                                       "model with axes",
                                        needed_by(e, dimension(e, v, d))));
 }
 
