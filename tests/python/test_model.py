@@ -102,6 +102,50 @@ def test_too_small_for_a_window(tmp_path):
         assert model(np.ones((1, 2, 4), "float32"))["y"].shape == (1, 2, 1)
 
 
+def aligned(shape):
+    """NaN everywhere, at a multiple of 64 bytes."""
+    n = int(np.prod(shape))
+    raw = np.full(n + 16, np.nan, "float32")
+    start = -raw.ctypes.data % 64 // 4
+    return raw[start:start + n].reshape(shape)
+
+
+def decoder(onnx, path):
+    """GroupQueryAttention of two heads that share a cache of eight rows."""
+    make, floats, ints = onnx.helper, onnx.TensorProto.FLOAT, onnx.TensorProto.INT32
+    sizes = {"q": ["rows", 8], "k": ["rows", 4], "v": ["rows", 4], "past_k": [1, 8, 4], "past_v": [1, 8, 4]}
+    node = make.make_node("GroupQueryAttention", [*sizes, "lengths", "total"], ["y", "key", "value"], name="attend",
+                          domain="com.microsoft", num_heads=2, kv_num_heads=1)
+    graph = make.make_graph([node], "net",
+                            [make.make_tensor_value_info(name, floats, [1, *dims]) for name, dims in sizes.items()]
+                            + [make.make_tensor_value_info("lengths", ints, [1]), make.make_tensor_value_info("total", ints, [])],
+                            [make.make_tensor_value_info(name, floats, None) for name in ("y", "key", "value")])
+    opsets = [make.make_opsetid("", 17), make.make_opsetid("com.microsoft", 1)]
+    onnx.save(make.make_model(graph, opset_imports=opsets), os.fspath(path))
+
+
+def test_attends_in_a_buffer(tmp_path):
+    onnx = pytest.importorskip("onnx", reason="it needs python3-onnx")
+    path = tmp_path / "decoder.onnx"
+    decoder(onnx, path)
+    key, value, y = aligned((1, 1, 8, 4)), aligned((1, 1, 8, 4)), np.empty((1, 3, 8), "float32")
+    past = [np.zeros((1, 1, 8, 4), "float32")] * 2
+    filled = 0
+    with tctune.build(path, shape={"rows": "1..3"}, threads=1) as copies, \
+            tctune.build(path, shape={"rows": "1..3"}, in_place_cache=True, threads=1) as grows:
+        for rows in (3, 1, 2):
+            new = [RANDOM.standard_normal((1, rows, n), "float32") for n in (8, 4, 4)]
+            filled += rows
+            numbers = np.array([filled - 1], "int32"), np.array(filled, "int32")
+            expected = copies(*new, *past, *numbers)
+            result = grows(*new, key, value, *numbers, out=[y, key, value])
+            past = [expected["key"], expected["value"]]
+            np.testing.assert_allclose(result["y"], expected["y"], rtol=1e-4, atol=1e-5)
+            for buffer, copy in zip((key, value), past):
+                np.testing.assert_array_equal(buffer[:, :, :filled], copy[:, :, :filled])
+                assert np.isnan(buffer[:, :, filled:]).all()
+
+
 @pytest.mark.parametrize("kind", ["bool", "int8", "uint8", "int16", "int32", "int64", "uint64", "float16", "float64"])
 def test_types(kind):
     short = {"bool": "bool", "float16": "f16", "float64": "f64"}.get(kind, kind.replace("uint", "u").replace("int", "i"))
