@@ -474,6 +474,8 @@ static const row rows[] = {
      {{"b,n,4", TC_F32, 0}, {"b,n,4", TC_F32, 0}, {"4", TC_F32, 0}, {"4", TC_F32, 0}}, 1},
     {"com.microsoft.SkipSimplifiedLayerNormalization", "", {"b=1..2", "n=1..4"},
      {{"b,n,4", TC_F32, 0}, {"b,n,4", TC_F32, 0}, {"4", TC_F32, 0}}, 1},
+    {"Einsum", "equation=bii->bi", {"b=1..2", "n=1..4"}, {{"b,n,n", TC_F32, 0}}, 1},
+    {"Einsum", "equation=iji->j", {"n=1..4", "m=1..3"}, {{"n,m,n", TC_F32, 0}}, 1},
     /* losses */
     {"NegativeLogLikelihoodLoss", "ignore_index=1", {"n=1..3", "c=2..4", "d=1..3"},
      {{"n,c,d", TC_F32, 0}, {"n,d", TC_I64, 2}, {"c", TC_F32, 0}}, 1},
