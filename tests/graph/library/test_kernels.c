@@ -364,15 +364,10 @@ static tc_graph_eval_fn *twin_of(tc_graph_op op) {
     static const struct {
         tc_graph_op op;
         tc_graph_eval_fn *eval;
-    } twins[] = {{TC_GRAPH_OP_TOP_K_LIST, top_k},
-                 {TC_GRAPH_OP_NON_ZERO_LIST, non_zero},
-                 {TC_GRAPH_OP_UNIQUE_LIST, unique},
-                 {TC_GRAPH_OP_NMS_LIST, nms},
-                 {TC_GRAPH_OP_CUM_SUM_LIST, cum_sum},
-                 {TC_GRAPH_OP_SCATTER_LIST, scatter},
-                 {TC_GRAPH_OP_DET_LIST, det},
-                 {TC_GRAPH_OP_MAX_ROI_POOL_LIST, max_roi_pool},
-                 {TC_GRAPH_OP_ROI_ALIGN_LIST, roi_align}};
+    } twins[] = {
+        {TC_GRAPH_OP_TOP_K_LIST, top_k}, {TC_GRAPH_OP_NON_ZERO_LIST, non_zero},         {TC_GRAPH_OP_UNIQUE_LIST, unique},
+        {TC_GRAPH_OP_NMS_LIST, nms},     {TC_GRAPH_OP_CUM_SUM_LIST, cum_sum},           {TC_GRAPH_OP_SCATTER_LIST, scatter},
+        {TC_GRAPH_OP_DET_LIST, det},     {TC_GRAPH_OP_MAX_ROI_POOL_LIST, max_roi_pool}, {TC_GRAPH_OP_ROI_ALIGN_LIST, roi_align}};
     for (size_t i = 0; i < TC_LEN(twins); i++)
         if (twins[i].op == op)
             return twins[i].eval;
