@@ -57,9 +57,6 @@ void tc_graph_em_copy_window(tc_graph_emitter *e, tc_graph_node *to);
 /* v in `ndim` dimensions, its own ones from `axis` on: what broadcasts along these. */
 tc_graph_value *tc_graph_em_along(tc_graph_emitter *e, tc_graph_value *v, int axis, int ndim);
 
-/* Numbers of 2 or 4 bits as bytes, the low ones first: the last dimension becomes as much longer. Of 8: v. */
-tc_graph_value *tc_graph_em_unpacked(tc_graph_emitter *e, tc_graph_value *v, int64_t bits);
-
 /* Names v as output k > 0 of the node, if anybody asked for it. */
 void tc_graph_em_output(tc_graph_emitter *e, int k, tc_graph_value *v);
 /* Turns the node into an Identity of v. With several outputs, those after the first are given before. */
@@ -81,11 +78,9 @@ EM_BINARY(mul, MUL)
 EM_BINARY(div, DIV)
 EM_BINARY(min, MIN)
 EM_BINARY(max, MAX)
-EM_BINARY(pow, POW)
 EM_BINARY(less, LESS)
 EM_BINARY(greater, GREATER)
 EM_BINARY(equal, EQUAL)
-EM_BINARY(or, OR)
 #undef EM_BINARY
 
 static inline tc_graph_value *em_unary(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *a) {

@@ -121,7 +121,6 @@ static tc_graph_value *picked(emitter *e, tc_graph_value *x, int d, tc_graph_val
 }
 
 VALUE_CALL(picked, picked(e, a[0].v, axis_in(e, a, 0, 1), a[2].v))
-VALUE_CALL(unpacked, tc_graph_em_unpacked(e, a[0].v, a[1].i))
 VALUE_CALL(lowest, tc_graph_em_fill(e, a[0].dtype, TC_GRAPH_LOWEST))
 VALUE_CALL(highest, tc_graph_em_fill(e, a[0].dtype, TC_GRAPH_HIGHEST))
 
@@ -266,6 +265,16 @@ static term call_elements(emitter *e, const term *a) {
         r.list[i] = tc_dtype_is_float(v->dtype) ? tc_graph_term_float(tc_load_f(v->dtype, v->constant->data, i))
                                                 : tc_graph_term_int(tc_load_i(v->dtype, v->constant->data, i));
     return r;
+}
+
+/* No element of a constant is an infinity or NaN. */
+static term call_is_finite(emitter *e, const term *a) {
+    const tc_graph_value *v = a[0].v;
+    int64_t i = 0, n = v->constant ? tc_graph_shape_count(&v->shape) : 0;
+    (void)e;
+    while (i < n && isfinite(tc_load_f(v->dtype, v->constant->data, i)))
+        i++;
+    return tc_graph_term_int(i == n);
 }
 
 /* Is it known to be 0 everywhere? */
@@ -451,7 +460,6 @@ static const tc_graph_expansion_call calls[] = {
     ROW(lowest, "d")     /* (type): a scalar that is not above any other */
     ROW(highest, "d")    /* (type): a scalar that is not below any other */
     ROW(picked, "viv")   /* (x, axis, indices): the last element for those behind it */
-    ROW(unpacked, "vi")  /* (x, bits): numbers of 2, 4 or 8 bits in u8 as a byte each, the low ones first */
     ROW(cosines, "diii") /* (type, n, bins, sign): cosines of sign * 2 pi i k / n in [n, bins] */
     ROW(sines, "diii")   /* (type, n, bins, sign) */
     /* A dimension that x lacks does not vary. */
@@ -485,6 +493,7 @@ static const tc_graph_expansion_call calls[] = {
     ROW(broadcasts, "vl")   /* (x, shape) */
     ROW(elements, "v")      /* (x): a list */
     ROW(is_zero, "v")       /* (x) */
+    ROW(is_finite, "v")     /* (x): of floats: not known to have an infinity or NaN */
     ROW(numbers, "it")      /* (k, name): the constant input k as integers */
     ROW(floats, "it")       /* (k, name): the same as floats */
     ROW(scalars, "it")      /* (k, name): the integer input k as scalars of i64, each with a largest value */

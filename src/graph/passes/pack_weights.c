@@ -1,8 +1,8 @@
 /* Keeps byte weights as bytes when they are multiplied with floats, and packs weights that fit in 4 bits two to a byte. As floats
  * they would be four or eight times as large, in the artefact and in memory. A product of few rows waits for memory.
  *
- *   y = MatMul(x, DQ(w: constant, s, z))   =>   y = MatMulNBits(x, packed w, s by block, z by block)
- *   y = Gemm(x, DQ(w), b)                  =>   y = Add(MatMulNBits(x, ..), b)                     also with w transposed
+ *   y = MatMul(x, DQ(w: constant, s, z))   =>   y = MatMulBlocks(x, packed w, s by block, z by block)
+ *   y = Gemm(x, DQ(w), b)                  =>   y = Add(MatMulBlocks(x, ..), b)                     also with w transposed
  *
  * A block is the largest power of two of rows of w in which each column has one scale and one zero point. In products of few rows
  * the sums of blocks are scaled instead of each weight, so results differ by rounding. */
@@ -156,7 +156,7 @@ static tc_status visit(tc_graph *g, tc_graph_node *n, void *user, tc_error *err)
     in[0] = n->in[0];
     TC_TRY(packed_weights(g, &m, &in[1], err));
     TC_TRY(packed_points(g, &m, &in[2], &in[3], err));
-    tc_graph_node *product = tc_graph_new_node(g, TC_GRAPH_OP_MS_MATMUL_NBITS, n->name, in, 4);
+    tc_graph_node *product = tc_graph_new_node(g, TC_GRAPH_OP_MATMUL_BLOCKS, n->name, in, 4);
     tc_graph_set_bits(g, product, m.bits);
     tc_graph_set_block_size(g, product, m.block);
     put(g, product, tc_graph_operand_of(n, 2), n->out[0]);

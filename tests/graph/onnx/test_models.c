@@ -150,7 +150,7 @@ static void test_decoders(void **state) {
         assert_ok(tc_graph_import(path, &(tc_graph_import_options){.shapes = dims, .nshapes = cases[i].batch ? TC_LEN(dims) : 0},
                                   &g, err));
         assert_ok(tc_graph_verify(g, err));
-        assert_int_equal(count_ops(g, TC_GRAPH_OP_MS_MATMUL_NBITS), cases[i].matmuls);
+        assert_int_equal(count_ops(g, TC_GRAPH_OP_MATMUL_BLOCKS), cases[i].matmuls);
         expect_reference(g, cases[i].reference, cases[i].shared, 1e-5);
         tc_graph_free(g);
         free(path);

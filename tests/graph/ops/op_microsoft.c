@@ -158,7 +158,7 @@ static tc_graph_node *make_matmul_nbits(fixture *f) {
         zero = integers(f, TC_U8, (tc_graph_shape){1, {n * packed}}, 0, 256);
     if (note[5] == 1)
         zero = floats(f, (tc_graph_shape){2, {n, count}});
-    tc_graph_node *node = NODE(f, MS_MATMUL_NBITS, x, w, scale, zero);
+    tc_graph_node *node = NODE(f, MS_MAT_MUL_NBITS, x, w, scale, zero);
     tc_graph_set_bits(f->g, node, bits);
     tc_graph_set_block_size(f->g, node, size);
     tc_graph_set_accuracy_level(f->g, node, note[6]);
@@ -382,7 +382,7 @@ static tc_status append_nbits(int64_t bits, int64_t size, int64_t scales, float 
     tc_graph_value *x = floats(&f, (tc_graph_shape){2, {1, 32}});
     tc_graph_value *w = integers(&f, TC_U8, (tc_graph_shape){3, {4, 1, 16}}, 0, 255);
     tc_graph_value *order = groups ? integers(&f, TC_I32, (tc_graph_shape){1, {32}}, 0, 1) : NULL;
-    tc_graph_node *node = NODE(&f, MS_MATMUL_NBITS, x, w, s, NULL, order);
+    tc_graph_node *node = NODE(&f, MS_MAT_MUL_NBITS, x, w, s, NULL, order);
     tc_graph_set_bits(f.g, node, bits);
     tc_graph_set_block_size(f.g, node, size);
     tc_graph_set_depth(f.g, node, 32);
@@ -428,7 +428,7 @@ static void test_refusals(void **state) {
     assert_fails(TC_BAD_INPUT, append_nbits(4, 24, 4, 1, false, err), "block_size is 24", "power of two");
     assert_fails(TC_BAD_INPUT, append_nbits(4, 64, 4, 1, false, err), "the weights", "u8[4,1,32]", "u8[4,1,16]");
     assert_fails(TC_BAD_INPUT, append_nbits(4, 32, 5, 1, false, err), "must have 4 x 1 elements", "f32[5]");
-    assert_fails(TC_BAD_INPUT, append_nbits(4, 32, 4, NAN, false, err), "scale 3", "not a finite number");
+    assert_fails(TC_BAD_INPUT, append_nbits(4, 32, 4, NAN, false, err), "a scale of", "not a finite number");
     assert_fails(TC_BAD_INPUT, append_nbits(4, 32, 4, 1, true, err), "g_idx", "desc_act");
     assert_fails(TC_BAD_INPUT, append_quantize(0, err), "node 'op' (QuantizeLinear)", "scale 0 of 'c0' is 0");
     assert_fails(TC_BAD_INPUT, append_quantize(NAN, err), "which cannot be a divisor");

@@ -1,5 +1,5 @@
-/* Products with weights of 2, 4 or 8 bits, which share scales and zero points in blocks along the depth (com.microsoft's
- * MatMulNBits).
+/* Products with weights of 2, 4 or 8 bits, which share scales and zero points in blocks along the depth: what com.microsoft's
+ * MatMulNBits becomes.
  *
  * The weights stay packed: the product's own expression takes numbers out of their bytes, so that a kernel reads no more of
  * memory than the file holds. A block's products are added up first, in registers; its scale and zero point are then applied
@@ -26,154 +26,16 @@
 #include "graph/ops/functions.h"
 #include "te/eval.h"
 
-enum { X, WEIGHTS, SCALES, ZEROS, GROUPS, BIAS };
+enum { X, WEIGHTS, SCALES, ZEROS };
 enum { LEVEL_BYTES = 4 };              /* accuracy_level: x may be quantised to 8 bits */
 enum { MORE_DIMS = 2, LARGEST = 127 }; /* what a stage has more than x; the largest quantised value */
 
 /* ---- inference ---- */
 
-static tc_graph_value *input(const tc_graph_infer_ctx *c, int k) {
-    return k < c->n->nin ? c->n->in[k] : NULL;
-}
-
-typedef struct blocks {
-    int64_t bits, size, depth, columns, count, bytes; /* size: numbers of a block; count: blocks of a column; bytes: of a block */
-} blocks;
-
-static tc_status read_blocks(tc_graph_infer_ctx *c, blocks *b) {
-    const tc_graph_node *n = c->n;
-    const tc_graph_value *x = n->in[X], *w = n->in[WEIGHTS];
-    *b = (blocks){.bits = tc_graph_attr_bits(n), .size = tc_graph_attr_block_size(n)};
-    if (b->bits != 2 && b->bits != 4 && b->bits != 8)
-        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute bits is %" PRId64 "; 2, 4 and 8 are supported", b->bits);
-    if (b->size < 16 || b->size > 1 << 16 || (b->size & (b->size - 1)))
-        return tc_graph_node_fail(c, "attribute block_size is %" PRId64 "; it must be a power of two, at least 16", b->size);
-    if (x->shape.ndim < 1)
-        return tc_graph_node_fail(c, "the input must have at least one dimension");
-    if (x->shape.ndim > TC_GRAPH_MAX_DIMS - MORE_DIMS)
-        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "the input has %d dimensions; up to %d are supported", x->shape.ndim,
-                                    TC_GRAPH_MAX_DIMS - MORE_DIMS);
-    b->depth = x->shape.d[x->shape.ndim - 1];
-    b->columns = w->shape.ndim ? w->shape.d[0] : 0;
-    if (tc_graph_attr_depth_or(n, b->depth) != b->depth || tc_graph_attr_columns_or(n, b->columns) != b->columns)
-        return tc_graph_node_fail(c,
-                                  "attributes K (%" PRId64 ") and N (%" PRId64 ") contradict the input, whose rows have %" PRId64
-                                  " elements, or the weights, which have %" PRId64 " columns",
-                                  tc_graph_attr_depth(n), tc_graph_attr_columns(n), b->depth, b->columns);
-    b->count = (b->depth + b->size - 1) / b->size;
-    b->bytes = b->size * b->bits / 8;
-    tc_graph_shape want = {3, {b->columns, b->count, b->bytes}};
-    if (w->dtype != TC_U8 || !tc_graph_shape_equal(&w->shape, &want) || b->columns < 1 || b->depth < 1)
-        return tc_graph_node_fail(
-            c, "the weights '%s' must be %s for blocks of %" PRId64 " numbers of %" PRId64 " bits, but are %s", w->name,
-            tc_graph_type_str(c->g->arena, TC_U8, &want), b->size, b->bits, tc_graph_type_str(c->g->arena, w->dtype, &w->shape));
-    return TC_OK;
-}
-
-/* One number for each block, in the shape [columns, blocks]. */
-static tc_status by_block(tc_graph_emitter *e, const blocks *b, int k, tc_graph_value **out) {
-    tc_graph_infer_ctx *c = e->c;
-    tc_graph_value *v = c->n->in[k];
-    if (tc_graph_shape_count(&v->shape) != b->columns * b->count)
-        return tc_graph_node_fail(c,
-                                  "input %d ('%s') must have %" PRId64 " x %" PRId64 " elements, one for each block, but is %s",
-                                  k, v->name, b->columns, b->count, tc_graph_type_str(c->g->arena, v->dtype, &v->shape));
-    *out = tc_graph_em_reshape(e, v, &(tc_graph_shape){2, {b->columns, b->count}});
-    return e->status;
-}
-
-/* NaN is a sign of a damaged file. A block of zeros may have a scale of 0. */
-static tc_status want_scales(tc_graph_infer_ctx *c, const tc_graph_value *v) {
-    for (int64_t i = 0, n = v->constant ? tc_graph_shape_count(&v->shape) : 0; i < n; i++) {
-        double s = tc_load_f(v->dtype, v->constant->data, i);
-        if (!(s - s == 0))
-            return tc_graph_node_fail(c, "scale %" PRId64 " of '%s' is not a finite number", i, v->name);
-    }
-    return TC_OK;
-}
-
-tc_graph_value *tc_graph_em_unpacked(tc_graph_emitter *e, tc_graph_value *v, int64_t bits) {
-    static const int64_t shifts[3][4] = {{0, 2, 4, 6}, {0, 4}};
-    int64_t mask = (1 << bits) - 1;
-    int ndim = v->shape.ndim;
-    if (e->status == TC_OK && bits < 8 && ndim == TC_GRAPH_MAX_DIMS)
-        e->status = tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "packed numbers in %d dimensions; up to %d are supported",
-                                         ndim, TC_GRAPH_MAX_DIMS - 1);
-    if (e->status != TC_OK || bits == 8)
-        return v;
-    tc_graph_value *in[] = {tc_graph_em_one(e, TC_GRAPH_OP_UNSQUEEZE, v, ndim),
-                            tc_graph_em_ints(e, TC_U8, &(tc_graph_shape){1, {8 / bits}}, shifts[bits == 4])};
-    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_BIT_SHIFT, in, 2);
-    tc_graph_set_direction(e->c->g, n, "RIGHT");
-    v = tc_graph_em_op(e, TC_GRAPH_OP_BITWISE_AND, tc_graph_em_place(e, n),
-                       tc_graph_em_ints(e, TC_U8, &(tc_graph_shape){0}, &mask));
-    return tc_graph_em_merged(e, v, ndim - 1, ndim + 1);
-}
-
-/* Floats as they are; packed ones become a byte each, [columns, blocks]. */
-static tc_status read_zeros(tc_graph_emitter *e, const blocks *b, tc_graph_value **out) {
-    tc_graph_infer_ctx *c = e->c;
-    tc_graph_value *v = input(c, ZEROS);
-    int64_t bytes = (b->count * b->bits + 7) / 8;
-    *out = NULL;
-    if (!v)
-        return TC_OK;
-    if (tc_dtype_is_float(v->dtype)) {
-        TC_TRY(by_block(e, b, ZEROS, out));
-        *out = tc_graph_em_cast(e, *out, c->n->in[X]->dtype);
-        return e->status;
-    }
-    if (v->dtype != TC_U8 || tc_graph_shape_count(&v->shape) != b->columns * bytes)
-        return tc_graph_node_fail(
-            c, "the zero points '%s' must be %" PRId64 " x %" PRId64 " bytes, or one float for each block, but are %s", v->name,
-            b->columns, bytes, tc_graph_type_str(c->g->arena, v->dtype, &v->shape));
-    v = tc_graph_em_unpacked(e, tc_graph_em_reshape(e, v, &(tc_graph_shape){2, {b->columns, bytes}}), b->bits);
-    *out = v->shape.d[1] == b->count ? v : tc_graph_em_slice(e, v, 1, 0, b->count, 1);
-    return e->status;
-}
-
-static void copy_attributes(tc_graph_infer_ctx *c, tc_graph_node *n, const blocks *b, int64_t level) {
-    tc_graph_set_bits(c->g, n, b->bits);
-    tc_graph_set_block_size(c->g, n, b->size);
-    if (level == LEVEL_BYTES)
-        tc_graph_set_accuracy_level(c->g, n, level);
-}
-
-/* The product first, by a node of its own, and this one is the sum. */
-static tc_status with_bias(tc_graph_emitter *e, const blocks *b) {
-    tc_graph_infer_ctx *c = e->c;
-    tc_graph_value *bias = c->n->in[BIAS];
-    if (bias->shape.ndim != 1 || bias->shape.d[0] != b->columns)
-        return tc_graph_node_fail(c, "the bias '%s' must have %" PRId64 " elements in one dimension", bias->name, b->columns);
-    tc_graph_node *product = tc_graph_em_node(e, TC_GRAPH_OP_MS_MATMUL_NBITS, c->n->in, GROUPS);
-    copy_attributes(c, product, b, tc_graph_attr_accuracy_level(c->n));
-    return tc_graph_em_finish(e, em_add(e, tc_graph_em_place(e, product), bias));
-}
-
-tc_status tc_graph_infer_matmul_nbits(tc_graph_infer_ctx *c) {
-    tc_graph_emitter e = {c, TC_OK};
-    tc_graph_node *n = c->n;
-    tc_graph_value *scales, *zeros;
-    blocks b;
-    TC_TRY(tc_graph_want_float(c, X));
-    TC_TRY(tc_graph_want_same_type(c, X, SCALES));
-    if (input(c, GROUPS))
-        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
-                                    "a group index (input 4, g_idx) is not supported; quantise the model without reordering "
-                                    "(desc_act, act_order)");
-    TC_TRY(read_blocks(c, &b));
-    if (input(c, BIAS))
-        return with_bias(&e, &b);
-    TC_TRY(by_block(&e, &b, SCALES, &scales));
-    TC_TRY(want_scales(c, scales));
-    TC_TRY(read_zeros(&e, &b, &zeros));
-    tc_graph_set_inputs(c->g, n, (tc_graph_value *[]){n->in[X], n->in[WEIGHTS], scales, zeros}, GROUPS);
-    int64_t level = tc_graph_attr_accuracy_level(n);
-    tc_graph_become(c, TC_GRAPH_OP_MS_MATMUL_NBITS, GROUPS);
-    copy_attributes(c, n, &b, level);
-    c->out[0].dtype = n->in[X]->dtype;
-    tc_graph_take(c, &c->out[0], X, 0, n->in[X]->shape.ndim - 1);
-    tc_graph_add_dim(&c->out[0], b.columns);
+tc_status tc_graph_infer_matmul_blocks(tc_graph_infer_ctx *c) {
+    c->out[0].dtype = c->n->in[X]->dtype;
+    tc_graph_take(c, &c->out[0], X, 0, c->n->in[X]->shape.ndim - 1);
+    tc_graph_add_dim(&c->out[0], c->n->in[WEIGHTS]->shape.d[0]);
     return TC_OK;
 }
 
@@ -400,7 +262,7 @@ static const tc_expr *term_at(const product *p, tc_graph_stage *s) {
     return tc_mul(c, centred(p, s->at, column, block), scale);
 }
 
-const tc_expr *tc_graph_at_matmul_nbits(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+const tc_expr *tc_graph_at_matmul_blocks(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     product p = product_of(l, n);
     tc_graph_stage s;
     if (tc_graph_stage_begin(l, n, SCALED, &n->out[out]->shape, &s)) {
