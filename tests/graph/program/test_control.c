@@ -122,6 +122,18 @@ static void test_appended(void **state) {
     }
 }
 
+/* A list of at most one x, after one another along both axes: where `go` is false, there are no rows and no columns. */
+static void test_at_most_one(void **state) {
+    (void)state;
+    for (uint8_t go = 0; go < 2; go++) {
+        const float x[3] = {1, 2, 0.5F};
+        tc_graph_tensor in[] = {f32_tensor((tc_graph_shape)DIMS(1, 3), x),
+                                tc_graph_tensor_view(TC_BOOL, &(tc_graph_shape)SCALAR, &go)};
+        tc_graph_tensor want[] = {f32_tensor((tc_graph_shape)DIMS(go, 3), x), f32_tensor((tc_graph_shape)DIMS(1, 3 * go), x)};
+        check("single", DATA("sequence_single.onnx"), in, want, 2);
+    }
+}
+
 /* A list of vectors, at first x and 2 x. Four times: twice the last one comes in front if its sum is above the limit; else it and
  * x come last, and the first one goes. Where it does not go on at all, nothing happens. */
 static void test_carried_list(void **state) {
@@ -203,10 +215,10 @@ static void test_untaken_branch(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_while),         cmocka_unit_test(test_grow),
-                                       cmocka_unit_test(test_long_scan),     cmocka_unit_test(test_batch_scan),
-                                       cmocka_unit_test(test_appended),      cmocka_unit_test(test_carried_list),
-                                       cmocka_unit_test(test_hoist),         cmocka_unit_test(test_branches_of_two_shapes),
-                                       cmocka_unit_test(test_untaken_branch)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_while),         cmocka_unit_test(test_grow),     cmocka_unit_test(test_long_scan),
+        cmocka_unit_test(test_batch_scan),    cmocka_unit_test(test_appended), cmocka_unit_test(test_at_most_one),
+        cmocka_unit_test(test_carried_list),  cmocka_unit_test(test_hoist),    cmocka_unit_test(test_branches_of_two_shapes),
+        cmocka_unit_test(test_untaken_branch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
