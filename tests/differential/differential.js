@@ -2,7 +2,7 @@
 // fusion, and small networks. Each case is written as an ONNX test case (model.onnx, test_data_set_0) with ONNX Runtime's outputs
 // as what is expected, and `tctune verify` runs them, a batch per process. A failing case's folder stays.
 //
-//   TCTUNE=PATH node differential.js [--cases N] [--seed S] [--only NAME] [--edge EDGE] [--keep] [--work DIR]
+//   TCTUNE=PATH node differential.js [options]     (options.js)
 //
 // Case i has the seed S + i, and depends on it (and --only, --edge) alone. Two of three cases are at an edge or two (edges.js);
 // --edge takes one edge, or none.
@@ -13,18 +13,18 @@
 const child_process = require('child_process');
 const fs = require('fs');
 const path = require('path');
-const {parseArgs} = require('util');
 
 const pb = require('../../benchmarks/ort/tensor_pb.js');
 const npz = require('../../benchmarks/suite/npz.js');
 const {EDGES, FORMAT, fromHalf} = require('./edges.js');
-const {generate, names} = require('./generate.js');
+const {generate} = require('./generate.js');
 const {known} = require('./known.js');
 const onnx = require('./onnx_pb.js');
+const {USAGE, options} = require('./options.js');
 const {Oracle, version} = require('./oracle.js');
 const reference = require('./reference.js');
 
-const root = path.resolve(__dirname, '../..'), oracle = new Oracle();
+const oracle = new Oracle();
 const BATCH = 50, PROCESSES = 2, ATTEMPTS = 6, SLACK = 4;
 // Relative and absolute, by the case's float types. The relative one is not for integers.
 const TOLERANCE = {
@@ -32,27 +32,6 @@ const TOLERANCE = {
     single: [1e-4, 2e-5],
     double: [1e-9, 1e-9]
 };
-
-function options() {
-    const {values} = parseArgs({
-        options: {
-            cases: {type: 'string', default: '2000'},
-            seed: {type: 'string', default: '1'},
-            only: {type: 'string'},
-            edge: {type: 'string'},
-            keep: {type: 'boolean', default: false},
-            work: {type: 'string', default: path.join(root, 'build/differential')},
-        }
-    });
-    const cases = Number(values.cases), seed = Number(values.seed);
-    if (!(cases > 0) || !Number.isSafeInteger(seed))
-        throw new Error('--cases and --seed take whole numbers');
-    if (!process.env.TCTUNE)
-        throw new Error('TCTUNE must name the command');
-    if (values.edge && values.edge !== 'none' && !EDGES[values.edge])
-        throw new Error(`--edge: there is no edge '${values.edge}': none, ${Object.keys(EDGES).join(', ')}`);
-    return {...values, cases, seed, names: names(values.only)};
-}
 
 // Why ONNX Runtime has no answer, in few words.
 function reason(error) {
@@ -345,9 +324,16 @@ async function all(o, tally) {
 }
 
 async function main() {
-    const o = options(), tally = new Tally(o), started = performance.now();
+    const o = options();
+    if (!o) {
+        process.stdout.write(USAGE);
+        return 0;
+    }
+    if (!process.env.TCTUNE)
+        throw new Error('the environment must name the command: TCTUNE=PATH (tests/differential/run builds it and sets that)');
+    const tally = new Tally(o), started = performance.now();
     fs.mkdirSync(o.work, {recursive: true});
-    console.log(`differential test: seed ${o.seed}, ${o.cases} cases, ${o.names.length} generators; ONNX Runtime ${version}`);
+    console.log(`differential test: seed ${o.seed}, ${o.cases} cases, ${o.names.length} generators; ONNX Runtime ${version()}`);
     const drawn = await all(o, tally);
     tally.print(drawn, (performance.now() - started) / 1000);
     const compared = Object.values(tally.n).reduce((a, b) => a + b, 0);
@@ -357,6 +343,6 @@ async function main() {
 }
 
 main().then(code => process.exit(code), e => {
-    process.stderr.write(`differential: ${e.message}\n`);
+    process.stderr.write(`differential: ${e.message}\n    tests/differential/run --help lists the options\n`);
     process.exit(2);
 });

@@ -1,6 +1,6 @@
 // Edges: what the generators of operators seldom draw by themselves. An edge changes how a case is drawn (sizes of 0), what was
 // drawn (values and types of operands), or the finished model (symbols for sizes, local functions). So each generator of ops/ gets
-// every edge. WITHOUT lists the edges that an operator does not get, with the reason; the test `differential_edges` (edge_test.js)
+// every edge. WITHOUT lists the edges that an operator does not get, with the reason; the test `differential_edges` (edges_test.js)
 // draws every other pair of an operator and an edge, and fails where the edge changes nothing.
 'use strict';
 

@@ -4,7 +4,7 @@
 const fs = require('fs');
 const path = require('path');
 
-const {changeDrawn, changeModel, drawn, edgesOf} = require('./edges.js');
+const {changeDrawn, changeModel, drawn} = require('./edges.js');
 const {Model, single} = require('./model.js');
 const {Random} = require('./random.js');
 
@@ -25,14 +25,14 @@ function table() {
 }
 
 // All there is, chains twice as often; a generator is missing where the operator table has grown.
-function names(only) {
-    const missing = table().filter(name => !ops[name]);
+function names(only, operators = table()) {
+    const missing = operators.filter(name => !ops[name]);
     if (missing.length)
         throw new Error(`no generator for: ${missing.join(', ')}`);
     const own = Object.keys(chains).map(c => `chain_${c}`),
           all = [...Object.keys(ops), ...own, ...own].filter(n => !only || n === only);
     if (!all.length)
-        throw new Error(`--only: there is no operator or chain '${only}'`);
+        throw new Error(`--only ${only}: there is no such operator or network; names are Conv, com.microsoft.Gelu, ${own[0]}`);
     return all;
 }
 
@@ -56,7 +56,8 @@ function generate(seed, list, edge) {
 }
 
 module.exports = {
-    edgesOf,
+    OPSETS,
     generate,
-    names
+    names,
+    table
 };

@@ -247,6 +247,7 @@ control.sequence = (r, m) => {
         const d = dims();
         return {name: m.operand(small(r, d), !m.inputs.length), dims: d};
     };
+    const there = []; // whether optionals have their value
     let items = Array.from({length: r.int(1, 4)}, fresh), list;
     if (r.chance(0.5)) {
         list = m.node('SequenceConstruct', items.map(x => x.name))[0];
@@ -284,11 +285,15 @@ control.sequence = (r, m) => {
             b.known[b.outputs[0]] = ['float32'];
             list = m.node('SequenceMap', [list], {body: {g: b}})[0];
         } else if (what === 3 && m.opset >= 15) {
-            list = m.node('Identity', [list])[0];
+            const optional = r.chance(0.5) && m.node('Optional', [list])[0];
+            list = optional ? m.node('OptionalGetElement', [optional])[0] : m.node('Identity', [list])[0];
+            if (optional)
+                there.push([m.node('OptionalHasElement', [optional])[0], 'bool']);
         }
     }
-    const [at, operand] = position(items.length - 1),
-               results = [[m.node('SequenceAt', [list, operand])[0], 'float32'], [m.node('SequenceLength', [list])[0], 'int64']];
+    const [at, operand] = position(items.length - 1), results = [
+        [m.node('SequenceAt', [list, operand])[0], 'float32'], [m.node('SequenceLength', [list])[0], 'int64'], ...there
+    ];
     const equal =
         items.every(x => x.dims.slice(1).join() === items[at].dims.slice(1).join() && x.dims.length === items[at].dims.length);
     if (equal)
