@@ -2,6 +2,7 @@
 // open. computed(case, tools): the results of the model, by name; null where nodes behind the operator are not elementwise.
 'use strict';
 
+const {RESULTS} = require('./integers.js');
 const {rounded} = require('./reference.js');
 const {list, product} = require('./random.js');
 
@@ -183,11 +184,13 @@ const BY_OPERATOR = {
     LSTM: recurrent,
     Unique: unique,
     NonMaxSuppression: suppressed,
+    ...RESULTS,
 };
 
 // What may stand behind the operator: of one element, and perhaps a constant.
 const keepsNaN = f => (a, b) => Number.isNaN(a) ? a : Number.isNaN(b) ? b : f(a, b);
 const BEHIND = {
+    Cast: v => v, // of floats
     Relu: keepsNaN(v => Math.max(v, 0)),
     Tanh: Math.tanh,
     Sigmoid: logistic,

@@ -7,6 +7,7 @@
 
 const {FORMAT, fromHalf} = require('./edges.js');
 const {behind, computed, largestCorners, operator, scores} = require('./exact.js');
+const {EIGHTHS, axesOf, broadcast, isInteger, limitsOf, realPower, reduced, wrapped} = require('./integers.js');
 const {half, isFloat, product} = require('./random.js');
 const {spreading} = require('./spreading.js');
 
@@ -19,9 +20,10 @@ const close = (a, b) =>
 
 // ---- every element that differs ----
 
-function same(a, b, {rtol, atol}) {
-    const distance = Math.abs(Number(a) - Number(b));
-    return Object.is(a, b) || a === b || (distance < Infinity && distance <= atol + rtol * Math.abs(Number(b)));
+// Integers have no tolerance.
+function same(type, a, b, {rtol, atol}) {
+    const equal = Object.is(a, b) || a === b, distance = equal || !isFloat(type) ? Infinity : Math.abs(a - b);
+    return equal || (distance < Infinity && distance <= atol + rtol * Math.abs(b));
 }
 
 // Is each element of tctune's results ONNX Runtime's, or one that `allows` takes? allows.out has other results in the place of
@@ -32,7 +34,7 @@ async function settle(c, allows, tools) {
         const own = ours[name], number = (data, i) => tools.decode(t.type, data[i]);
         return own && own.dims.join() === t.dims.join() && [...t.data.keys()].every(i => {
             const a = number(own.data, i), b = number(t.data, i);
-            return same(a, b, within) || allows(name, i, a, b);
+            return same(t.type, a, b, within) || allows(name, i, a, b);
         });
     });
 }
@@ -157,28 +159,23 @@ async function corners(c, tools) {
 
 // ---- integer powers ----
 
-// Of operand `name` at place i of a result of these dimensions, to which it broadcasts.
-function broadcast(t, dims, i) {
-    let at = 0, stride = 1;
-    for (let d = dims.length - 1, k = t.dims.length - 1; k >= 0; d--, k--) {
-        at += t.dims[k] === 1 ? 0 : i % dims[d] * stride;
-        stride *= t.dims[k];
-        i = Math.floor(i / dims[d]);
-    }
-    return t.data[at];
-}
-
 // An integer to the power of an integer wraps, as in NumPy. By a float it is computed in f64; what its type does not hold is open.
-function powers(c, tools) {
-    const node = nodesOf(c.model).find(n => n.op === 'Pow'), [x, y] = node.inputs.map(name => tensorOf(c.model, name));
-    if (!x || !y || !/^int/.test(x.type) || c.model.outputs.length !== 1 || !node.outputs.includes(c.model.outputs[0]))
+async function powers(c, tools) {
+    const {node, operands: [x, y]} = await operator(c, tools), {dims} = c.out[node.outputs[0]] || {};
+    if (!isInteger(x) || !dims)
         return null;
-    const bits = Number(/\d+/.exec(x.type)[0]), dims = c.out[node.outputs[0]].dims;
+    const [least, most] = limitsOf(x.type), known = new Map();
+    const ends = (a, k) => known.get(`${a} ${k}`) || known.set(`${a} ${k}`, realPower(a, k)).get(`${a} ${k}`);
     return (name, i, ours) => {
-        const a = BigInt(broadcast(x, dims, i)), b = broadcast(y, dims, i);
-        if (!isFloat(y.type))
-            return BigInt(ours) === BigInt.asIntN(bits, a ** BigInt(b));
-        return !(Math.abs(Number(a) ** tools.decode(y.type, b)) < 2 ** (bits - 1));
+        const a = BigInt(broadcast(x, dims, i)), b = broadcast(y, dims, i), k = EIGHTHS * Number(b);
+        if (isInteger(y))
+            return BigInt(ours) === wrapped(x.type, a ** BigInt(b));
+        if (!Number.isInteger(k) || k < 0)
+            return false; // not what is drawn
+        if (a < 0n && k % EIGHTHS)
+            return true; // NaN
+        const [low, high] = ends(a, k);
+        return low < least || high > most || (low <= BigInt(ours) && BigInt(ours) <= high);
     };
 }
 
@@ -194,6 +191,19 @@ function remainders(c) {
     };
 }
 
+// An integer with the bias added, in f64 as NumPy does it, and cut. What its type does not hold is open.
+async function shrunk(c, tools) {
+    const {node, operands: [x]} = await operator(c, tools);
+    if (!isInteger(x) || !c.out[node.outputs[0]])
+        return null;
+    const real = (key, otherwise) => node.attrs[key] ? Math.fround(node.attrs[key].f) : otherwise;
+    const bias = real('bias', 0), lambda = real('lambd', 0.5);
+    return (name, i, ours) => {
+        const v = Number(x.data[i]), whole = BigInt(Math.trunc(v < -lambda ? v + bias : v > lambda ? v - bias : 0));
+        return wrapped(x.type, whole) !== whole || BigInt(ours) === whole;
+    };
+}
+
 // ---- norms of channels ----
 
 // Of each channel of each image: [images * channels].
@@ -203,18 +213,23 @@ function moments(x, inner) {
     return [mean, rows.map((row, r) => row.reduce((s, v) => s + (v - mean[r]) ** 2, 0) / inner)];
 }
 
-// BatchNormalization and InstanceNormalization: (x - mean) / sqrt(variance + epsilon) * scale + bias, in f64.
+// BatchNormalization and InstanceNormalization: (x - mean) / sqrt(variance + epsilon) * scale + bias, in f64. The operands are those
+// of the model in f64, or its own: a large scale makes much of how x is rounded.
 async function channelNorms(c, tools) {
-    const node = nodesOf(c.model).find(n => n.op === c.name), [result] = node.outputs, of = await tools.wide(c.model, node.inputs);
-    const [x, scale, bias, ...given] = node.inputs.map(name => of[name]), inner = product(x.dims.slice(2));
-    const [mean, variance] = given.length ? given.map(t => t.data) : moments(x, inner);
-    const epsilon = Math.fround(node.attrs.epsilon ? node.attrs.epsilon.f : 1e-5);
-    const data = Float64Array.from(x.data, (v, i) => {
-        const row = Math.floor(i / inner), k = row % x.dims[1], at = given.length ? k : row;
-        return (v - mean[at]) * (scale.data[k] / Math.sqrt(variance[at] + epsilon)) + bias.data[k];
-    });
-    const after = await tools.wide(c.model, c.model.outputs, {name: result, type: 'float64', dims: x.dims, data});
-    return (name, i, ours) => close(ours, after[name].data[i]) || (Number.isNaN(ours) && Number.isNaN(data[i]));
+    const node = nodesOf(c.model).find(n => n.op === c.name), [result] = node.outputs, own = await tools.values(c.model);
+    const numbers = t => ({...t, data: Float64Array.from(t.data, v => tools.decode(t.type, v))});
+    const allows = await Promise.all([await tools.wide(c.model, node.inputs), own].map(async of => {
+        const [x, scale, bias, ...given] = node.inputs.map(name => numbers(of[name])), inner = product(x.dims.slice(2));
+        const [mean, variance] = given.length ? given.map(t => t.data) : moments(x, inner);
+        const epsilon = Math.fround(node.attrs.epsilon ? node.attrs.epsilon.f : 1e-5);
+        const data = Float64Array.from(x.data, (v, i) => {
+            const row = Math.floor(i / inner), k = row % x.dims[1], at = given.length ? k : row;
+            return (v - mean[at]) * (scale.data[k] / Math.sqrt(variance[at] + epsilon)) + bias.data[k];
+        });
+        const after = await tools.wide(c.model, c.model.outputs, {name: result, type: 'float64', dims: x.dims, data});
+        return (name, i, ours) => close(ours, after[name].data[i]) || (Number.isNaN(ours) && Number.isNaN(data[i]));
+    }));
+    return (name, i, ours) => allows.some(f => f(name, i, ours));
 }
 
 // Elements of a row of LayerNormalization.
@@ -266,25 +281,12 @@ function exact(v) {
 // Of so many smallest doubles, rounded.
 const rounded = n => n > -(1n << 1000n) && n < 1n << 1000n ? Number(n) * 2 ** -1074 : Number(n >> 600n) * 2 ** -474;
 
-// A list for each element of the result: the elements of x over these dimensions.
-function reduced(x, axes) {
-    const rows = new Map(), strides = x.dims.map((_, d) => product(x.dims.slice(d + 1)));
-    x.data.forEach((v, i) => {
-        const key = x.dims.reduce((k, n, d) => axes.includes(d) ? k : k * n + Math.floor(i / strides[d]) % n, 0);
-        rows.set(key, [...(rows.get(key) || []), v]);
-    });
-    return rows;
-}
-
 // The sum is less than what its rounding, and zeros in the place of small numbers, may change it by: its logarithm is open. Else it
 // lies between the logarithms of both ends.
 async function logarithms(c, tools) {
     const node = nodesOf(c.model).find(n => n.op === 'ReduceLogSum'), [name] = node.inputs, type = c.out[c.model.outputs[0]].type;
-    const x = (await tools.wide(c.model, [name]))[name], rank = x.dims.length;
-    const tensor = tensorOf(c.model, node.inputs[1]);
-    const given = node.attrs.axes ? node.attrs.axes.I : tensor ? [...tensor.data].map(Number) : [];
-    const all = !given.length && !(node.attrs.noop_with_empty_axes && node.attrs.noop_with_empty_axes.i);
-    const rows = reduced(x, all ? x.dims.map((_, d) => d) : given.map(d => d < 0 ? d + rank : d));
+    const x = (await tools.wide(c.model, [name]))[name];
+    const rows = reduced(x, axesOf(node, tensorOf(c.model, node.inputs[1]), x.dims.length));
     const last = node.outputs[0] === c.model.outputs[0];
     return (_, i, ours) => {
         const terms = rows.get(i), sum = rounded(terms.reduce((s, v) => s + exact(v), 0n));
@@ -346,6 +348,7 @@ module.exports = {
     powers,
     remainders,
     settle,
+    shrunk,
     spreads,
     weightless
 };
