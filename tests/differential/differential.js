@@ -208,7 +208,7 @@ async function shown(c, why) {
 async function judge({of, verdict, why}) {
     if (verdict === 'passed')
         return {of, verdict, why};
-    if (of.edges.includes('symbols') && !/^output \d|^the process ended/.test(why))
+    if (of.edges.includes('symbols') && !/^output \d|^the process ended|expansions\.txt:/.test(why))
         return {of, verdict: 'refused', why: kindOfRefusal(why)};
     if (verdict === 'failed' && await isExact(of))
         return {of, verdict: 'exact', why};

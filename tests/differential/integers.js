@@ -1,6 +1,6 @@
-// Results that are integers, or that no element decides, as ONNX's text and NumPy have them: sums that wrap, reductions and products
-// of nothing. RESULTS: by operator, (node, operands, case) => results; null where this is not such a case. exact.js computes from
-// them what a model gives.
+// Exact results of integers, and of no elements, as ONNX's text and NumPy have them: sums that wrap, reductions and products of
+// nothing. RESULTS: by operator, (node, operands, case) => results; null where the case is another one. exact.js computes a model's
+// results from them.
 'use strict';
 
 const {isFloat, list, product} = require('./random.js');
@@ -8,6 +8,7 @@ const {isFloat, list, product} = require('./random.js');
 const isInteger = t => Boolean(t) && /^u?int/.test(t.type);
 const bitsOf = type => Number(/\d+/.exec(type)[0]);
 const wrapped = (type, v) => type.startsWith('u') ? BigInt.asUintN(bitsOf(type), v) : BigInt.asIntN(bitsOf(type), v);
+const range = n => [...Array(n).keys()];
 const number = (n, key, otherwise) => n.attrs && n.attrs[key] ? n.attrs[key].i : otherwise;
 
 function limitsOf(type) {
@@ -37,7 +38,7 @@ function broadcast(t, dims, i) {
 
 // By its attribute or its operand: all axes where these are empty, unless it then does nothing.
 function axesOf(node, operand, rank) {
-    const {axes} = node.attrs, given = axes ? axes.I : operand ? [...operand.data].map(Number) : [], all = [...Array(rank).keys()];
+    const {axes} = node.attrs, given = axes ? axes.I : operand ? [...operand.data].map(Number) : [], all = range(rank);
     return !given.length && !number(node, 'noop_with_empty_axes', 0) ? all : given.map(d => d < 0 ? d + rank : d);
 }
 
@@ -77,7 +78,8 @@ function reduction(node, [x, operand]) {
     if (!product(x.dims))
         return [tensor(x.type, dims, Array(product(dims)).fill(NOTHING[node.op](x.type)))];
     const rows = isInteger(x) && sum && reduced(x, axes);
-    return rows ? [tensor(x.type, dims, [...Array(product(dims)).keys()].map(i => wrapped(x.type, sum(rows.get(i).map(BigInt)))))] : null;
+    const element = i => wrapped(x.type, sum(rows.get(i).map(BigInt)));
+    return rows ? [tensor(x.type, dims, range(product(dims)).map(element))] : null;
 }
 
 function place(node, [x]) {
@@ -92,7 +94,8 @@ function einsum(node, operands) {
     const [before, after] = node.attrs.equation.s.replace(/\s/g, '').split('->'), terms = before.split(','), all = terms.join('');
     const letters = [...new Set(all)], once = letters.filter(l => all.split(l).length === 2).sort().join('');
     const size = Object.fromEntries(terms.flatMap((t, k) => [...t].map((l, d) => [l, operands[k].dims[d]])));
-    const at = (names, values) => [...names].reduce((i, l) => i * size[l] + values[l], 0), result = after === undefined ? once : after;
+    const at = (names, values) => [...names].reduce((i, l) => i * size[l] + values[l], 0);
+    const result = after === undefined ? once : after;
     const dims = [...result].map(l => size[l]), sums = Array(product(dims)).fill(0n), values = {}, {type} = operands[0];
     const walk = d => {
         if (d === letters.length)
@@ -107,13 +110,24 @@ function einsum(node, operands) {
     return [tensor(type, dims, sums.map(v => wrapped(type, v)))];
 }
 
-// A product of matrices, or a convolution, without terms is 0, to which the operand of this number is added.
-const ADDED = {QLinearMatMul: 7, 'com.microsoft.MatMulIntegerToFloat': 6};
+// The shape of NumPy's product of matrices; what is in front of them broadcasts, and a vector has one row, or one column.
+function matmulDims(a, b) {
+    const [rows, columns] = [a.length > 1 ? a.slice(-2, -1) : [], b.length > 1 ? b.slice(-1) : []];
+    const [x, y] = [a.slice(0, -2), b.slice(0, -2)], front = Array.from({length: Math.max(x.length, y.length)}, (_, d) => {
+        const [p, q] = [x, y].map(dims => dims[d - Math.max(x.length, y.length) + dims.length]);
+        return p === undefined || p === 1 ? (q === undefined ? 1 : q) : p;
+    });
+    return [...front, ...rows, ...columns];
+}
+
+// A product of bytes without terms is 0. Operands: both factors, and what is added to the product.
+const FACTORS = {MatMulInteger: [0, 1], QLinearMatMul: [0, 3, 7]};
 function noTerms(node, operands, c) {
-    const {type, dims} = c.out[node.outputs[0]] || {}, t = operands[ADDED[node.op]];
-    if (!type || !operands.some(x => x && product(x.dims) === 0))
+    const [a, b, t] = FACTORS[node.op].map(k => operands[k]), {type} = c.out[node.outputs[0]] || {};
+    if (!type || (product(a.dims) && product(b.dims)))
         return null;
-    return [tensor(type, dims, [...Array(product(dims)).keys()].map(i => t ? broadcast(t, dims, i) : 0))];
+    const dims = matmulDims(a.dims, b.dims);
+    return [tensor(type, dims, range(product(dims)).map(i => t ? broadcast(t, dims, i) : 0))];
 }
 
 // Numbers without a range: the scale is the range / 255, and all results are 0.
@@ -128,9 +142,7 @@ const RESULTS = {
     ArgMin: place,
     Einsum: einsum,
     MatMulInteger: noTerms,
-    ConvInteger: noTerms,
     QLinearMatMul: noTerms,
-    'com.microsoft.MatMulIntegerToFloat': noTerms,
     DynamicQuantizeLinear: noRange,
 };
 

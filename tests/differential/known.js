@@ -54,7 +54,7 @@ const KNOWN = [
         {shown: explain.exactly}
     ],
     [
-        'QuantizeLinear com.microsoft.QuantizeLinear', 'infinity large scale',
+        'QuantizeLinear com.microsoft.QuantizeLinear', 'infinity large',
         'what is beyond the type becomes its limit of the same sign; ONNX Runtime converts to i32 first, which ends at one limit',
         {shown: explain.exactly}
     ],
@@ -101,8 +101,9 @@ const KNOWN = [
         {shown: explain.exactly}
     ],
     [
-        'MatMulInteger ConvInteger QLinearMatMul com.microsoft.MatMulIntegerToFloat', 'empty',
-        'the sum of no products is 0; ONNX Runtime leaves its memory as it was', {shown: explain.exactly}
+        'MatMulInteger QLinearMatMul', 'empty',
+        'the sum of no products is 0, and 0 rows broadcast with 1 to 0; ONNX Runtime leaves its memory as it was, or gives 1 row',
+        {shown: explain.exactly}
     ],
     [
         'ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare ' +
