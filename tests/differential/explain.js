@@ -50,6 +50,17 @@ async function exactly(c, tools) {
     return Boolean(out) && await tools.difference(c, out) === '';
 }
 
+// tctune has what the nodes give one after the other: between them ONNX Runtime keeps f32 for f16, whatever f16 holds.
+async function steps(c, tools) {
+    const known = Object.fromEntries(c.model.inputs.map(x => [x.name, x])), {outputs} = c.model;
+    for (const n of c.model.half ? nodesOf(c.model) : []) {
+        const inputs = n.inputs.filter(x => known[x]).map(x => ({...known[x], name: x})), own = n.outputs.filter(y => y);
+        Object.assign(known, await tools.results({...c.model, nodes: [n], plain: undefined, functions: [], inputs, outputs: own}));
+    }
+    return outputs.every(y => known[y]) &&
+           await tools.difference(c, Object.fromEntries(outputs.map(y => [y, known[y]]))) === '';
+}
+
 // ---- weights of 0 ----
 
 const valueOf = (t, v) => t.type === 'float16' ? fromHalf(v) : v;
@@ -297,6 +308,15 @@ async function logarithms(c, tools) {
     };
 }
 
+// A weighted mean whose weights, added up, are below the smallest normal number: as 0 they make it 0 / 0, or x / 0.
+async function fewWeights(c, tools) {
+    const {node, operands: [, labels, weights]} = await operator(c, tools), {ignore_index: ignored, reduction} = node.attrs;
+    const own = [...labels.data].map(Number).filter(k => !ignored || k !== ignored.i), [result] = c.model.outputs;
+    const isMean = weights && (!reduction || reduction.s === 'mean'), {type} = c.out[result];
+    return isMean && own.reduce((s, k) => s + weights.data[k], 0) < own.length * normalOf(type) &&
+           ((name, i, ours) => name !== result || !Number.isFinite(ours) || ours === 0);
+}
+
 // Mean and centred elements that are below the smallest normal number may be 0.
 async function centred(c, tools) {
     const {node, operands: [x, scale, bias]} = await operator(c, tools), {epsilon} = node.attrs, inner = rowSize(node, x);
@@ -342,6 +362,7 @@ module.exports = {
     channelNorms,
     corners,
     exactly,
+    fewWeights,
     infiniteRows,
     logarithms,
     norms,
@@ -350,5 +371,6 @@ module.exports = {
     settle,
     shrunk,
     spreads,
+    steps,
     weightless
 };

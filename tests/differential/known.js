@@ -88,6 +88,14 @@ const KNOWN = [
         {shown: explain.centred}
     ],
     [
+        'NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss', 'small',
+        'the weights of the mean are below the smallest normal number, and may be 0 (te/eval.h)', {shown: explain.fewWeights}
+    ],
+    [
+        'LogSoftmax', 'large', 'what f16 does not hold is infinite; ONNX Runtime keeps f32 between nodes of f16',
+        {shown: explain.steps}
+    ],
+    [
         'LRN', 'nan infinity', 'ONNX Runtime takes squares that leave the window from the sum, and inf - inf is NaN',
         {shown: explain.spreads}
     ],

@@ -7,6 +7,7 @@ const assert = require('assert');
 const {computed} = require('./exact.js');
 const explain = require('./explain.js');
 const {fromHalf} = require('./edges.js');
+const {half} = require('./random.js');
 const {rounded} = require('./reference.js');
 
 const f32 = (dims, ...values) => ({type: 'float32', dims, data: Float32Array.from(values)});
@@ -319,7 +320,33 @@ async function slack() {
     assert.deepStrictEqual([...of(1, 50).results.z.data], [1, 100]);
 }
 
+async function fewWeights() {
+    const operands = [f32([1, 2], 1, 2), i64(1), f32([2], 3, 2 ** -140)];
+    const c = caseOf('NegativeLogLikelihoodLoss', {reduction: {s: 'mean'}}, operands, null);
+    c.name = 'NegativeLogLikelihoodLoss';
+    c.model.nodes[0].inputs = ['x', 'y', 'w'];
+    c.model.inputs[2].name = 'w';
+    c.out.z = f32([], -2);
+    assert(await takes('fewWeights', c, [-Infinity]));
+    assert(!await takes('fewWeights', c, [-1]));
+    c.model.inputs[1].data[0] = 0n;
+    assert(!await takes('fewWeights', c, [-Infinity]), 'a weight of 3');
+}
+
+// Twice a number, half of it: f16 does not hold 80000.
+async function steps() {
+    const f16 = v => ({type: 'float16', dims: [1], data: Uint16Array.of(half(v))});
+    const c = caseOf('Double', {}, [f16(40000)], f16(40000));
+    c.model.half = true;
+    c.model.nodes = [{op: 'Double', inputs: ['x'], outputs: ['t']}, {op: 'Half', inputs: ['t'], outputs: ['z']}];
+    const results = async ({nodes: [n], inputs: [x]}) => ({[n.outputs[0]]: f16(fromHalf(x.data[0]) * (n.op === 'Half' ? 0.5 : 2))});
+    assert(await takes('steps', c, [half(Infinity)], {results}));
+    assert(!await takes('steps', c, [half(3)], {results}));
+}
+
 const tests = {
+    fewWeights,
+    steps,
     centred,
     corners,
     weightless, powers, remainders, shrunk, channelNorms, addends, logarithms, norms, infiniteRows, spreads, exactly, centres
