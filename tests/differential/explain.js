@@ -224,8 +224,8 @@ function moments(x, inner) {
     return [mean, rows.map((row, r) => row.reduce((s, v) => s + (v - mean[r]) ** 2, 0) / inner)];
 }
 
-// BatchNormalization and InstanceNormalization: (x - mean) / sqrt(variance + epsilon) * scale + bias, in f64. The operands are those
-// of the model in f64, or its own: a large scale makes much of how x is rounded.
+// BatchNormalization and InstanceNormalization: (x - mean) / sqrt(variance + epsilon) * scale + bias, in f64. The operands are as
+// the model rounds them, or not rounded: a large scale makes much of the difference.
 async function channelNorms(c, tools) {
     const node = nodesOf(c.model).find(n => n.op === c.name), [result] = node.outputs, own = await tools.values(c.model);
     const numbers = t => ({...t, data: Float64Array.from(t.data, v => tools.decode(t.type, v))});
@@ -247,6 +247,30 @@ async function channelNorms(c, tools) {
 function rowSize(node, x) {
     const {axis} = node.attrs, from = axis ? axis.i : -1;
     return product(x.dims.slice(from < 0 ? from + x.dims.length : from));
+}
+
+// SkipLayerNormalization: what an element differs from the mean of its row by has the rounding of all elements of the row, which a
+// large scale makes large. The result lies between those of the ends that this leaves, also behind nodes that rise or fall.
+async function roundedCentres(c, tools) {
+    const {node, operands: [x, skip, scale, bias, offset]} = await operator(c, tools), [result] = node.outputs;
+    const [inner] = scale.dims;
+    const sums = x.data.map((v, i) => v + broadcast(skip, x.dims, i) + (offset ? offset.data[i % inner] : 0));
+    const [mean, variance] = moments({data: sums}, inner), epsilon = Math.fround(node.attrs.epsilon.f);
+    const most = row => sums.slice(row * inner, (row + 1) * inner).reduce((m, v) => Math.max(m, Math.abs(v)), 0);
+    const unit = unitOf(c.model.double ? 'float64' : 'float32'), slack = mean.map((_, row) => inner * unit * most(row));
+    const names = c.model.outputs.filter(y => y === result || !node.outputs.includes(y));
+    const ends = await Promise.all([-1, 0, 1].map(sign => {
+        const data = sums.map((v, i) => {
+            const row = Math.floor(i / inner), k = i % inner, centred = v - mean[row] + sign * slack[row];
+            return centred / Math.sqrt(variance[row] + epsilon) * scale.data[k] + (bias ? bias.data[k] : 0);
+        });
+        return tools.wide(c.model, names, {name: result, type: 'float64', dims: x.dims, data});
+    }));
+    return (name, i, ours) => {
+        const values = names.includes(name) ? ends.map(out => out[name].data[i]) : [];
+        const [low, high] = [Math.min(...values), Math.max(...values)];
+        return (low <= ours && ours <= high) || close(ours, low) || close(ours, high);
+    };
 }
 
 // An element that is the mean of its row, but for rounding: times an infinite scale it is NaN or an infinity of any sign.
@@ -368,6 +392,7 @@ module.exports = {
     norms,
     powers,
     remainders,
+    roundedCentres,
     settle,
     shrunk,
     spreads,

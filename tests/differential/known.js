@@ -80,6 +80,11 @@ const KNOWN = [
         {shown: explain.spreads}
     ],
     [
+        'com.microsoft.SkipLayerNormalization', 'scale',
+        'an element at the mean of its row is its rounding times the scale; ONNX Runtime rounds in another order',
+        {shown: explain.roundedCentres}
+    ],
+    [
         'LayerNormalization', 'infinity', 'an element at the mean of its row is 0 but for rounding, and 0 * inf is NaN',
         {shown: explain.centres}
     ],

@@ -304,6 +304,16 @@ async function centred() {
     assert(!await takes('centred', c, [0, 2 ** -120]));
 }
 
+async function roundedCentres() {
+    const x = f32([1, 3], 0, 1, 2), z = f32([1, 3], -1e15, 1e5, 1e15), scale = f32([3], 1e15, 1e15, 1e15);
+    const c = caseOf('com.microsoft.SkipLayerNormalization', {epsilon: {f: 0}}, [x, f32([3], 0, 0, 0), scale], z);
+    const end = 1.2247448713915890e15;
+    assert(await takes('roundedCentres', c, [-end, -1e7, end]));
+    assert(await takes('roundedCentres', c, [-end, 0, end]));
+    assert(!await takes('roundedCentres', c, [-end, 1e10, end]), 'more than the rounding');
+    assert(!await takes('roundedCentres', c, [end, 0, end]), 'an element that is not near the mean');
+}
+
 // Integers have no tolerance.
 async function settled() {
     const c = caseOf('Relu', {}, [i64(4000000)], {type: 'int32', dims: [1], data: Int32Array.of(4000000)}), none = () => false;
@@ -347,6 +357,7 @@ async function steps() {
 const tests = {
     fewWeights,
     steps,
+    roundedCentres,
     centred,
     corners,
     weightless, powers, remainders, shrunk, channelNorms, addends, logarithms, norms, infiniteRows, spreads, exactly, centres
