@@ -12,20 +12,21 @@ function isEmptyAxis(model) {
 
 const KNOWN = [
     [
-        'ReduceMax ReduceMin Max Min Clip ScatterElements ScatterND chain_convolution chain_rows chain_graph',
+        'ReduceMax ReduceMin Max Min ScatterElements ScatterND chain_convolution chain_rows chain_graph',
         'nan infinity',
         'a maximum or minimum of a NaN and a number is NaN, as in ONNX\'s reference (NumPy); ONNX Runtime gives the number, ' +
             'depending on the order',
         {shown: explain.spreads}
     ],
     [
-        'Clip', 'infinity', 'a bound that is missing bounds nothing, as in ONNX\'s function; ONNX Runtime cuts infinities off',
+        'Clip', 'nan infinity',
+        'a bound that is missing bounds nothing, and the maximum of a NaN and a bound is NaN, as in ONNX\'s function; ONNX ' +
+            'Runtime cuts infinities off',
         {shown: explain.spreads}
     ],
     [
         'MaxPool GlobalMaxPool MaxRoiPool', 'nan infinity',
-        'a maximum with a NaN is NaN, and that of -inf alone is -inf; ONNX Runtime starts with the ' +
-            'lowest number',
+        'a maximum with a NaN is NaN, and that of -inf alone is -inf; ONNX Runtime starts with the lowest number',
         {shown: explain.spreads}
     ],
     [
