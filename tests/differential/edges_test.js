@@ -1,5 +1,6 @@
 // Every operator that import takes has a generator, or a network draws it. Every generator draws every edge that edges.js does not
-// leave out, and no reason there is left over. The same checks find the gaps of lists that have some. Needs no ONNX Runtime.
+// leave out, and no reason there is left over, nor a row of known.js. The same checks find the gaps of lists that have some. Needs
+// no ONNX Runtime.
 'use strict';
 
 const assert = require('assert');
@@ -8,6 +9,7 @@ const path = require('path');
 
 const {EDGES, WITHOUT, edgesOf} = require('./edges.js');
 const {OPSETS, generate, names, table} = require('./generate.js');
+const {KNOWN} = require('./known.js');
 
 const DRAWS = 60;
 // Operators that import itself takes apart; networks draw them.
@@ -49,6 +51,19 @@ function leftOver(rows, list) {
     return {failures, pairs: left.size};
 }
 
+// Operators and edges of known.js that no case has together.
+function unneeded(rows, list) {
+    const applies = (name, edge) => list.includes(name) && edgesOf(name).includes(edge), failures = [];
+    for (const [operators, edges] of rows) {
+        const [names, own] = [operators, edges].map(text => text.split(' '));
+        for (const name of names.filter(n => !own.some(e => applies(n, e))))
+            failures.push(`known.js has ${name} at ${edges}: there are no such cases`);
+        for (const edge of own.filter(e => !names.some(n => applies(n, e))))
+            failures.push(`known.js has ${operators} at ${edge}: there are no such cases`);
+    }
+    return failures;
+}
+
 // Operators of the page (written from all tables of import) that nothing draws.
 function unreached(page, list) {
     const inBodies = m => m.nodes.flatMap(n => [n.op, ...Object.values(n.attrs || {}).flatMap(v => v.g ? inBodies(v.g) : [])]);
@@ -63,7 +78,7 @@ function unreached(page, list) {
 
 const list = [...new Set(names())], {failures: rows, pairs} = leftOver(WITHOUT, list);
 const page = fs.readFileSync(path.resolve(__dirname, '../../docs/reference/operators.md'), 'utf8');
-const failures = [...undrawn(list, edgesOf, generate), ...rows, ...unreached(page, list)];
+const failures = [...undrawn(list, edgesOf, generate), ...rows, ...unneeded(KNOWN, list), ...unreached(page, list)];
 
 // Each check finds a gap.
 assert.throws(() => names(undefined, [...table(), 'Frobnicate']), /no generator for: Frobnicate/);
@@ -73,6 +88,8 @@ assert.match(undrawn(['Relu'], () => ['nan'], broken).join(), /^Relu at the edge
 assert.deepStrictEqual(
     leftOver([['nan', '', 'Relu'], ['sharp', 'r', 'Relu'], ['nan', 'r', 'Relu']], ['Relu']).failures.map(f => f.slice(0, 22)),
     ['WITHOUT leaves out nan', 'WITHOUT names \'Relu\' a', 'WITHOUT leaves out \'na']);
+const needless = unneeded([['Relu', 'nan'], ['Relu And', 'nan'], ['Softmax', 'nan limits']], ['Relu', 'And', 'Softmax']);
+assert.deepStrictEqual(needless.map(f => f.slice(0, 26)), ['known.js has And at nan: t', 'known.js has Softmax at li']);
 assert.match(unreached('| Frobnicate | 1 to 26 |', list).join(), /draws Frobnicate/);
 
 failures.forEach(line => console.error(line));

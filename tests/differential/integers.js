@@ -67,16 +67,16 @@ const NOTHING = {
     ReduceMin: type => isFloat(type) ? Infinity : limitsOf(type)[1],
     ReduceLogSum: () => -Infinity,
     ReduceLogSumExp: () => -Infinity,
-    ReduceMean: () => NaN,
 };
 
 // An axis that is reduced becomes 1 with keepdims, and vanishes without it, whatever its size is.
 const left = (node, x, axes) => x.dims.flatMap((n, d) => !axes.includes(d) ? [n] : number(node, 'keepdims', 1) ? [1] : []);
 
 function reduction(node, [x, operand]) {
-    const axes = axesOf(node, operand, x.dims.length), dims = left(node, x, axes), sum = SUMS[node.op];
+    const axes = axesOf(node, operand, x.dims.length), dims = left(node, x, axes);
+    const sum = SUMS[node.op], nothing = NOTHING[node.op];
     if (!product(x.dims))
-        return [tensor(x.type, dims, Array(product(dims)).fill(NOTHING[node.op](x.type)))];
+        return nothing ? [tensor(x.type, dims, Array(product(dims)).fill(nothing(x.type)))] : null;
     const rows = isInteger(x) && sum && reduced(x, axes);
     const element = i => wrapped(x.type, sum(rows.get(i).map(BigInt)));
     return rows ? [tensor(x.type, dims, range(product(dims)).map(element))] : null;
@@ -137,7 +137,7 @@ function noRange(node, [x]) {
 }
 
 const RESULTS = {
-    ...Object.fromEntries(Object.keys(NOTHING).map(op => [op, reduction])),
+    ...Object.fromEntries(Object.keys({...SUMS, ...NOTHING}).map(op => [op, reduction])),
     ArgMax: place,
     ArgMin: place,
     Einsum: einsum,

@@ -120,8 +120,7 @@ const KNOWN = [
         {shown: explain.exactly}
     ],
     [
-        'ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare ' +
-            'ArgMax ArgMin',
+        'ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMin ReduceProd ReduceSum ReduceSumSquare ArgMax ArgMin',
         'empty', 'a reduced axis of size 0 becomes 1 with keepdims and vanishes without it, as in NumPy; ONNX Runtime leaves it',
         {shown: explain.exactly}
     ],
@@ -151,7 +150,7 @@ const KNOWN = [
         'Mod', 'limits', 'remainders of integers are exact; ONNX Runtime computes fmod in f64', {shown: explain.remainders}
     ],
     [
-        'BatchNormalization InstanceNormalization', 'nan infinity large scale',
+        'BatchNormalization InstanceNormalization', 'nan infinity scale',
         '(x - mean) * (scale / sqrt(variance + epsilon)) + bias; ONNX Runtime folds mean and bias, which gives inf - inf',
         {shown: explain.channelNorms}
     ],
@@ -159,7 +158,7 @@ const KNOWN = [
         'Softplus', 'large scale', 'log(1 + exp(x)) of a large x is x; ONNX Runtime\'s exp overflows', {shown: explain.exactly}
     ],
     [
-        'GroupNormalization', 'large scale', 'a norm of f64 is computed in f64; ONNX Runtime goes through f32, which overflows',
+        'GroupNormalization', 'scale', 'a norm of f64 is computed in f64; ONNX Runtime goes through f32, which overflows',
         {shown: explain.spreads}
     ],
     [
@@ -172,7 +171,7 @@ const KNOWN = [
         {shown: explain.logarithms}
     ],
     [
-        'LpNormalization', 'small scale', 'the terms of the norm are below the smallest normal number, and it may be 0 (te/eval.h)',
+        'LpNormalization', 'small', 'the terms of the norm are below the smallest normal number, and it may be 0 (te/eval.h)',
         {shown: explain.norms}
     ],
     [
