@@ -166,7 +166,7 @@ const KNOWN = [
         {shown: explain.addends}
     ],
     [
-        'ReduceLogSum', 'small scale',
+        'ReduceLogSum', 'small',
         'the sum is not larger than its rounding, or is below the smallest normal number and may be 0 (te/eval.h)',
         {shown: explain.logarithms}
     ],
