@@ -137,7 +137,10 @@ const WITHOUT = [
         chain_rows chain_graph chain_if chain_loop chain_grow chain_scan chain_scan_batch chain_collect chain_listed`
     ],
     ['nan infinity', 'rounding makes small factors of those that are 0, and 0 * inf is NaN', 'DFT STFT'],
-    ['scale', 'sums of large terms that cancel round in their order, and what follows hides their size', 'chain_convolution'],
+    [
+        'scale', 'sums of large terms that cancel round in their order, and what follows hides their size',
+        'chain_convolution com.microsoft.FusedConv'
+    ],
     ['scale', 'sums that cancel leave their rounding, which a large operand makes large', 'DFT STFT'],
     ['infinity small large scale', 'ONNX leaves open what becomes of numbers that four bits do not hold', 'chain_four_bits'],
     ['types', 'ONNX Runtime takes f16 for f32 there', 'com.microsoft.QAttention com.microsoft.MatMulIntegerToFloat'],
@@ -310,6 +313,12 @@ function symbols(r, m) {
     return m.shapes.length > 0;
 }
 
+// Sums of terms that may cancel. The order of the terms decides about the rounding, of which tanh and the like make another number
+// of any size.
+const CANCELS = new Set(`
+    MatMul Gemm Einsum Conv ConvTranspose DeformConv com.microsoft.FusedMatMul com.microsoft.MatMulNBits CumSum Sum Mean ReduceSum
+    ReduceMean AveragePool GlobalAveragePool Col2Im`.trim().split(/\s+/));
+
 // ---- the layer ----
 
 // Operands and types of a single operator's case.
@@ -320,6 +329,7 @@ function changeDrawn(r, name, d, edges) {
     for (const edge of VALUES)
         if (edges.includes(edge) && change(r, name, tensorsOf(d), edge))
             done.push(edge);
+    d.last = done.includes('scale') && CANCELS.has(name);
     return done;
 }
 
@@ -340,6 +350,7 @@ function changeModel(r, name, m, edges) {
 }
 
 module.exports = {
+    CANCELS,
     EDGES,
     FORMAT,
     WITHOUT,

@@ -7,7 +7,7 @@ const assert = require('assert');
 const fs = require('fs');
 const path = require('path');
 
-const {EDGES, WITHOUT, edgesOf} = require('./edges.js');
+const {CANCELS, EDGES, WITHOUT, edgesOf} = require('./edges.js');
 const {OPSETS, generate, names, table} = require('./generate.js');
 const {KNOWN} = require('./known.js');
 
@@ -64,6 +64,19 @@ function unneeded(rows, list) {
     return failures;
 }
 
+// Sums that cancel, of scaled terms, behind which other functions stand.
+function hidden(list) {
+    const failures = [];
+    for (const name of CANCELS)
+        for (let seed = 0; list.includes(name) && seed < DRAWS; seed++) {
+            const {model, edges} = generate(seed, [name], 'scale'), last = model.nodes.filter(n => n.op !== 'Cast').at(-1);
+            if (edges.includes('scale') && last.op !== name)
+                failures.push(`${name} at the edge 'scale', seed ${seed}: ${last.op} stands behind it`);
+        }
+    const unknown = [...CANCELS].filter(name => !list.includes(name));
+    return [...failures, ...unknown.map(name => `CANCELS names ${name}, which nothing draws`)];
+}
+
 // Operators of the page (written from all tables of import) that nothing draws.
 function unreached(page, list) {
     const inBodies = m => m.nodes.flatMap(n => [n.op, ...Object.values(n.attrs || {}).flatMap(v => v.g ? inBodies(v.g) : [])]);
@@ -78,7 +91,8 @@ function unreached(page, list) {
 
 const list = [...new Set(names())], {failures: rows, pairs} = leftOver(WITHOUT, list);
 const page = fs.readFileSync(path.resolve(__dirname, '../../docs/reference/operators.md'), 'utf8');
-const failures = [...undrawn(list, edgesOf, generate), ...rows, ...unneeded(KNOWN, list), ...unreached(page, list)];
+const needs = [...unneeded(KNOWN, list), ...hidden(list), ...unreached(page, list)];
+const failures = [...undrawn(list, edgesOf, generate), ...rows, ...needs];
 
 // Each check finds a gap.
 assert.throws(() => names(undefined, [...table(), 'Frobnicate']), /no generator for: Frobnicate/);

@@ -175,7 +175,7 @@ const KNOWN = [
         {shown: explain.norms}
     ],
     [
-        'com.microsoft.MatMulNBits', 'infinity scale',
+        'com.microsoft.MatMulNBits', 'infinity',
         'a zero point is subtracted from the sum of a block (ops/native/quant_blocks.c): an infinity in the row gives inf - inf',
         {shown: explain.infiniteRows}
     ],

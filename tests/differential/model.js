@@ -51,9 +51,10 @@ class Model {
     }
 }
 
-// Turns what a generator of one operator drew into a model: {operands, attrs, results, asked, types, fuse, exact, coarse}. asked:
-// the results that are wanted (all); types are the results'; fuse false: nothing before or after; exact: nothing before, for the
-// function has a domain or steps; coarse: constants of the operator are f32 in ONNX Runtime, also among f64.
+// Turns what a generator of one operator drew into a model: {operands, attrs, results, asked, types, fuse, exact, last, coarse}.
+// asked: the results that are wanted (all); types are the results'; fuse false: nothing before or after; exact: nothing before, for
+// the function has a domain or steps; last: nothing after; coarse: constants of the operator are f32 in ONNX Runtime, also among
+// f64.
 function single(random, opset, op, drawn) {
     const m = new Model(random, opset), {operands, attrs = {}, results = 1} = drawn, ins = [...operands];
     const widen = type => FLOATS.includes(type) && type !== 'bfloat16';
@@ -66,7 +67,7 @@ function single(random, opset, op, drawn) {
         if (!name)
             return;
         let last = name;
-        if (chained && widen(types[i]))
+        if (chained && widen(types[i]) && !drawn.last)
             for (let k = random.chance(0.3) ? random.int(1, 2) : 0; k > 0; k--)
                 last = m.elementwise(last, types[i]);
         m.result(last, types[i]);
