@@ -14,8 +14,8 @@ bool tc_graph_is_dynamic(const tc_graph_value *v) {
     return false;
 }
 
-/* "n=4, m=4": the symbols that a size is made of, as numbers; NULL: it depends on data, or on nothing. */
-static const char *symbols_of(tc_graph_infer_ctx *c, const tc_graph_value *v, int d, const char *sizes) {
+/* "--shape n=N --shape m=N" with the symbols that a size is made of. NULL: it depends on data, or on nothing. */
+static const char *symbols_of(tc_graph_infer_ctx *c, const tc_graph_value *v, int d) {
     tc_graph_emitter e = {c, TC_OK};
     const tc_graph_sizes *s = tc_graph_sizes_of(c->g);
     const tc_expr *x = tc_graph_size_number(&e, v, d);
@@ -24,24 +24,15 @@ static const char *symbols_of(tc_graph_infer_ctx *c, const tc_graph_value *v, in
         return NULL;
     for (size_t i = 0; i < s->symbols.len; i++)
         if (tc_expr_uses_var(x, s->symbols.data[i].var))
-            text = tc_arena_printf(c->g->arena, "%s%s--shape %s=%s", text ? text : "", text ? " " : "", s->symbols.data[i].name,
-                                   sizes);
+            text = tc_arena_printf(c->g->arena, "%s%s--shape %s=N", text ? text : "", text ? " " : "", s->symbols.data[i].name);
     return text;
-}
-
-tc_status tc_graph_dynamic_refuse_factor(tc_graph_infer_ctx *c, int k, int d, int64_t by) {
-    const tc_graph_value *v = c->n->in[k];
-    const char *how = symbols_of(c, v, d, tc_arena_printf(c->g->arena, "LEAST..MOST:%lld", (long long)by));
-    return tc_graph_node_refuse(
-        c, TC_ERROR_DATA_DEPENDENT, "dimension %d of input %d ('%s') varies (at most %lld), and must be a multiple of %lld%s%s",
-        d, k, v->name, (long long)v->shape.d[d], (long long)by, how ? "; give multiples of it with " : "", how ? how : "");
 }
 
 tc_status tc_graph_dynamic_refuse(tc_graph_infer_ctx *c, int k, int d) {
     const tc_graph_value *v = c->n->in[k];
     while (d < v->shape.ndim - 1 && !tc_graph_extent(v, d))
         d++;
-    const char *how = tc_graph_extent(v, d) ? symbols_of(c, v, d, "N") : NULL;
+    const char *how = tc_graph_extent(v, d) ? symbols_of(c, v, d) : NULL;
     if (how)
         return tc_graph_node_refuse(
             c, TC_ERROR_DATA_DEPENDENT,
@@ -149,16 +140,13 @@ tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d
     return r;
 }
 
-tc_graph_value *tc_graph_em_appended(tc_graph_emitter *e, int axis, tc_graph_value *const in[5], int64_t most) {
-    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_APPENDED, in, 5);
+tc_graph_value *tc_graph_em_joined(tc_graph_emitter *e, int axis, tc_graph_value *a, tc_graph_value *b, tc_graph_value *rows_a,
+                                   tc_graph_value *rows_b) {
+    int64_t most = a->shape.d[axis] + b->shape.d[axis];
+    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_APPENDED, (tc_graph_value *[]){a, b, rows_a, rows_a, rows_b}, 5);
     tc_graph_set_axis(e->c->g, n, axis);
     tc_graph_set_shape(e->c->g, n, &most, 1);
     return tc_graph_em_place(e, n);
-}
-
-tc_graph_value *tc_graph_em_joined(tc_graph_emitter *e, int axis, tc_graph_value *a, tc_graph_value *b, tc_graph_value *rows_a,
-                                   tc_graph_value *rows_b) {
-    return tc_graph_em_appended(e, axis, (tc_graph_value *[]){a, b, rows_a, rows_a, rows_b}, a->shape.d[axis] + b->shape.d[axis]);
 }
 
 tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axis, tc_graph_value *index) {

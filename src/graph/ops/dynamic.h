@@ -34,9 +34,7 @@ tc_graph_value *tc_graph_em_blind(tc_graph_emitter *e, tc_graph_value *v);
 tc_graph_value *tc_graph_em_iota(tc_graph_emitter *e, int64_t n, int d, int ndim);
 /* v, with `fill` past the sizes of dimension d, or of all (d < 0). */
 tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *fill);
-/* The first `start` rows of past along the axis, then those of fresh, then zeros: `most` rows. All blind. (Appended in ops.def) */
-tc_graph_value *tc_graph_em_appended(tc_graph_emitter *e, int axis, tc_graph_value *const in[5], int64_t most);
-/* a and b, blind, which have as many rows along the axis as two numbers say. */
+/* a and b, blind, which have as many rows along the axis as two numbers say, and zeros behind (Appended in ops.def). */
 tc_graph_value *tc_graph_em_joined(tc_graph_emitter *e, int axis, tc_graph_value *a, tc_graph_value *b, tc_graph_value *rows_a,
                                    tc_graph_value *rows_b);
 /* x[.., index, ..], blind, where the indices may point past what x has. */
@@ -175,7 +173,5 @@ TC_NODISCARD tc_status tc_graph_read_pads(tc_graph_emitter *e, tc_graph_number *
 tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k, const tc_graph_number *v);
 /* The failure for an operand that the operator does not take so. */
 tc_status tc_graph_dynamic_refuse(tc_graph_infer_ctx *c, int k, int d);
-/* For one that the operator takes where its size is a multiple of `by`. */
-tc_status tc_graph_dynamic_refuse_factor(tc_graph_infer_ctx *c, int k, int d, int64_t by);
 
 #endif

@@ -161,7 +161,7 @@ tc_graph_value *tc_graph_em_index(tc_graph_emitter *e, tc_graph_value *v, int ax
 /* ---- constants ---- */
 
 tc_graph_value *tc_graph_em_scalar(tc_graph_emitter *e, tc_dtype t, double v) {
-    return tc_graph_emit_scalar(e->c, t, v);
+    return tc_graph_em_floats(e, t, &(tc_graph_shape){0}, &v);
 }
 
 static tc_graph_value *keep(tc_graph_emitter *e, tc_graph_tensor *t) {

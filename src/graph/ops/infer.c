@@ -149,14 +149,6 @@ tc_status tc_graph_emit(tc_graph_infer_ctx *c, tc_graph_node *n, tc_graph_value 
     return TC_OK;
 }
 
-tc_graph_value *tc_graph_emit_scalar(tc_graph_infer_ctx *c, tc_dtype dtype, double v) {
-    double *wide = TC_NEW(c->g->arena, double);
-    tc_graph_shape scalar = {0};
-    tc_graph_tensor t = tc_graph_tensor_view(dtype, &scalar, wide);
-    tc_graph_tensor_from_f64(&t, &v);
-    return tc_graph_add_constant(c->g, tc_graph_fresh_name(c->g, tc_arena_printf(c->g->arena, "%s.const", c->n->name)), &t);
-}
-
 void tc_graph_become(tc_graph_infer_ctx *c, tc_graph_op op, int nin) {
     c->n->op = op;
     c->n->nattrs = 0;

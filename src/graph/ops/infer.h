@@ -61,7 +61,6 @@ TC_NODISCARD tc_status tc_graph_want_same_type(tc_graph_infer_ctx *c, int k, int
 /* Emits a node before c->n (folded when its inputs are constants) and gives its only output. */
 tc_graph_node *tc_graph_emit_node(tc_graph_infer_ctx *c, tc_graph_op op, tc_graph_value *const *in, int nin);
 TC_NODISCARD tc_status tc_graph_emit(tc_graph_infer_ctx *c, tc_graph_node *n, tc_graph_value **out);
-tc_graph_value *tc_graph_emit_scalar(tc_graph_infer_ctx *c, tc_dtype dtype, double v);
 /* Turns c->n into another operator: keeps its first nin inputs, drops all attributes. */
 void tc_graph_become(tc_graph_infer_ctx *c, tc_graph_op op, int nin);
 /* Turns c->n into Reshape of input 0 to out[0].shape (Identity when that changes nothing). */

@@ -332,7 +332,7 @@ tc_status tc_graph_infer_pad(tc_graph_infer_ctx *c) {
         return tc_graph_node_fail(c, "the padding value is %s, but the input %s", tc_dtype_name(value->dtype),
                                   tc_dtype_name(x->dtype));
     if (!value && fill != 0)
-        value = tc_graph_emit_scalar(c, x->dtype, fill);
+        value = tc_graph_em_scalar(&e, x->dtype, fill);
     tc_graph_take_onto(c, &c->out[0], 0, 0);
     tc_graph_become(c, TC_GRAPH_OP_PAD, 1);
     tc_graph_set_inputs(c->g, c->n, (tc_graph_value *[]){x, value}, 2);
