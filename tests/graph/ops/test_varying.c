@@ -515,6 +515,9 @@ static const row rows[] = {
      {{"b,2,h,w", TC_F32, 0}, {"b,2,h,w", TC_I64, 8}}, 1},
     {"MaxUnpool", "kernel_shape=2 strides=2", {"b=1..2", "c=1..3", "w=1..2"},
      {{"b,c,w", TC_F32, 0}, {"b,c,w", TC_I64, 5}, {"=2,3,5", TC_I64, 0}}, 1},
+    /* fewer updates than data, beside the axis */
+    {"ScatterElements", "axis=1", {"n=1..3"}, {{"6,4", TC_F32, 0}, {"n,4", TC_I64, 4}, {"n,4", TC_F32, 0}}, 1},
+    {"ScatterElements", "axis=0 reduction=add", {"m=1..3"}, {{"4,5", TC_F32, 0}, {"3,m", TC_I64, 4}, {"3,m", TC_F32, 0}}, 1},
     {"TensorScatter", "axis=1 mode=circular", {"b=1..3", "n=3..5"},
      {{"b,n,2", TC_F32, 0}, {"b,3,2", TC_F32, 0}, {"b", TC_I64, 3}}, 1},
     {"TensorScatter", "axis=2", {"b=1..2", "n=4..6"}, {{"b,2,n", TC_F32, 0}, {"b,2,2", TC_F32, 0}, {"b", TC_I64, 3}}, 1},

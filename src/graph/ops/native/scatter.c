@@ -244,13 +244,31 @@ static tc_graph_value *like(tc_graph_emitter *e, tc_graph_value *y, const tc_gra
     return tc_graph_em_with_sizes(e, y, x, -1, NULL);
 }
 
+/* What ScatterElements' indices and updates lack of the data, as pads, in the dimensions beside the axis in which `given` varies: a
+ * kernel then has one condition there, on the size in a run. False: nothing. */
+static bool lacks(const tc_graph_node *n, const tc_graph_value *given, int axis, int64_t *pads) {
+    const tc_graph_shape *x = &n->in[0]->shape;
+    bool any = false;
+    for (int d = 0; n->op != TC_GRAPH_OP_SCATTER_ND && d < x->ndim; d++)
+        if (d != axis && tc_graph_extent(given, d) && given->shape.d[d] < x->d[d]) {
+            pads[x->ndim + d] = x->d[d] - given->shape.d[d];
+            any = true;
+        }
+    return any;
+}
+
 /* index: blind, of x's axis; past the sizes of `given` it points behind. */
 static tc_graph_value *scattered(tc_graph_emitter *e, int axis, tc_graph_value *index, const tc_graph_value *given) {
     tc_graph_value *x = tc_graph_em_blind(e, e->c->n->in[0]), *updates = tc_graph_em_blind(e, e->c->n->in[2]);
-    int64_t pads[2 * TC_GRAPH_MAX_DIMS] = {0};
+    tc_graph_value *behind = tc_graph_em_number(e, x->shape.d[axis]);
+    int64_t pads[2 * TC_GRAPH_MAX_DIMS] = {0}, more[2 * TC_GRAPH_MAX_DIMS] = {0};
     pads[x->shape.ndim + axis] = 1;
     index = like(e, index, given);
-    index = tc_graph_em_blind(e, tc_graph_em_masked(e, index, -1, tc_graph_em_number(e, x->shape.d[axis])));
+    index = tc_graph_em_blind(e, tc_graph_em_masked(e, index, -1, behind));
+    if (lacks(e->c->n, given, axis, more)) {
+        index = tc_graph_em_pad(e, index, more, behind);
+        updates = tc_graph_em_pad(e, updates, more, NULL);
+    }
     tc_graph_value *y = tc_graph_em_again(e, (tc_graph_value *[]){tc_graph_em_pad(e, x, pads, NULL), index, updates});
     return tc_graph_em_slice(e, y, axis, 0, x->shape.d[axis], 1);
 }
