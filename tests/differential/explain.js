@@ -332,13 +332,18 @@ async function logarithms(c, tools) {
     };
 }
 
-// A weighted mean whose weights, added up, are below the smallest normal number: as 0 they make it 0 / 0, or x / 0.
+// A weighted mean whose weights are close to the smallest number: each product is off by up to half of it. Weights that are, added
+// up, below the smallest normal number may be 0, which makes the mean 0 / 0, or x / 0.
 async function fewWeights(c, tools) {
     const {node, operands: [, labels, weights]} = await operator(c, tools), {ignore_index: ignored, reduction} = node.attrs;
-    const own = [...labels.data].map(Number).filter(k => !ignored || k !== ignored.i), [result] = c.model.outputs;
-    const isMean = weights && (!reduction || reduction.s === 'mean'), {type} = c.out[result];
-    return isMean && own.reduce((s, k) => s + weights.data[k], 0) < own.length * normalOf(type) &&
-           ((name, i, ours) => name !== result || !Number.isFinite(ours) || ours === 0);
+    const [result] = c.model.outputs, {type} = c.out[result];
+    if (!weights || (reduction && reduction.s !== 'mean'))
+        return null;
+    const own = [...labels.data].map(Number).filter(k => !(ignored && k === ignored.i) && weights.data[k]);
+    const total = own.reduce((s, k) => s + weights.data[k], 0), slack = own.length * FORMAT[type].tiny / 2 / Math.abs(total);
+    const wide = (await tools.wide(c.model, [result]))[result].data, isZero = Math.abs(total) < own.length * normalOf(type);
+    return (name, i, ours) =>
+        name === result && (Math.abs(ours - wide[i]) <= slack || (isZero && (!Number.isFinite(ours) || ours === 0)));
 }
 
 // Mean and centred elements that are below the smallest normal number may be 0.

@@ -95,7 +95,7 @@ const KNOWN = [
     ],
     [
         'NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss', 'small',
-        'the weights of the mean are below the smallest normal number, and may be 0 (te/eval.h)', {shown: explain.fewWeights}
+        'the weights of the mean are close to the smallest number, or may be 0 (te/eval.h)', {shown: explain.fewWeights}
     ],
     [
         'LogSoftmax', 'large', 'what f16 does not hold is infinite; ONNX Runtime keeps f32 between nodes of f16',

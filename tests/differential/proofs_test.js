@@ -337,10 +337,16 @@ async function fewWeights() {
     c.model.nodes[0].inputs = ['x', 'y', 'w'];
     c.model.inputs[2].name = 'w';
     c.out.z = f32([], -2);
-    assert(await takes('fewWeights', c, [-Infinity]));
-    assert(!await takes('fewWeights', c, [-1]));
+    const z = f64([], -2);
+    assert(await takes('fewWeights', c, [-Infinity], {z}));
+    assert(!await takes('fewWeights', c, [-1], {z}));
     c.model.inputs[1].data[0] = 0n;
-    assert(!await takes('fewWeights', c, [-Infinity]), 'a weight of 3');
+    assert(!await takes('fewWeights', c, [-Infinity], {z}), 'a weight of 3');
+    const tiny = {type: 'float16', dims: [], data: Uint16Array.of(half(-2))};
+    c.model.inputs[2].data[0] = 2 ** -23; // two of the smallest f16: a product is off by up to a half of one
+    c.out.z = tiny;
+    assert(await takes('fewWeights', c, [half(-2.25)], {z}));
+    assert(!await takes('fewWeights', c, [half(-3)], {z}));
 }
 
 // Twice a number, half of it: f16 does not hold 80000.
