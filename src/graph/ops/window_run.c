@@ -276,10 +276,13 @@ static tc_status place_windows(const run_window *r) {
     return e->status;
 }
 
-/* A window has a place in dimension i: not where it is larger than that with its padding. */
+/* A window has a place in dimension i: not where it is larger than that with its padding. Windows of one element have as many places
+ * as there are elements, maybe none. */
 static tc_status require_room(const run_window *r) {
-    for (int i = 0; i < r->w.n && !r->same; i++)
-        TC_TRY(tc_graph_require_size(r->e, r->x, i + 2, tc_graph_window_extent(&r->w, i) - r->w.pads[i] - r->w.pads[i + r->w.n]));
+    for (int i = 0; i < r->w.n && !r->same; i++) {
+        int64_t least = tc_graph_window_extent(&r->w, i) - r->w.pads[i] - r->w.pads[i + r->w.n];
+        TC_TRY(tc_graph_require_size(r->e, r->x, i + 2, least == 1 && r->w.strides[i] == 1 ? 0 : least));
+    }
     return TC_OK;
 }
 
