@@ -128,7 +128,7 @@ const WITHOUT = [
         Sum Mean GlobalLpPool LpPool GlobalAveragePool ReduceMean ReduceL2 ReduceSum ReduceLogSum ReduceProd CumSum
         BatchNormalization
         MeanVarianceNormalization LpNormalization AveragePool LRN RNN GRU LSTM DFT STFT Det Resize Upsample GridSample AffineGrid
-        RoiAlign
+        Col2Im RoiAlign
         SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss RMSNormalization SimplifiedLayerNormalization
         com.microsoft.SimplifiedLayerNormalization com.microsoft.SkipLayerNormalization
         com.microsoft.SkipSimplifiedLayerNormalization com.microsoft.EmbedLayerNormalization com.microsoft.FusedMatMul

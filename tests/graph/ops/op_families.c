@@ -243,16 +243,28 @@ static tc_graph_node *make_max_pool(fixture *f) {
     return node;
 }
 
-static tc_graph_node *make_col2im(fixture *f) {
-    int64_t im[] = {between(f, 4, 7), between(f, 4, 7)}, block[] = {between(f, 1, 3), between(f, 1, 3)};
-    int64_t strides[] = {between(f, 1, 2), between(f, 1, 2)}, n = 1;
+static tc_graph_node *col2im(fixture *f, tc_dtype t, const int64_t im[2], const int64_t block[2], const int64_t strides[2],
+                             const int64_t dilations[2]) {
+    int64_t n = 1;
     for (int d = 0; d < 2; d++)
-        n *= (im[d] + 1 - block[d]) / strides[d] + 1;
-    tc_graph_node *node =
-        NODE(f, COL2_IM, floats(f, (tc_graph_shape){3, {2, 3 * block[0] * block[1], n}}), list(f, 2, im), list(f, 2, block));
+        n *= (im[d] - (block[d] - 1) * dilations[d]) / strides[d] + 1;
+    tc_graph_node *node = NODE(f, COL2_IM, integers(f, t, (tc_graph_shape){3, {2, 3 * block[0] * block[1], n}}, -8, 8),
+                               list(f, 2, im), list(f, 2, block));
     tc_graph_set_strides(f->g, node, strides, 2);
+    tc_graph_set_dilations(f->g, node, dilations, 2);
     tc_graph_set_pads(f->g, node, (const int64_t[]){1, 0, 0, 1}, 4);
     return node;
+}
+
+static tc_graph_node *make_col2im(fixture *f) {
+    const int64_t im[] = {between(f, 7, 12), between(f, 7, 12)}, block[] = {between(f, 1, 4), between(f, 1, 4)};
+    const int64_t strides[] = {between(f, 1, 3), between(f, 1, 3)}, dilations[] = {between(f, 1, 2), between(f, 1, 2)};
+    return col2im(f, below(f, 2) ? TC_F32 : TC_F16, im, block, strides, dilations);
+}
+
+/* The places of four taps are no whole number of strides: 0, 2, 4 and 6 of 3 strides. */
+static tc_graph_node *make_dilated_col2im(fixture *f) {
+    return col2im(f, TC_F16, (int64_t[]){7, 12}, (int64_t[]){1, 4}, (int64_t[]){1, 3}, (int64_t[]){2, 2});
 }
 
 static tc_graph_node *make_grid_sample(fixture *f) {
@@ -415,6 +427,7 @@ static void test_families(void **state) {
                     {"LpPool", make_lp_pool, 1},
                     {"MaxPool", make_max_pool, 2},
                     {"Col2Im", make_col2im, 1},
+                    {"Col2Im of dilated blocks", make_dilated_col2im, 1},
                     {"GridSample", make_grid_sample, 1},
                     {"RoiAlign", make_roi_align, 1},
                     {"DeformConv", make_deform_conv, 1},
