@@ -133,7 +133,8 @@ static tc_status find_order(order *o, int depth, tc_error *err) {
     for (size_t i = 0; i < o->n; i++)
         if (o->state[i] == UNSEEN)
             TC_TRY(place(o, i, err));
-    memcpy((void *)o->node, (const void *)o->sorted, o->n * sizeof *o->sorted);
+    for (size_t i = 0; i < o->n; i++)
+        o->node[i] = o->sorted[i];
     return TC_OK;
 }
 

@@ -477,7 +477,7 @@ static void casts_round_once(void **state) {
             tc_store_f(from[f], x.data, n++, special[k]);
         if (integer) {
             tc_store_i(from[f], x.data, n++, -1); /* the largest of those without a sign */
-            tc_store_i(from[f], x.data, n++, (int64_t)1 << (8 * tc_dtype_bytes(from[f]) - 1));
+            tc_store_i(from[f], x.data, n++, (int64_t)((uint64_t)1 << (8 * tc_dtype_bytes(from[f]) - 1)));
         }
         assert_true(n > 500 && n <= s.d[0]);
         x.shape.d[0] = n;
