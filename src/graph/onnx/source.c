@@ -61,7 +61,7 @@ const uint8_t *tc_onnx_source_look(tc_onnx_source *s, size_t at, size_t n) {
 
 bool tc_onnx_is_lfs_pointer(tc_onnx_source *s) {
     enum { MOST = 1024 }; /* what the format allows */
-    const uint8_t *p = s->size < MOST ? tc_onnx_source_look(s, 0, s->size) : NULL;
+    const uint8_t *p = s->size > 0 && s->size < MOST ? tc_onnx_source_look(s, 0, s->size) : NULL;
     return p && tc_fs_is_lfs_pointer(p, s->size);
 }
 
