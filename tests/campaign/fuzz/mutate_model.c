@@ -199,8 +199,11 @@ static void change_input(victim *v, Onnx__NodeProto *n) {
         t->elem_type = (int32_t)below(v, 24);
     else if (t->shape && t->shape->n_dim && below(v, 4) == 0)
         t->shape->n_dim--;
-    else if (t->shape && t->shape->n_dim)
-        t->shape->dim[below(v, t->shape->n_dim)]->dim_value = fuzz_number(v->r);
+    else if (t->shape && t->shape->n_dim) {
+        Onnx__TensorShapeProto__Dimension *d = t->shape->dim[below(v, t->shape->n_dim)];
+        d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE; /* it may have been a name */
+        d->dim_value = fuzz_number(v->r);
+    }
 }
 
 static void change_output(victim *v, Onnx__NodeProto *n) {
