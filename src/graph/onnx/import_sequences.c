@@ -139,6 +139,8 @@ static tc_status sequence_at(sequencer *s) {
     size_t at = 0;
     TC_TRY(want_sequence(s, 0, &from));
     TC_TRY(check_position(s, 1));
+    if (!input(s, 1))
+        return tc_fail(s->err, TC_BAD_INPUT, "input 1 (position) is missing");
     if (is_open(s, from, 1))
         return tc_graph_import_at(&s->e, from, s->in[1], &s->out[0]);
     TC_TRY(want_position(s, 1, (int64_t)from->n, -1, &at));
