@@ -73,8 +73,7 @@ typedef struct tc_graph_number {
 } tc_graph_number;
 /* Element i of the integer vector or scalar v as an expression of g's sizes. */
 const tc_expr *tc_graph_number_of(tc_graph *g, tc_graph_value *v, int64_t i);
-/* The elements of the integer vector or scalar v, if sizes make it and all of them are the same in every run; *out is freshly
- * allocated then. */
+/* Whether each element of the integer vector or scalar v is the same number in all runs. Then *out, freshly allocated, has them. */
 bool tc_graph_numbers_are_fixed(tc_graph *g, tc_graph_value *v, tc_graph_tensor *out);
 /* The integer scalar v; its value is that of the first scalar that is the same number. */
 tc_graph_number tc_graph_em_known(tc_graph_emitter *e, tc_graph_value *v);

@@ -18,8 +18,8 @@ static double most_whole(tc_dtype t) {
     return t == TC_F64 ? 0x1p53 : t == TC_F32 ? 0x1p24 : t == TC_F16 ? 0x1p11 : t == TC_BF16 ? 0x1p8 : 0;
 }
 
-/* The same number with what the type leaves of it. Of a quotient a/b of integers, a below half of `most`, the floor and the ceiling
- * are those of the nearest float: it is as far from the next integer as 1/b, and floats at a/b are closer. */
+/* f, as a float of type t holds it. If a and b are integers and a is below half of `most`, the nearest float to a/b has the floor and
+ * the ceiling of a/b: where a/b is no integer, the next integer is at least 1/b away, and the nearest float is closer. */
 static fraction kept(tc_graph *g, fraction f, tc_dtype t) {
     const tc_env *sure = g->sizes->sure;
     double most = most_whole(t), slack = 2 / most;

@@ -368,8 +368,8 @@ static tc_status check_data(tc_graph_emitter *e, const char *what, const tc_expr
     return st;
 }
 
-/* Sizes that import assumes become those which the node needs: in a branch all of them, elsewhere if it can use none of the others,
- * as runs check the rest. */
+/* Sizes that import assumes become those which the node needs: in a branch all of them, elsewhere if the largest is too large, or all
+ * are too small. Runs check the rest. */
 static bool choose_sizes(const tc_graph_sizes_outside *o, int64_t least, int64_t most, int64_t multiple) {
     tc_ctx *c = o->s->ctx;
     tc_ival range = tc_te_bounds(o->x, o->s->sure);

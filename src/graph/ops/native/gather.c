@@ -215,8 +215,8 @@ tc_status tc_graph_require_indices(tc_graph_emitter *e, const tc_graph_value *in
     return tc_graph_require_size(e, e->c->n->in[0], d, TC_MAX(need, -least_index(index, at, of)));
 }
 
-/* Constant indices, of which runs have as many as dimension d of the operand says, as positions 0, 1, .. n have. Runs that come to
- * one outside of the axis are refused; it becomes 0. */
+/* Of constant indices that have a size of their own in a run, such as the positions 0 to n - 1, the last ones may lie outside of the
+ * axis. Runs that come to these are refused, so 0 stands in their place. */
 static tc_status want_fewer_indices(tc_graph_emitter *e, int axis) {
     tc_graph_node *n = e->c->n;
     tc_graph_value *index = n->in[1];
