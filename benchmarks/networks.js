@@ -11,7 +11,8 @@ const shared = path.join(b.root, '../shared/models');
 
 const usage = `usage: benchmarks/networks.sh [options] [NETWORK...]
 
-Networks are model files, or names of topologies in ../shared/models (all of them when none is given), whose weights are drawn once.
+Networks are model files, or names of topologies in ../shared/models (when none is given, all whose sizes are
+fixed), whose weights are drawn once. benchmarks/sizes.sh takes those whose sizes vary.
 
   --threads LIST  thread counts, each a row (2,1)
   --trials N      tuning trials of each network and thread count; what the databases hold already counts (1000)
@@ -50,7 +51,8 @@ function options() {
 function topologies() {
     if (!fs.existsSync(shared))
         b.fail(`${shared} is missing: name model files`);
-    return fs.readdirSync(shared).filter(f => f.endsWith('.topology.onnx')).map(f => f.replace('.topology.onnx', '')).sort();
+    const all = fs.readdirSync(shared).filter(f => f.endsWith('.topology.onnx')).map(f => f.replace('.topology.onnx', '')).sort();
+    return all.filter(network => inputShapes(network).every(([, shape]) => shape.every(Number.isInteger)));
 }
 
 // The model file of a network. A topology's weights are drawn by the recipes that are in it.
@@ -66,14 +68,16 @@ function modelFile(network) {
     return file;
 }
 
-// Symbolic dimensions get the sizes of the reference inputs.
-function shapes(network) {
+// Names and shapes of a topology's inputs, as its description has them.
+function inputShapes(network) {
     const file = path.join(shared, `${network}.json`);
     if (network.endsWith('.onnx') || !fs.existsSync(file))
         return [];
-    const inputs = JSON.parse(fs.readFileSync(file, 'utf8')).inputs;
-    return Object.entries(inputs).flatMap(([name, x]) => ['--shape', `${name}=${x.shape.join(',')}`]);
+    return Object.entries(JSON.parse(fs.readFileSync(file, 'utf8')).inputs).map(([name, x]) => [name, x.shape]);
 }
+
+// Symbolic dimensions get the sizes of the reference inputs.
+const shapes = network => inputShapes(network).flatMap(([name, shape]) => ['--shape', `${name}=${shape.join(',')}`]);
 
 const rawFile = o => o.table.replace(/\.md$/, '') + '.jsonl';
 
