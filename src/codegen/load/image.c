@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include "codegen/load/load_int.h"
+#include "support/inputs.h"
 #include "support/system/fs.h"
 #include "support/vec.h"
 
 /* Distances within an image fit in 32 bits with a sign. */
-static const uint64_t MOST = (uint64_t)1 << 30;
+static const uint64_t MOST = TC_BYTES_OBJECT;
 
 #if defined(__x86_64__)
 enum { MACHINE = EM_X86_64 };

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "graph/onnx/import_int.h"
+#include "support/inputs.h"
 
 /* Functions and branches within each other, in all, and the nodes they may become: a small file can ask for 2^32 of them. */
-enum { MAX_CALLS = 32, MAX_BODIES = 1 << 16, MAX_NODES = 1 << 22 };
+enum { MAX_CALLS = TC_DEPTH_BODIES, MAX_BODIES = TC_WORK_BODIES, MAX_NODES = TC_WORK_MODEL };
 
 static char *bytes_to_text(tc_arena *a, ProtobufCBinaryData b) {
     return tc_arena_strndup(a, b.data ? (const char *)b.data : "", b.len);

@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "graph/onnx/import_int.h"
+#include "support/inputs.h"
 
 /* Import follows no more bodies within each other. */
-enum { MAX_DEPTH = 32 };
+enum { MAX_DEPTH = TC_DEPTH_BODIES };
 
 typedef TC_VEC(const char *) names;
 

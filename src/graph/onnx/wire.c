@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "graph/onnx/onnx_int.h"
+#include "support/inputs.h"
 #include "support/strbuf.h"
 #include "support/system/memory.h"
 
-/* Bodies within each other take three each (attribute, graph, node), and the importer follows 32; protobuf's own readers stop at
- * 100. */
-enum { MAX_DEPTH = 128 };
+/* Bodies within each other take three each (attribute, graph, node); protobuf's own readers stop at 100. */
+_Static_assert(TC_DEPTH_MODEL > 3 * TC_DEPTH_BODIES, "all bodies that the importer follows can be read");
 
 enum {
     LEAST_PIECE = 64 << 10, /* smaller weights are copied with what is around them */
@@ -188,7 +188,7 @@ static bool is_message(const ProtobufCFieldDescriptor *known, const field *f) {
 }
 
 static tc_status walk_all(walk *w, const ProtobufCMessageDescriptor *type, tc_error *err) {
-    level stack[MAX_DEPTH] = {{type, w->from->size, 0, 0}};
+    level stack[TC_DEPTH_MODEL] = {{type, w->from->size, 0, 0}};
     size_t at = 0;
     for (int depth = 0;;) {
         level *l = &stack[depth];
@@ -210,11 +210,11 @@ static tc_status walk_all(walk *w, const ProtobufCMessageDescriptor *type, tc_er
             continue;
         }
         TC_TRY(see(l, known, at, err));
-        if (++depth == MAX_DEPTH)
+        if (++depth == TC_DEPTH_MODEL)
             return tc_refuse(err, TC_ERROR_UNSUPPORTED,
                              "its messages are nested more than %d deep (a %s at byte %zu); the file is damaged, or its types "
                              "and bodies are nested too deeply",
-                             MAX_DEPTH, l->type->short_name, at);
+                             TC_DEPTH_MODEL, l->type->short_name, at);
         stack[depth] = (level){.type = known->descriptor, .end = f.end};
         begin_message(w, &f, &stack[depth]);
         at = f.content;

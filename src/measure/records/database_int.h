@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include "measure/records/database.h"
+#include "support/inputs.h"
 #include "support/map.h"
 #include "support/seal.h"
 
@@ -27,7 +28,7 @@ struct tc_meas_db {
 enum {
     TC_MEAS_DB_BUSY_MS = 30000, /* a writer's transaction lasts milliseconds; only a stopped process holds the lock so long */
     /* The most bytes of a text, a blob or a row. The longest that tctune writes, cost models, have 0.1 MB. */
-    TC_MEAS_DB_LONGEST = 64 * 1024 * 1024
+    TC_MEAS_DB_LONGEST = TC_BYTES_DATABASE
 };
 
 /* Keeps a file that anybody may have made from doing more than being read; after opening it, before its first statement. */

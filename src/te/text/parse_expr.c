@@ -8,8 +8,9 @@
 #include <stdio.h>
 
 #include "support/guess.h"
+#include "support/inputs.h"
 
-enum { MAX_NESTING = 200, MAX_ARGS = 3 };
+enum { MAX_NESTING = TC_DEPTH_TE, MAX_ARGS = 3 };
 
 typedef struct parser {
     tc_ctx *c;

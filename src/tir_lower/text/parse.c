@@ -3,6 +3,7 @@
  * NULL. */
 #include <string.h>
 
+#include "support/inputs.h"
 #include "support/lex.h"
 #include "support/vec.h"
 #include "te/text.h"
@@ -10,7 +11,7 @@
 #include "tir_lower/tir.h"
 
 /* Of blocks: far beyond what lowering makes; whatever walks statements recurs. */
-enum { MAX_NESTING = 500 };
+enum { MAX_NESTING = TC_DEPTH_TIR };
 
 typedef struct parser {
     tc_ctx *c;

@@ -1,0 +1,57 @@
+/* The table of inputs as a page has it. See inputs.h. */
+#include "support/inputs.h"
+
+#include <inttypes.h>
+
+typedef struct row {
+    const char *what, *parser, *process;
+    int64_t bytes, depth, work;
+    const char *unit;
+} row;
+
+static const row rows[] = {
+#define INPUT(id, what, parser, process, bytes, depth, work, unit) {what, parser, process, bytes, depth, work, unit},
+#include "support/inputs.def"
+#undef INPUT
+};
+
+static void put_bytes(tc_strbuf *b, int64_t n) {
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
+    int unit = 0;
+    for (; unit < 3 && n % 1024 == 0; unit++)
+        n /= 1024;
+    tc_sb_printf(b, "%" PRId64 " %s", n, units[unit]);
+}
+
+static void put_folders(tc_strbuf *b, const char *names) {
+    for (const char *end; *names; names = end) {
+        for (end = names; *end && *end != ','; end++)
+            ;
+        tc_sb_printf(b, "`src/%.*s`", (int)(end - names), names);
+        if (*end)
+            tc_sb_add(b, ", ");
+        while (*end == ',' || *end == ' ')
+            end++;
+    }
+}
+
+void tc_inputs_table(tc_strbuf *b) {
+    tc_sb_add(b, "| input | read by | in the process of | bytes | levels | work |\n|---|---|---|---|---|---|\n");
+    for (const row *r = rows; r < rows + TC_INPUT_COUNT; r++) {
+        tc_sb_printf(b, "| %s | ", r->what);
+        put_folders(b, r->parser);
+        tc_sb_printf(b, " | the %s | ", r->process);
+        if (r->bytes)
+            put_bytes(b, r->bytes);
+        else
+            tc_sb_add(b, "free memory");
+        if (r->depth)
+            tc_sb_printf(b, " | %" PRId64, r->depth);
+        else
+            tc_sb_add(b, " | -");
+        if (r->work)
+            tc_sb_printf(b, " | %" PRId64 " %s |\n", r->work, r->unit);
+        else
+            tc_sb_add(b, " | - |\n");
+    }
+}
