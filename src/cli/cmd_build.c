@@ -170,7 +170,7 @@ static int run(const void *args, tc_error *err) {
     tc_cli_catch_signals();
     if (status == TC_CLI_DONE)
         status = tc_cli_check_target(&a->model.target, a->budget >= 0, err);
-    if (status == TC_CLI_DONE && tc_fs_check_writable(a->out, err) != TC_OK)
+    if (status == TC_CLI_DONE && tc_fs_check_replaceable(a->out, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
         status = tc_cli_work_open(&a->model.source, a->model.source.te ? a->inputs : NULL, a->model.seed, &w, err);

@@ -262,7 +262,7 @@ static int prepare(const tune_args *a, tctune_work **w, tc_error *err) {
         status = tc_cli_check_fleet(&a->fleet, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_check_target(&a->model.target, !a->fleet.url || a->fleet.fallback, err);
-    if (status == TC_CLI_DONE && a->out && tc_fs_check_writable(a->out, err) != TC_OK)
+    if (status == TC_CLI_DONE && a->out && tc_fs_check_replaceable(a->out, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE && a->plot && tc_fs_check_writable(a->plot, err) != TC_OK)
         status = TC_CLI_FAILED;

@@ -9,14 +9,14 @@ tune() { # MODEL
 refused 1 "operator.onnx|FancyOp|fancy_7|not supported" tune "$models/operator.onnx"
 refused 1 "attribute.onnx|soft_3|temperature|not supported" tune "$models/attribute.onnx"
 refused 1 "external.onnx|weights.bin" tune "$models/external.onnx"
-refused 1 "none.onnx|No such file" tune "$models/none.onnx"
+refused 1 "none.onnx|no such file" tune "$models/none.onnx"
 head -c 4000 "$models/dense.onnx" >"$models/cut.onnx"
 refused 1 "cut.onnx|truncated" tune "$models/cut.onnx"
 echo "not a model" >"$models/text.onnx"
 refused 1 "text.onnx|not an ONNX model" tune "$models/text.onnx"
 : >"$models/empty.onnx"
 refused 1 "empty.onnx|empty" tune "$models/empty.onnx"
-refused 1 "models|not a file" tune "$models"
+refused 1 "models|it is a folder" tune "$models"
 for command in bench run show; do
     refused 1 "operator.onnx|FancyOp" "$TCTUNE" $command --model "$models/operator.onnx"
 done

@@ -63,6 +63,37 @@ for in in "run --model pipe" "bench --te pipe" "show --te gemm.te --sched pipe" 
     refused 1 "pipe" "$TCTUNE" $in
 done
 rm pipe
+
+# ---- devices, and links to them: they have no end ----
+ln -s /dev/zero endless
+for device in /dev/zero endless; do
+    for in in "run --model" "bench --te" "show --te gemm.te --sched" "run --model $models/dense.onnx --inputs" \
+        "run --model $models/dense.onnx --check" "tune --te gemm.te --trials 4 --db" "db stats --db" "db import --db good.db" \
+        "db merge --db good.db" "quantize --dynamic --out q.onnx" "show --model"; do
+        # shellcheck disable=SC2086 # words of a command
+        refused 1 "$device" "$TCTUNE" $in $device
+    done
+done
+rm endless
+cp -r "$models/cases/right" case
+ln -sf /dev/zero case/test_data_set_0/input_0.pb
+run 1 "$TCTUNE" verify case
+says "input_0.pb': it is a device, a file was expected"
+rm -r case
+truncate -s 1T holes.te && {
+    refused 1 "holes.te|more than" "$TCTUNE" bench --te holes.te
+    refused 1 "holes.te" "$TCTUNE" run --model holes.te
+    rm holes.te
+}
+
+# ---- devices in the places of libraries, which have a header beside them ----
+for out in /dev/null /dev/stdout; do
+    refused 1 "$out|written beside it|name a file" "$TCTUNE" build --te gemm.te --out $out
+    refused 1 "$out|written beside it|name a file" "$TCTUNE" --te gemm.te --trials 4 --db new.db --out $out
+    [ ! -e $out.h ] || fail "$out.h is there"
+done
+refused 2 "cannot be standard output" "$TCTUNE" build --te gemm.te --out -
+
 ok sh -c 'cat gemm.te | "$1" show --te /dev/stdin --print workload' sh "$TCTUNE"
 says "tensor"
 

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,6 +65,14 @@ static void expect_content(const char *path, const char *text, size_t size) {
     free(data);
 }
 
+static void expect_text(const char *path, const char *text) {
+    char *data;
+    tc_error err = {0};
+    assert_int_equal(tc_fs_read_text(path, &data, &err), TC_OK);
+    assert_string_equal(data, text);
+    free(data);
+}
+
 static void written_files_read_back(void **state) {
     (void)state;
     tc_error err = {0};
@@ -97,6 +107,130 @@ static void reading_needs_a_file(void **state) {
     assert_int_equal(tc_fs_read("/proc/self/status", &data, NULL, &err), TC_OK);
     assert_true(strlen(data) > 100);
     free(data);
+}
+
+static void expect_unread(const char *path, const char *says) {
+    char *data;
+    int fd;
+    size_t size;
+    tc_error err = {0};
+    assert_int_equal(tc_fs_read(path, &data, NULL, &err), TC_BAD_INPUT);
+    assert_null(data);
+    if (!strstr(err.msg, path) || !strstr(err.msg, says))
+        fail_msg("%s: '%s'", says, err.msg);
+    assert_int_equal(tc_fs_open(path, &fd, &size, &err), TC_BAD_INPUT);
+    assert_int_equal(fd, -1);
+    assert_non_null(strstr(err.msg, says));
+    assert_int_equal(tc_fs_read_text(path, &data, &err), TC_BAD_INPUT);
+    assert_null(data);
+    assert_non_null(strstr(err.msg, says));
+}
+
+/* A link to one of them is one of them. */
+static void only_files_are_read(void **state) {
+    (void)state;
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    expect_unread("/dev/zero", "it is a device, a file was expected");
+    expect_unread("/dev/urandom", "it is a device, a file was expected");
+    assert_int_equal(symlink("/dev/zero", in_folder("link")), 0);
+    expect_unread(in_folder("link"), "it is a device, a file was expected");
+    expect_unread(folder, "it is a folder, a file was expected");
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    expect_unread(in_folder("pipe"), "it is a pipe, a file was expected");
+    if (strlen(in_folder("s")) >= sizeof name.sun_path)
+        return; /* no socket has so long a name */
+    strcpy(name.sun_path, in_folder("s"));
+    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(s, (struct sockaddr *)&name, sizeof name), 0);
+    expect_unread(in_folder("s"), "it is a socket");
+    close(s);
+}
+
+/* The size is asked first: nothing is read of a file that is too large, whatever its disk holds. */
+static void files_are_read_up_to_a_bound(void **state) {
+    (void)state;
+    tc_error err = {0};
+    char *data, *path = strdup(in_folder("large"));
+    size_t size = 0;
+    assert_int_equal(tc_fs_write(path, "12345", 5, &err), TC_OK);
+    assert_int_equal(tc_fs_read_most(path, 5, &data, &size, &err), TC_OK);
+    assert_int_equal(size, 5);
+    free(data);
+    assert_int_equal(tc_fs_read_text_most(path, 5, &data, &err), TC_OK);
+    free(data);
+    assert_int_equal(tc_fs_read_most(path, 4, &data, &size, &err), TC_BAD_INPUT);
+    assert_null(data);
+    assert_non_null(strstr(err.msg, "more than 4 bytes"));
+    assert_int_equal(tc_fs_read_text_most("/proc/self/status", 16, &data, &err), TC_BAD_INPUT); /* it tells no size */
+    assert_non_null(strstr(err.msg, "more than 16 bytes"));
+    if (truncate(path, (off_t)1 << 42) == 0) { /* some file systems have no such files */
+        assert_int_not_equal(tc_fs_read(path, &data, &size, &err), TC_OK);
+        assert_non_null(strstr(err.msg, path));
+        assert_int_equal(tc_fs_read_text(path, &data, &err), TC_BAD_INPUT);
+    }
+    free(path);
+}
+
+/* A pipe that never ends, too. */
+static void pipes_are_read_up_to_a_bound(void **state) {
+    (void)state;
+    tc_error err = {0};
+    char name[32], *data;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        static const char zeros[4096];
+        signal(SIGPIPE, SIG_DFL);
+        close(ends[0]);
+        while (write(ends[1], zeros, sizeof zeros) > 0)
+            continue;
+        _exit(0);
+    }
+    close(ends[1]);
+    snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
+    assert_int_equal(tc_fs_read_text_most(name, 100000, &data, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "more than 100000 bytes"));
+    close(ends[0]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Writes to the file all the time. */
+static void write_without_end(const char *path) {
+    static const char more[4096];
+    enum { MOST = 1 << 20 };
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    for (off_t size = 0; fd >= 0 && write(fd, more, sizeof more) > 0; size += (off_t)sizeof more)
+        if (size > MOST && ftruncate(fd, size = 1) != 0)
+            break;
+}
+
+/* What there is at some moment is no whole file. */
+static void files_that_change_are_refused(void **state) {
+    (void)state;
+    enum { TRIES = 100000 };
+    tc_error err = {0};
+    char *data, *path = strdup(in_folder("log"));
+    tc_status s = TC_OK;
+    assert_int_equal(tc_fs_write(path, "begin", 5, &err), TC_OK);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        write_without_end(path);
+        _exit(1);
+    }
+    for (int i = 0; i < TRIES && s == TC_OK; i++)
+        if ((s = tc_fs_read(path, &data, NULL, &err)) == TC_OK)
+            free(data);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    assert_int_equal(s, TC_ENV);
+    assert_null(data);
+    assert_non_null(strstr(err.msg, "log': another program wrote to it meanwhile"));
+    assert_int_equal(tc_fs_read(path, &data, NULL, &err), TC_OK); /* now it is whole */
+    free(data);
+    free(path);
 }
 
 static void pointers_of_git_lfs_are_told(void **state) {
@@ -187,6 +321,26 @@ static void devices_are_written_in_place(void **state) {
     assert_true(S_ISCHR(st.st_mode));
     assert_int_equal(tc_fs_write("/dev/full", "abc", 3, &err), TC_ENV);
     assert_non_null(strstr(err.msg, "no space is left on the disk"));
+}
+
+/* What has other files beside it has a name to derive theirs from. */
+static void devices_have_no_files_beside_them(void **state) {
+    (void)state;
+    tc_error err = {0};
+    assert_int_equal(tc_fs_check_writable("/dev/null", &err), TC_OK);
+    static const char *const none[] = {"/dev/null", "/dev/stdout", "/dev/fd/1"};
+    for (size_t i = 0; i < TC_LEN(none); i++) {
+        assert_int_equal(tc_fs_check_replaceable(none[i], &err), TC_ENV);
+        assert_non_null(strstr(err.msg, none[i]));
+        assert_non_null(strstr(err.msg, "name a file"));
+    }
+    assert_int_equal(tc_fs_check_replaceable(in_folder("new.so"), &err), TC_OK);
+    assert_int_equal(mkfifo(in_folder("pipe.so"), 0600), 0);
+    assert_int_equal(tc_fs_check_replaceable(in_folder("pipe.so"), &err), TC_ENV);
+    assert_int_equal(symlink("/dev/null", in_folder("link.so")), 0);
+    assert_int_equal(tc_fs_check_replaceable(in_folder("link.so"), &err), TC_ENV);
+    assert_int_equal(tc_fs_check_replaceable(folder, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "it is a folder"));
 }
 
 static void open_files_are_written_where_they_are(void **state) {
@@ -336,9 +490,11 @@ static void pipes_with_names_are_not_waited_for(void **state) {
     assert_int_equal(write(ends[1], "abc", 3), 3);
     close(ends[1]);
     snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
-    expect_content(name, "abc", 3);
+    assert_int_equal(tc_fs_read(name, &data, NULL, &err), TC_BAD_INPUT); /* only texts come through pipes */
+    assert_non_null(strstr(err.msg, "it is a pipe, a file was expected"));
+    expect_text(name, "abc");
     close(ends[0]);
-    expect_content("/dev/null", "", 0);
+    expect_text("/dev/null", "");
     assert_int_equal(tc_fs_write(in_folder("short"), "ab", 2, &err), TC_OK);
     assert_int_equal(tc_fs_read_head(in_folder("short"), head, sizeof head), 2);
 }
@@ -498,11 +654,16 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(written_files_read_back, setup, teardown),
         cmocka_unit_test_setup_teardown(reading_needs_a_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(only_files_are_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(files_are_read_up_to_a_bound, setup, teardown),
+        cmocka_unit_test_setup_teardown(pipes_are_read_up_to_a_bound, setup, teardown),
+        cmocka_unit_test_setup_teardown(files_that_change_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(pointers_of_git_lfs_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(texts_hold_no_zeros, setup, teardown),
         cmocka_unit_test_setup_teardown(writing_needs_a_folder, setup, teardown),
         cmocka_unit_test_setup_teardown(read_only_folders_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(devices_are_written_in_place, setup, teardown),
+        cmocka_unit_test_setup_teardown(devices_have_no_files_beside_them, setup, teardown),
         cmocka_unit_test_setup_teardown(open_files_are_written_where_they_are, setup, teardown),
         cmocka_unit_test_setup_teardown(failed_write_keeps_the_old_file, setup, teardown),
         cmocka_unit_test_setup_teardown(links_and_modes_survive, setup, teardown),

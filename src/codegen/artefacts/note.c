@@ -3,11 +3,8 @@
 #include "codegen/artefacts/library.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "codegen/artefacts/artefacts_int.h"
@@ -48,13 +45,9 @@ static uint64_t end_of(uint64_t at, uint64_t n, uint64_t size) {
 }
 
 static tc_status open_elf(elf_file *f, tc_error *err) {
-    struct stat st;
-    f->fd = open(f->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (f->fd < 0)
-        return tc_fail(err, TC_BAD_INPUT, "%s: cannot be opened: %s", f->path, tc_fs_reason(errno));
-    if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return tc_cg_not_a_library(f->path, "it is not a file", err);
-    f->size = (uint64_t)st.st_size;
+    size_t size;
+    TC_TRY(tc_fs_open(f->path, &f->fd, &size, err));
+    f->size = size;
     if (!get(f, 0, &f->head, sizeof f->head) || memcmp(f->head.e_ident, ELFMAG, SELFMAG) != 0)
         return tc_cg_not_a_library(f->path, "it is no ELF file", err);
     if (f->head.e_ident[EI_CLASS] != ELFCLASS64 || f->head.e_ident[EI_DATA] != ELFDATA2LSB || f->head.e_type != ET_DYN ||

@@ -6,6 +6,7 @@
 
 #include "data.pb-c.h"
 #include "graph/onnx/onnx_int.h"
+#include "support/inputs.h"
 #include "support/system/fs.h"
 
 /* ---- which kind ---- */
@@ -110,7 +111,7 @@ tc_status tc_graph_pb_load_list(const char *path, const tc_graph_data_port *port
             "%s: the model's '%s' is a map, a sparse tensor, or a sequence of sequences; expected a tensor, a sequence "
             "of tensors, or an optional of either",
             path, port->name);
-    TC_TRY(tc_fs_read(path, &data, &size, err));
+    TC_TRY(tc_fs_read_most(path, TC_BYTES_PB, &data, &size, err));
     tc_onnx_source from = {.data = (const uint8_t *)data, .size = size};
     tc_status s = tc_onnx_unpack(list->optional ? &onnx__optional_proto__descriptor : &onnx__sequence_proto__descriptor, NULL,
                                  &from, NULL, &message, err);

@@ -1,9 +1,5 @@
 /* Reading a whole ONNX file, or a model's bytes in memory, as a message. */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "graph/onnx/onnx_int.h"
 #include "support/system/fs.h"
@@ -119,14 +115,9 @@ static tc_status unpack(reader *r, Onnx__ModelProto **out, tc_error *err) {
 
 /* Nothing of the file is in memory twice but what stands around the weights. */
 static tc_status read_file(const char *path, reader *r, Onnx__ModelProto **out, tc_error *err) {
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    struct stat st;
-    if (fd < 0)
-        return tc_fail(err, TC_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return tc_fail(err, TC_BAD_INPUT, "%s: not a file", path);
-    }
+    int fd;
+    size_t size;
+    TC_TRY(tc_fs_open(path, &fd, &size, err));
     TC_TRY(tc_onnx_source_of_file(fd, path, &r->from, err));
     return unpack(r, out, err);
 }

@@ -2,11 +2,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "graph/onnx/import.h"
 #include "graph/onnx/onnx_int.h"
+#include "support/inputs.h"
 #include "support/system/fs.h"
 #include "support/system/memory.h"
 
@@ -145,17 +145,15 @@ static tc_status cannot_open(const char *location, const char *path, int error, 
 }
 
 static tc_status open_external(const char *dir, const char *location, const char *path, tc_onnx_source *out, tc_error *err) {
+    size_t size;
     int fd = tc_fs_open_beneath(dir, location);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        int error = errno;
-        if (fd >= 0)
-            close(fd);
-        return cannot_open(location, path, error, err);
-    }
-    if (!S_ISREG(st.st_mode)) {
+    if (fd < 0)
+        return cannot_open(location, path, errno, err);
+    tc_status s = tc_fs_check_regular(fd, path, &size, err);
+    if (s != TC_OK) {
         close(fd);
-        return tc_fail(err, TC_BAD_INPUT, "external data file %s is not a regular file", path);
+        tc_error_prefix(err, "external data: ");
+        return s;
     }
     return tc_onnx_source_of_file(fd, path, out, err);
 }
@@ -272,7 +270,7 @@ Onnx__ValueInfoProto *tc_onnx_value_info(tc_arena *a, const char *name, tc_dtype
 tc_status tc_graph_pb_load(const char *path, tc_graph_tensor *out, char **name, tc_error *err) {
     char *data;
     size_t size;
-    TC_TRY(tc_fs_read(path, &data, &size, err));
+    TC_TRY(tc_fs_read_most(path, TC_BYTES_PB, &data, &size, err));
     ProtobufCMessage *message;
     tc_onnx_source from = {.data = (const uint8_t *)data, .size = size};
     tc_status s = tc_onnx_unpack(&onnx__tensor_proto__descriptor, NULL, &from, NULL, &message, err);

@@ -417,11 +417,11 @@ tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const c
     tc_arena *a = tc_arena_new();
     saver s = {.m = m, .arena = a, .name = name ? name : identifier(a, path)};
     tc_scratch *scratch = NULL;
-    tc_status r = tc_fs_check_writable(path, err);
+    tc_status r = tc_fs_check_replaceable(path, err);
     if (r == TC_OK)
-        r = tc_fs_check_writable(tc_graph_path_beside(a, path, ".h"), err);
+        r = tc_fs_check_replaceable(tc_graph_path_beside(a, path, ".h"), err);
     if (r == TC_OK && m->listing)
-        r = tc_fs_check_writable(m->listing_path, err);
+        r = tc_fs_check_replaceable(m->listing_path, err);
     bool source = tc_graph_path_ends(path, ".c");
     if (r == TC_OK && source)
         r = tc_graph_save_c(m, path, s.name, err);

@@ -12,10 +12,12 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "support/arena.h"
+#include "support/inputs.h"
 #include "support/strbuf.h"
 #include "support/system/memory.h"
 #include "support/vec.h"
@@ -34,6 +36,7 @@ const char *tc_fs_reason(int error) {
         {EPERM, "permission denied"},
         {ENOTDIR, "a part of the path is a file, not a folder"},
         {ENOENT, "no such file or folder"},
+        {ENXIO, "it is a socket, or a device that is not there"},
     };
     for (size_t i = 0; i < TC_LEN(known); i++)
         if (known[i].error == error)
@@ -41,32 +44,121 @@ const char *tc_fs_reason(int error) {
     return strerrordesc_np(error);
 }
 
-static tc_status read_all(int fd, const char *path, size_t hint, char **data, size_t *size, tc_error *err) {
-    size_t cap = hint + 1, len = 0;
+/* ---- what may be read ---- */
+
+static const char *kind_of(mode_t mode) {
+    return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+static tc_status refuse_kind(const char *path, mode_t mode, const char *hint, tc_error *err) {
+    return tc_fail(err, TC_BAD_INPUT, "cannot read '%s': it is %s, a file was expected%s", path, kind_of(mode), hint);
+}
+
+static tc_status cannot_read(const char *path, int error, tc_status s, tc_error *err) {
+    return tc_fail(err, s, "cannot read '%s': %s", path, tc_fs_reason(error));
+}
+
+static tc_status check_regular(int fd, const char *path, struct stat *st, tc_error *err) {
+    if (fstat(fd, st) != 0)
+        return cannot_read(path, errno, TC_ENV, err);
+    return S_ISREG(st->st_mode) ? TC_OK : refuse_kind(path, st->st_mode, "", err);
+}
+
+/* Pipes of a shell (/dev/stdin, <(...)) have no name. Nobody may ever write to a pipe with a name. */
+static bool is_named_pipe(int fd, const struct stat *st) {
+    struct statfs fs;
+    return S_ISFIFO(st->st_mode) && (fstatfs(fd, &fs) != 0 || fs.f_type != PIPEFS_MAGIC);
+}
+
+/* Devices but for terminals have no end (/dev/zero), or are no texts. /dev/null is how a shell names a text without bytes. */
+static bool is_stream(int fd, const struct stat *st) {
+    enum { MEMORY = 1, NOTHING = 3 };
+    bool null = S_ISCHR(st->st_mode) && st->st_rdev == makedev(MEMORY, NOTHING);
+    return null || S_ISSOCK(st->st_mode) || (S_ISFIFO(st->st_mode) && !is_named_pipe(fd, st)) ||
+           (S_ISCHR(st->st_mode) && isatty(fd));
+}
+
+/* A regular file, or what a text may be read from besides. From here on reading waits. */
+static tc_status check_text(int fd, const char *path, struct stat *st, tc_error *err) {
+    if (fstat(fd, st) != 0)
+        return cannot_read(path, errno, TC_ENV, err);
+    if (S_ISREG(st->st_mode))
+        return TC_OK;
+    if (!is_stream(fd, st))
+        return refuse_kind(path, st->st_mode, S_ISFIFO(st->st_mode) ? "; /dev/stdin reads what is piped in" : "", err);
+    return fcntl(fd, F_SETFL, O_RDONLY) == 0 ? TC_OK : cannot_read(path, errno, TC_ENV, err);
+}
+
+typedef tc_status check_kind(int fd, const char *path, struct stat *st, tc_error *err);
+
+static tc_status open_checked(const char *path, check_kind *check, int *out, struct stat *st, tc_error *err) {
+    *out = -1;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return cannot_read(path, errno, TC_BAD_INPUT, err);
+    tc_status s = check(fd, path, st, err);
+    if (s == TC_OK)
+        *out = fd;
+    else
+        close(fd);
+    return s;
+}
+
+tc_status tc_fs_check_regular(int fd, const char *path, size_t *size, tc_error *err) {
+    struct stat st = {0};
+    tc_status s = check_regular(fd, path, &st, err);
+    *size = (size_t)st.st_size;
+    return s;
+}
+
+tc_status tc_fs_open(const char *path, int *fd, size_t *size, tc_error *err) {
+    struct stat st = {0};
+    tc_status s = open_checked(path, check_regular, fd, &st, err);
+    *size = (size_t)st.st_size;
+    return s;
+}
+
+/* ---- whole files ---- */
+
+static tc_status too_large(const char *path, size_t most, tc_error *err) {
+    return tc_fail(err, TC_BAD_INPUT, "cannot read '%s': it has more than %zu bytes, which is the most that is read here", path,
+                   most);
+}
+
+static tc_status was_written(const char *path, tc_error *err) {
+    return tc_fail(err, TC_ENV,
+                   "cannot read '%s': another program wrote to it meanwhile; run this again when the file is complete. To change "
+                   "a file that others read, write a new file and rename it",
+                   path);
+}
+
+/* Room for one byte more than the file has: that there is none shows its end. Files that do not tell their size (/proc) have 0. */
+static tc_status read_up_to(int fd, const char *path, size_t hint, size_t most, char **data, size_t *size, tc_error *err) {
+    enum { UNKNOWN = 4096 };
+    size_t cap = TC_MIN(hint ? hint : UNKNOWN, most) + 1, len = 0;
     char *buf = NULL, *grown;
-    for (;;) {
+    tc_status s = TC_OK;
+    for (ssize_t n = 1; s == TC_OK && n != 0 && len <= most; len += n > 0 ? (size_t)n : 0) {
         if (!buf || len == cap) {
             cap = buf ? cap * 2 : cap;
-            tc_status s = tc_memory_check(cap, err);
+            s = tc_memory_check(cap, err);
             if (s == TC_OK && !(grown = realloc(buf, cap + 1)))
                 s = tc_memory_lacking(cap, err);
             if (s != TC_OK) {
-                free(buf);
                 tc_error_prefix(err, "cannot read '%s': ", path);
-                return s;
+                break;
             }
             buf = grown;
         }
-        ssize_t n = read(fd, buf + len, cap - len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            free(buf);
-            return tc_fail(err, TC_ENV, "cannot read '%s': %s", path, tc_fs_reason(errno));
-        }
-        if (n == 0)
-            break;
-        len += (size_t)n;
+        n = read(fd, buf + len, cap - len);
+        if (n < 0 && errno != EINTR)
+            s = cannot_read(path, errno, TC_ENV, err);
+    }
+    if (s == TC_OK && len > most)
+        s = too_large(path, most, err);
+    if (s != TC_OK) {
+        free(buf);
+        return s;
     }
     buf[len] = 0;
     *data = buf;
@@ -74,40 +166,51 @@ static tc_status read_all(int fd, const char *path, size_t hint, char **data, si
     return TC_OK;
 }
 
-/* One that has a name. Those of a shell (/dev/stdin, <(...)) have none; whoever reads them means to. */
-static bool is_named_pipe(int fd, const struct stat *st) {
-    struct statfs fs;
-    return S_ISFIFO(st->st_mode) && (fstatfs(fd, &fs) != 0 || fs.f_type != PIPEFS_MAGIC);
+static bool is_same(const struct stat *a, const struct stat *b) {
+    return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* A file that says its size has no more: what is written to it meanwhile is not followed. */
+static tc_status read_open(int fd, const char *path, const struct stat *st, size_t most, char **data, size_t *size,
+                           tc_error *err) {
+    bool regular = S_ISREG(st->st_mode), sized = regular && st->st_size > 0;
+    struct stat now;
+    if (sized && (uintmax_t)st->st_size > most)
+        return too_large(path, most, err);
+    tc_status s = read_up_to(fd, path, sized ? (size_t)st->st_size : 0, sized ? (size_t)st->st_size : most, data, size, err);
+    if (!regular || fstat(fd, &now) != 0 || is_same(st, &now))
+        return s;
+    if (s == TC_OK)
+        free(*data);
+    return was_written(path, err);
+}
+
+static tc_status read_whole(const char *path, check_kind *check, size_t most, char **data, size_t *size, tc_error *err) {
+    struct stat st;
+    int fd;
+    *data = NULL;
+    TC_TRY(open_checked(path, check, &fd, &st, err));
+    tc_status s = read_open(fd, path, &st, most, data, size, err);
+    close(fd);
+    if (s == TC_OK && tc_fs_is_lfs_pointer(*data, *size)) {
+        free(*data);
+        s = tc_fs_lfs_pointer(path, err);
+    }
+    if (s != TC_OK)
+        *data = NULL;
+    return s;
 }
 
 tc_status tc_fs_read(const char *path, char **data, size_t *size, tc_error *err) {
+    return tc_fs_read_most(path, SIZE_MAX / 4, data, size, err); /* which memory never holds */
+}
+
+tc_status tc_fs_read_most(const char *path, size_t most, char **data, size_t *size, tc_error *err) {
     size_t len = 0;
-    *data = NULL;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return tc_fail(err, TC_BAD_INPUT, "cannot read '%s': %s", path, tc_fs_reason(errno));
-    struct stat st;
-    tc_status s = TC_OK;
-    if (fstat(fd, &st) != 0)
-        s = tc_fail(err, TC_ENV, "cannot read '%s': %s", path, tc_fs_reason(errno));
-    else if (S_ISDIR(st.st_mode))
-        s = tc_fail(err, TC_BAD_INPUT, "cannot read '%s': it is a folder, a file was expected", path);
-    else if (is_named_pipe(fd, &st))
-        s = tc_fail(err, TC_BAD_INPUT, "cannot read '%s': it is a pipe, a file was expected; /dev/stdin reads what is piped in",
-                    path);
-    else if (!S_ISREG(st.st_mode) && fcntl(fd, F_SETFL, O_RDONLY) != 0)
-        s = tc_fail(err, TC_ENV, "cannot read '%s': %s", path, tc_fs_reason(errno));
-    if (s == TC_OK)
-        s = read_all(fd, path, S_ISREG(st.st_mode) ? (size_t)st.st_size : 4096, data, &len, err);
-    close(fd);
-    if (s == TC_OK && tc_fs_is_lfs_pointer(*data, len)) {
-        free(*data);
-        *data = NULL;
-        s = tc_fs_lfs_pointer(path, err);
-    }
-    if (s == TC_OK && size)
+    TC_TRY(read_whole(path, check_regular, most, data, &len, err));
+    if (size)
         *size = len;
-    return s;
+    return TC_OK;
 }
 
 bool tc_fs_is_lfs_pointer(const void *head, size_t size) {
@@ -130,8 +233,12 @@ tc_status tc_fs_refuse_lfs_pointer(const char *path, tc_error *err) {
 }
 
 tc_status tc_fs_read_text(const char *path, char **text, tc_error *err) {
+    return tc_fs_read_text_most(path, TC_BYTES_RECORDS, text, err); /* the longest of all: a million records have 2.5 GB */
+}
+
+tc_status tc_fs_read_text_most(const char *path, size_t most, char **text, tc_error *err) {
     size_t size;
-    TC_TRY(tc_fs_read(path, text, &size, err));
+    TC_TRY(read_whole(path, check_text, most, text, &size, err));
     size_t n = strlen(*text);
     if (n == size)
         return TC_OK;
@@ -145,10 +252,11 @@ tc_status tc_fs_read_text(const char *path, char **text, tc_error *err) {
 
 size_t tc_fs_read_head(const char *path, void *head, size_t n) {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    ssize_t got = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? read(fd, head, n) : 0;
-    if (fd >= 0)
-        close(fd);
+    int fd;
+    if (open_checked(path, check_regular, &fd, &st, NULL) != TC_OK)
+        return 0;
+    ssize_t got = read(fd, head, n);
+    close(fd);
     return got > 0 ? (size_t)got : 0;
 }
 

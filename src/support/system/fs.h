@@ -13,9 +13,19 @@
 
 #include "support/status.h"
 
-/* Reads a whole file, or what is piped into /dev/stdin; *data is malloc'ed, NUL-terminated past *size (size may be NULL).
- * TC_BAD_INPUT if missing, a folder, a pointer of Git LFS, or a pipe with a name, for which nobody may ever write. */
+/* ---- files that are read ---- */
+
+/* Opens a regular file for reading; *size is what the system says of it now. TC_BAD_INPUT if it is missing or something else: a
+ * folder, a device, a pipe, a socket. Never waits. Every file that a user names is opened here, or beneath a folder (below). */
+TC_NODISCARD tc_status tc_fs_open(const char *path, int *fd, size_t *size, tc_error *err);
+/* The same check of a file that is open. */
+TC_NODISCARD tc_status tc_fs_check_regular(int fd, const char *path, size_t *size, tc_error *err);
+/* Reads a whole regular file; *data is malloc'ed, NUL-terminated past *size (size may be NULL). The size is asked first: nothing is
+ * read of a file that memory cannot hold. TC_BAD_INPUT also for a pointer of Git LFS; TC_ENV if another program wrote to the file
+ * meanwhile. */
 TC_NODISCARD tc_status tc_fs_read(const char *path, char **data, size_t *size, tc_error *err);
+/* The same of at most `most` bytes: TC_BAD_INPUT, before anything is read, for a file that has more. */
+TC_NODISCARD tc_status tc_fs_read_most(const char *path, size_t most, char **data, size_t *size, tc_error *err);
 /* Is this, the first `size` bytes of a file that may have more, the text that Git LFS keeps in the place of contents that it has not
  * fetched? Reads of whole files refuse it. */
 bool tc_fs_is_lfs_pointer(const void *head, size_t size);
@@ -23,13 +33,17 @@ bool tc_fs_is_lfs_pointer(const void *head, size_t size);
 tc_status tc_fs_lfs_pointer(const char *path, tc_error *err);
 /* TC_BAD_INPUT if the file is such a text; TC_OK also where it cannot be read. */
 TC_NODISCARD tc_status tc_fs_refuse_lfs_pointer(const char *path, tc_error *err);
-/* The same of a text. TC_BAD_INPUT with the line where a byte is zero: a text would end there. */
+/* The same of a text, which may also come from a terminal or from a pipe without a name: /dev/stdin, <(...). TC_BAD_INPUT with the
+ * line where a byte is zero: a text would end there. */
 TC_NODISCARD tc_status tc_fs_read_text(const char *path, char **text, tc_error *err);
+TC_NODISCARD tc_status tc_fs_read_text_most(const char *path, size_t most, char **text, tc_error *err);
 /* The first n bytes of a regular file; how many there are, 0 where it cannot be read. */
 size_t tc_fs_read_head(const char *path, void *head, size_t n);
 /* A descriptor of a file in `dir` or below: no part of the path may be a symbolic link or lead up. -1 with errno: ELOOP or
  * ENOTDIR for a link, EXDEV for what leads out. It may be no regular file, and opening it waits for nobody. */
 int tc_fs_open_beneath(const char *dir, const char *path);
+
+/* ---- files that are written ---- */
 
 /* Writes atomically: either the old or the new content is there, also on a full disk. A device, a pipe, and an open file that has
  * the name /dev/stdout or /dev/fd/N get the bytes where they are. TC_ENV with the reason. */
@@ -52,6 +66,9 @@ typedef struct tc_fs_new {
 TC_NODISCARD tc_status tc_fs_write_files(const tc_fs_new *files, size_t n, tc_error *err);
 /* TC_ENV with a clear message unless a file at `path` could be created or overwritten (its folder exists and is writable). */
 TC_NODISCARD tc_status tc_fs_check_writable(const char *path, tc_error *err);
+/* The same for a file that others are written beside (M.so and M.h): TC_ENV also for a device, a pipe and an open file, which
+ * have no names to derive others from. */
+TC_NODISCARD tc_status tc_fs_check_replaceable(const char *path, tc_error *err);
 /* A name in $TMPDIR, else /tmp, that nothing else has; *out is malloc'ed. */
 TC_NODISCARD tc_status tc_fs_temp_name(char **out, tc_error *err);
 /* Makes the folder of that name, for this user alone. TC_ENV when it cannot be made, also where there is something of that name. */

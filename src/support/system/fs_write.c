@@ -275,6 +275,8 @@ tc_status tc_fs_check_writable(const char *path, tc_error *err) {
         return tc_fail(err, TC_ENV, "cannot write '%s': it is a folder, name a file in it", path);
     if (exists && access(path, W_OK) != 0)
         return tc_fail(err, TC_ENV, "cannot write '%s': %s", path, tc_fs_reason(errno));
+    if (exists && (S_ISBLK(st.st_mode) || S_ISSOCK(st.st_mode)))
+        return tc_fail(err, TC_ENV, "cannot write '%s': it is a %s, name a file", path, S_ISBLK(st.st_mode) ? "disk" : "socket");
     if (exists && !S_ISREG(st.st_mode))
         return TC_OK;
     if (path[strlen(path) - 1] == '/')
@@ -289,4 +291,12 @@ tc_status tc_fs_check_writable(const char *path, tc_error *err) {
         s = tc_fail(err, TC_ENV, "cannot write '%s': folder '%s': %s", path, dir, tc_fs_reason(errno));
     free(dir);
     return s;
+}
+
+tc_status tc_fs_check_replaceable(const char *path, tc_error *err) {
+    struct stat st;
+    if (open_file_of(path) >= 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+        return tc_fail(err, TC_ENV,
+                       "cannot write '%s': it is not a regular file, and other files are written beside it; name a file", path);
+    return tc_fs_check_writable(path, err);
 }

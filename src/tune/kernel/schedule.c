@@ -6,6 +6,7 @@
 
 #include "search_space/space.h"
 #include "support/system/fs.h"
+#include "support/vec.h"
 #include "te/text.h"
 #include "tir_lower/program/program.h"
 
@@ -94,7 +95,7 @@ tc_tune_schedule tc_tune_schedule_of_record(const tc_record *r, const char *form
 tc_status tc_tune_record_load(const char *db, int64_t id, tc_arena *a, tc_record *out, tc_error *err) {
     tc_meas_db *file;
     tc_meas_records found;
-    tc_meas_filter f = {.after_id = id - 1, .limit = 1};
+    tc_meas_filter f = {.after_id = TC_MAX(id, 1) - 1, .limit = 1};
     TC_TRY(tc_meas_db_open(db, TC_MEAS_DB_READ, &file, err));
     tc_status st = tc_meas_db_select(file, a, &f, &found, err);
     tc_meas_db_close(file);

@@ -28,8 +28,8 @@ static void put(const char *path, const void *data, size_t size) {
 static void test_not_a_model(void **state) {
     (void)state;
     tc_graph *g;
-    assert_fails(TC_BAD_INPUT, tc_graph_import(SCRATCH("none.onnx"), NULL, &g, err), "none.onnx", "No such file");
-    assert_fails(TC_BAD_INPUT, tc_graph_import(TCTUNE_TEST_TMP, NULL, &g, err), "not a file");
+    assert_fails(TC_BAD_INPUT, tc_graph_import(SCRATCH("none.onnx"), NULL, &g, err), "none.onnx", "no such file");
+    assert_fails(TC_BAD_INPUT, tc_graph_import(TCTUNE_TEST_TMP, NULL, &g, err), "it is a folder, a file was expected");
     put(SCRATCH("empty.onnx"), "", 0);
     assert_fails(TC_BAD_INPUT, tc_graph_import(SCRATCH("empty.onnx"), NULL, &g, err), "the file is empty");
     put(SCRATCH("text.onnx"), "# this is a readme\n", 19);
