@@ -20,6 +20,8 @@ static const struct {
 } npy_types[] = {{'b', 1, TC_BOOL}, {'i', 1, TC_I8},  {'u', 1, TC_U8},  {'i', 2, TC_I16}, {'u', 2, TC_U16}, {'i', 4, TC_I32},
                  {'u', 4, TC_U32},  {'i', 8, TC_I64}, {'u', 8, TC_U64}, {'f', 2, TC_F16}, {'f', 4, TC_F32}, {'f', 8, TC_F64}};
 
+enum { SHORTEST = 10 }; /* bytes before the header's text */
+
 typedef struct npy_header {
     tc_dtype dtype;
     bool swap, fortran;
@@ -83,6 +85,8 @@ static tc_status parse_dict(const char *file, const char *dict, npy_header *h, t
     TC_TRY(parse_descr(file, dict_value(dict, "descr"), h, err));
     const char *order = dict_value(dict, "fortran_order");
     h->fortran = order && strncmp(order, "True", 4) == 0;
+    if (!h->fortran && (!order || strncmp(order, "False", 5) != 0))
+        return tc_fail(err, TC_BAD_INPUT, "%s: fortran_order in the .npy header is neither True nor False", file);
     TC_TRY(parse_shape(file, dict_value(dict, "shape"), &h->shape, err));
     if (tc_graph_shape_check(&h->shape, err) != TC_OK) {
         tc_error_prefix(err, "%s: ", file);
@@ -114,10 +118,15 @@ static void from_column_major(tc_graph_tensor *t, const char *src) {
     }
 }
 
+static tc_status check_magic(const char *file, const void *head, size_t size, tc_error *err) {
+    return size >= SHORTEST && memcmp(head, "\x93NUMPY", 6) == 0
+               ? TC_OK
+               : tc_fail(err, TC_BAD_INPUT, "%s: not a .npy array (its magic bytes are missing)", file);
+}
+
 tc_status tc_graph_npy_parse(const char *file, const void *data, size_t size, tc_graph_tensor *out, tc_error *err) {
     const unsigned char *p = data;
-    if (size < 10 || memcmp(p, "\x93NUMPY", 6) != 0)
-        return tc_fail(err, TC_BAD_INPUT, "%s: not a .npy array (its magic bytes are missing)", file);
+    TC_TRY(check_magic(file, data, size, err));
     size_t at = p[6] == 1 ? 10 : 12;
     size_t len = p[8] | (size_t)p[9] << 8;
     if (at == 12 && size >= 12)
@@ -135,6 +144,11 @@ tc_status tc_graph_npy_parse(const char *file, const void *data, size_t size, tc
     if (size - at - len < need)
         return tc_fail(err, TC_BAD_INPUT, "%s: truncated: the array needs %zu bytes of data, the file has %zu", file, need,
                        size - at - len);
+    if (size - at - len > need)
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "%s: damaged: the array needs %zu bytes of data, the file has %zu; expected one array and nothing behind it", file,
+            need, size - at - len);
     TC_TRY(tc_graph_tensor_alloc(out, h.dtype, &h.shape, err));
     const char *src = (const char *)p + at + len;
     if (h.fortran && h.shape.ndim > 1)
@@ -189,8 +203,12 @@ void tc_graph_npy_format(const tc_graph_tensor *t, tc_strbuf *out) {
 }
 
 tc_status tc_graph_npy_load(const char *path, tc_graph_tensor *out, tc_error *err) {
-    char *data;
+    char *data, head[SHORTEST];
     size_t size;
+    if (tc_fs_read_head(path, head, sizeof head) == sizeof head) { /* before a large file is read */
+        TC_TRY(tc_fs_refuse_lfs_pointer(path, err));
+        TC_TRY(check_magic(path, head, sizeof head, err));
+    }
     TC_TRY(tc_fs_read(path, &data, &size, err));
     tc_status s = tc_graph_npy_parse(path, data, size, out, err);
     free(data);

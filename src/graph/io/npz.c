@@ -1,83 +1,183 @@
 /* .npz: a zip archive of .npy members, stored or deflated. The archive is built in memory and written atomically. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zip.h>
 
 #include "graph/io/numpy.h"
 #include "graph/ir/tensor.h"
+#include "support/map.h"
 #include "support/system/fs.h"
 #include "support/system/memory.h"
 #include "support/vec.h"
 
-static tc_status read_member(zip_t *z, const char *path, zip_uint64_t index, tc_graph_named *out, tc_error *err) {
+/* ---- reading ---- */
+
+/* What an archive says of itself is checked before memory is asked for. Deflate makes at most 1,032 bytes of one (a match of 258
+ * bytes takes two bits), so all members together have at most that many for each byte of the file, also where they share bytes. */
+enum { MOST_FOR_A_BYTE = 1032 };
+
+typedef struct reading {
+    zip_t *z;
+    const char *path;
+    uint64_t left; /* bytes that members not yet read may still have */
+    tc_map names;  /* of those that were read */
+} reading;
+
+typedef struct member {
+    zip_uint64_t index;
     zip_stat_t st;
-    if (zip_stat_index(z, index, 0, &st) != 0)
-        return tc_fail(err, TC_BAD_INPUT, "%s: damaged archive: %s", path, zip_strerror(z));
     char where[512];
-    snprintf(where, sizeof where, "%s: member '%s'", path, st.name);
-    zip_file_t *f = zip_fopen_index(z, index, 0);
-    if (!f)
-        return tc_fail(err, TC_BAD_INPUT, "%s: cannot be opened: %s", where, zip_strerror(z));
-    tc_status s = tc_memory_check(st.size, err);
-    char *data = s == TC_OK ? malloc(st.size ? st.size : 1) : NULL;
-    zip_int64_t got = data ? zip_fread(f, data, st.size) : -1;
-    zip_fclose(f);
-    if (s != TC_OK || (!data && (s = tc_memory_lacking(st.size, err)) != TC_OK))
-        tc_error_prefix(err, "%s: ", where);
-    else if (got < 0 || (zip_uint64_t)got != st.size)
-        s = tc_fail(err, TC_BAD_INPUT, "%s: damaged: its data cannot be read", where);
-    else
-        s = tc_graph_npy_parse(where, data, st.size, &out->t, err);
-    free(data);
-    TC_TRY(s);
-    size_t n = strlen(st.name);
-    out->name = tc_xstrdup(st.name);
-    if (n > 4 && strcmp(st.name + n - 4, ".npy") == 0)
-        out->name[n - 4] = 0;
+} member;
+
+static tc_status find_member(reading *x, zip_uint64_t index, member *m, tc_error *err) {
+    const zip_uint64_t needed =
+        ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    m->index = index;
+    if (zip_stat_index(x->z, index, 0, &m->st) != 0)
+        return tc_fail(err, TC_BAD_INPUT, "%s: damaged archive: %s", x->path, zip_strerror(x->z));
+    if ((m->st.valid & needed) != needed)
+        return tc_fail(err, TC_BAD_INPUT, "%s: damaged archive: member %llu has no complete header", x->path,
+                       (unsigned long long)index);
+    snprintf(m->where, sizeof m->where, "%s: member '%s'", x->path, m->st.name);
     return TC_OK;
 }
 
-tc_status tc_graph_npz_load(const char *path, tc_graph_bundle *out, tc_error *err) {
-    *out = (tc_graph_bundle){0};
-    int code = 0;
-    if (!tc_fs_exists(path))
-        return tc_fail(err, TC_BAD_INPUT, "%s: no such file", path);
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        tc_status s =
-            tc_fail(err, TC_BAD_INPUT, "%s: cannot be read: %s", path, fd < 0 ? tc_fs_reason(errno) : "it is not a file");
-        if (fd >= 0)
-            close(fd);
+/* Whether it is stored as NumPy stores arrays, and its sizes can be true. */
+static tc_status check_member(reading *x, const member *m, tc_error *err) {
+    const zip_stat_t *st = &m->st;
+    if (st->encryption_method != ZIP_EM_NONE)
+        return tc_fail(err, TC_BAD_INPUT, "%s: it is encrypted; save the arrays with numpy.savez", m->where);
+    if (st->comp_method != ZIP_CM_STORE && st->comp_method != ZIP_CM_DEFLATE)
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "%s: it is compressed by method %u, expected 0 (stored) or 8 (deflated); save the arrays with numpy.savez or "
+            "numpy.savez_compressed",
+            m->where, (unsigned)st->comp_method);
+    if (st->comp_method == ZIP_CM_STORE && st->size != st->comp_size)
+        return tc_fail(err, TC_BAD_INPUT, "%s: damaged: it is stored in %llu bytes, but says that it has %llu", m->where,
+                       (unsigned long long)st->comp_size, (unsigned long long)st->size);
+    if (st->size / MOST_FOR_A_BYTE > st->comp_size || st->size > x->left)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "%s: damaged: it says that it has %llu bytes, more than can be compressed into a file of this size",
+                       m->where, (unsigned long long)st->size);
+    x->left -= st->size;
+    return TC_OK;
+}
+
+/* All of it, and its end: that is where libzip compares the checksum. */
+static bool read_to_end(zip_file_t *f, char *data, zip_uint64_t size) {
+    zip_uint64_t at = 0;
+    zip_int64_t n = 1;
+    while (at < size && (n = zip_fread(f, data + at, size - at)) > 0)
+        at += (zip_uint64_t)n;
+    char more;
+    return at == size && zip_fread(f, &more, 1) == 0;
+}
+
+static tc_status damaged(const member *m, zip_error_t *why, tc_error *err) {
+    bool said = zip_error_code_zip(why) != ZIP_ER_OK;
+    return tc_fail(err, TC_BAD_INPUT, "%s: damaged: %s; copy the file again, or save the arrays again", m->where,
+                   said ? zip_error_strerror(why) : "it has more or fewer bytes than it says");
+}
+
+static tc_status read_data(reading *x, const member *m, char **data, tc_error *err) {
+    zip_uint64_t size = m->st.size;
+    *data = NULL;
+    tc_status s = tc_memory_check(size, err);
+    if (s == TC_OK && !(*data = malloc(size + 1)))
+        s = tc_memory_lacking(size, err);
+    if (s != TC_OK) {
+        tc_error_prefix(err, "%s: ", m->where);
         return s;
     }
-    zip_t *z = zip_fdopen(fd, 0, &code); /* which owns the descriptor then */
-    if (!z) {
-        close(fd);
-        TC_TRY(tc_fs_refuse_lfs_pointer(path, err));
+    zip_file_t *f = zip_fopen_index(x->z, m->index, 0);
+    if (!f)
+        return damaged(m, zip_get_error(x->z), err);
+    if (!read_to_end(f, *data, size))
+        s = damaged(m, zip_file_get_error(f), err);
+    int code = zip_fclose(f);
+    if (s == TC_OK && code != 0) {
         zip_error_t e;
         zip_error_init_with_code(&e, code);
-        tc_status s = tc_fail(err, TC_BAD_INPUT, "%s: not a readable .npz archive (%s)", path, zip_error_strerror(&e));
+        s = damaged(m, &e, err);
         zip_error_fini(&e);
-        return s;
     }
-    zip_int64_t n = zip_get_num_entries(z, 0);
-    out->items = tc_xcalloc(n > 0 ? (size_t)n : 1, sizeof *out->items);
+    return s;
+}
+
+/* The array's name: the member's without its ".npy". */
+static tc_status take_name(reading *x, const member *m, char **name, tc_error *err) {
+    static const char end[] = ".npy";
+    size_t n = strlen(m->st.name);
+    *name = tc_xstrdup(m->st.name);
+    if (n >= sizeof end && strcmp(m->st.name + n - (sizeof end - 1), end) == 0)
+        (*name)[n - (sizeof end - 1)] = 0;
+    if (tc_map_puts(&x->names, *name, 1))
+        return TC_OK;
+    return tc_fail(err, TC_BAD_INPUT, "%s: the archive has two arrays of this name", m->where);
+}
+
+static tc_status read_member(reading *x, zip_uint64_t index, tc_graph_named *out, tc_error *err) {
+    member m;
+    char *data = NULL;
+    TC_TRY(find_member(x, index, &m, err));
+    TC_TRY(check_member(x, &m, err));
+    tc_status s = take_name(x, &m, &out->name, err);
+    if (s == TC_OK)
+        s = read_data(x, &m, &data, err);
+    if (s == TC_OK)
+        s = tc_graph_npy_parse(m.where, data, m.st.size, &out->t, err);
+    free(data);
+    if (s != TC_OK) {
+        free(out->name);
+        out->name = NULL;
+    }
+    return s;
+}
+
+static tc_status read_members(reading *x, tc_graph_bundle *out, tc_error *err) {
+    zip_int64_t n = zip_get_num_entries(x->z, 0);
     tc_status s = TC_OK;
+    out->items = tc_xcalloc(n > 0 ? (size_t)n : 1, sizeof *out->items);
     for (zip_int64_t i = 0; i < n && s == TC_OK; i++) {
-        s = read_member(z, path, (zip_uint64_t)i, &out->items[i], err);
+        s = read_member(x, (zip_uint64_t)i, &out->items[i], err);
         out->len += s == TC_OK;
     }
-    zip_discard(z);
+    tc_map_free(&x->names);
+    return s;
+}
+
+static tc_status no_archive(const char *path, int code, tc_error *err) {
+    zip_error_t e;
+    TC_TRY(tc_fs_refuse_lfs_pointer(path, err));
+    zip_error_init_with_code(&e, code);
+    tc_status s = tc_fail(err, TC_BAD_INPUT, "%s: not a readable .npz archive (%s)", path, zip_error_strerror(&e));
+    zip_error_fini(&e);
+    return s;
+}
+
+tc_status tc_graph_npz_load(const char *path, tc_graph_bundle *out, tc_error *err) {
+    reading x = {.path = path};
+    size_t size;
+    int code = 0, fd;
+    *out = (tc_graph_bundle){0};
+    TC_TRY(tc_fs_open(path, &fd, &size, err));
+    x.left = (uint64_t)size * MOST_FOR_A_BYTE;
+    x.z = zip_fdopen(fd, 0, &code); /* which owns the descriptor then */
+    if (!x.z) {
+        close(fd);
+        return no_archive(path, code, err);
+    }
+    tc_status s = read_members(&x, out, err);
+    zip_discard(x.z);
     if (s != TC_OK)
         tc_graph_bundle_free(out);
     return s;
 }
+
+/* ---- writing ---- */
 
 /* Adds the members to z; members[i] keeps the bytes alive until the archive is closed. */
 static bool add_members(zip_t *z, const tc_graph_named *items, size_t len, tc_strbuf *members) {

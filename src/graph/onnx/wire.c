@@ -170,10 +170,25 @@ static tc_status see(level *l, const ProtobufCFieldDescriptor *f, size_t at, tc_
     return TC_OK;
 }
 
+/* Of a file of data, whose values nothing else checks: bytes behind it that happen to be fields would change them. */
+static tc_status check_data(level *l, const ProtobufCFieldDescriptor *known, const field *f, tc_error *err) {
+    enum { LAST = 16 }; /* fields of tensors, sequences and optionals that ONNX has defined */
+    if (known)
+        return see(l, known, f->start, err);
+    if (f->tag >> 3 <= LAST)
+        return TC_OK;
+    return tc_fail(err, TC_BAD_INPUT,
+                   "the file is damaged, or other bytes follow its data: a %s has the field %" PRIu64
+                   " at byte %zu, which ONNX does not define",
+                   l->type->short_name, f->tag >> 3, f->start);
+}
+
 /* A field that is no message. */
 static tc_status keep(walk *w, level *l, const ProtobufCFieldDescriptor *known, const field *f, tc_error *err) {
+    if (!w->left_out)
+        return check_data(l, known, f, err);
     bool is_weight = known && known->id == RAW_DATA && l->type == &onnx__tensor_proto__descriptor && wire_type(f) == 2;
-    if (!w->left_out || f->tag >> 3 == TC_ONNX_PIECE)
+    if (f->tag >> 3 == TC_ONNX_PIECE)
         return TC_OK;
     if (is_weight)
         TC_TRY(see(l, known, f->start, err));
