@@ -201,7 +201,8 @@ typedef struct prune_args {
 static const tc_cli_option prune_options[] = {
     TC_CLI_DB_OPTION(prune_args, db.path),
     TC_CLI_COUNT(prune_args, keep, RECORDS, "keep", "K", "keep only the K fastest valid records of each workload and target"),
-    TC_CLI_FLAG(prune_args, drop_failures, RECORDS, "drop-failures", "remove the records of candidates that failed"),
+    TC_CLI_FLAG(prune_args, drop_failures, RECORDS, "drop-failures",
+                "remove the records of candidates that failed, and records whose texts and hashes do not fit"),
 };
 
 static int run_prune(const void *args, tc_error *err) {
@@ -350,7 +351,9 @@ const tc_cli_command tc_cli_db_prune = {
     .summary = "remove records that are not needed, and make the file smaller",
     .details =
         "A removed record no longer counts as a trial, and the cost model no longer learns from it: tuning may measure it again. "
-        "The best record of each workload and target is always kept.",
+        "The best record of each workload and target is always kept. Rows that cannot be true (`tctune db verify` lists them) "
+        "are "
+        "removed too, and records with ids that tctune never gives get others.",
     .synopsis = "(--keep K | --drop-failures) [--db FILE.db]",
     .examples = {{"Keep the 10 fastest records of each workload:", "tctune db prune --keep 10"},
                  {"Remove the records of candidates that failed:", "tctune db prune --drop-failures"}},

@@ -102,11 +102,13 @@ static void files_of_the_schema_before_are_read(void **state) {
         "ALTER TABLE records ADD COLUMN mode TEXT NOT NULL DEFAULT 'hot';"
         "ALTER TABLE records ADD COLUMN rounds INTEGER NOT NULL DEFAULT 0;"
         "PRAGMA application_id = 1952674926; PRAGMA user_version = 2;"
-        "INSERT INTO workloads VALUES('a', 'w'); INSERT INTO targets VALUES('b', 't');"
-        "INSERT INTO records VALUES(7, 'a', 'b', 2, 'x', 'c', 5, 'ok', 0, '', 1.0, x'000000000000f03f', 1, 1, 1, 0, 0, 9, '', "
+        "INSERT INTO workloads VALUES('0123456789abcdef0123456789abcde1', 'w');"
+        "INSERT INTO targets VALUES('0123456789abcdef0123456789abcde2', 't');"
+        "INSERT INTO records VALUES(7, '0123456789abcdef0123456789abcde1', '0123456789abcdef0123456789abcde2', 2, 'x',"
+        " '0123456789abcdef0123456789abcde3', 5, 'ok', 0, '', 1.0, x'000000000000f03f', 1, 1, 1, 0, 0, 9, '', "
         "'', '',"
         " 'cold', 3);"
-        "INSERT INTO models VALUES('b', 'cost', x'00', 9);";
+        "INSERT INTO models VALUES('0123456789abcdef0123456789abcde2', 'cost', x'00', 9);";
     run_sql(before);
     for (int mode = TC_MEAS_DB_READ; mode <= TC_MEAS_DB_WRITE; mode++) {
         tc_meas_db *db = open_db(path, (tc_meas_db_mode)mode);
@@ -194,11 +196,11 @@ static void what_contradicts_itself_is_not_used(void **state) {
     check_passed_over("median = -1", "its median is -1 s");
     check_passed_over("median = 1e-9", "its median is 1e-09 s");
     check_passed_over("median = -9e999", "its median is -inf s");
-    check_passed_over("median = 'fast'", "valid number or text");
-    check_passed_over("median = x'00'", "valid number or text");
+    check_passed_over("median = 'fast'", "its median holds a text");
+    check_passed_over("median = x'00'", "its median holds a blob");
     check_passed_over("times = x''", "has no times");
     check_passed_over("times = ''", "has no times");
-    check_passed_over("times = x'0011'", "valid number or text");
+    check_passed_over("times = x'0011'", "its times holds a part of a time");
     check_passed_over("times = x'000000000000f0bf'", "its time number 1 is -1");
     check_passed_over("times = x'0000000000000000'", "its time number 1 is 0");
     check_passed_over("times = x'000000000000f07f'", "its time number 1 is inf");
@@ -207,16 +209,213 @@ static void what_contradicts_itself_is_not_used(void **state) {
     check_passed_over("error = 'melted', verified = 0", "it failed, but has times");
     check_passed_over("error = 'run_crash', times = '', median = NULL", "it failed, but is verified");
     check_passed_over("mode = 'warm'", "the mode 'warm'");
-    check_passed_over("threads = 0", "0 threads");
-    check_passed_over("threads = 4294967298", "valid number or text");
+    check_passed_over("threads = 0", "its threads is 0");
+    check_passed_over("threads = 4294967298", "its threads is 4294967298");
     check_passed_over("rounds = -1", "its rounds is -1");
-    check_passed_over("rounds = 'many'", "valid number or text");
+    check_passed_over("rounds = 'many'", "its rounds holds a text");
     check_passed_over("sizes = '17,'", "its sizes are '17,'");
-    check_passed_over("sizes = x'00ff'", "valid number or text");
+    check_passed_over("sizes = x'00ff'", "its sizes holds a blob");
     check_passed_over("when_ms = -1", "its when_ms is -1");
-    check_passed_over("signal = 1e300", "valid number or text");
+    check_passed_over("signal = 1e300", "its signal holds a number");
     check_passed_over("max_error = -1", "its max_error is -1");
     check_passed_over("build_seconds = -1", "its build_seconds is -1");
+}
+
+/* ---- every column ---- */
+
+/* False: SQLite itself refuses it, which is as well. */
+static bool try_sql(const char *sql) {
+    sqlite3 *s;
+    assert_int_equal(sqlite3_open(path, &s), SQLITE_OK);
+    bool done = sqlite3_exec(s, sql, NULL, NULL, NULL) == SQLITE_OK;
+    sqlite3_close(s);
+    return done;
+}
+
+static void count_complaint(void *user, const char *text) {
+    int *n = user;
+    *n += strstr(text, "edited or damaged") || strstr(text, "does not match the hash");
+}
+
+/* What `db verify` finds, but for what traces and targets of these tests are. */
+static int found_by_verify(tc_meas_db *db) {
+    int n = 0;
+    tc_meas_audit x;
+    assert_int_equal(tc_meas_db_audit(db, count_complaint, &n, &x, NULL), TC_OK);
+    return n;
+}
+
+static tc_status merge_into_new(size_t *added, tc_error *err) {
+    tc_meas_db *into;
+    size_t known;
+    assert_int_equal(tc_meas_db_open_memory(&into, NULL), TC_OK);
+    tc_status s = tc_meas_db_merge(into, path, added, &known, err);
+    tc_meas_db_close(into);
+    return s;
+}
+
+/* All that asks a database is asked, and says no nonsense. */
+static void ask_everything(tc_meas_db *db, const char *sql) {
+    tc_meas_records r;
+    tc_meas_counts n;
+    tc_meas_summaries all;
+    tc_meas_db_stats whole;
+    tc_meas_near near;
+    int64_t number;
+    tc_record like = sample_record(arena, sample_workload(arena, 8), 0, 1);
+    tc_meas_key key = {like.workload_hash, like.target_hash, 1, 0};
+    assert_int_equal(tc_meas_db_stat(db, &whole, NULL), TC_OK);
+    assert_int_equal(tc_meas_db_count(db, &(tc_meas_filter){0}, &n, NULL), TC_OK);
+    assert_int_equal(tc_meas_db_summaries(db, arena, &all, NULL), TC_OK);
+    assert_int_equal(tc_meas_db_nearest(db, arena, &key, like.workload, &near, NULL), TC_OK);
+    assert_int_equal(tc_meas_db_last_id(db, &number, NULL), TC_OK);
+    assert_true(number >= 0 && number <= TC_MEAS_DB_LAST_ID);
+    assert_int_equal(tc_meas_db_next_ms(db, TC_MEAS_HOT, &number, NULL), TC_OK);
+    assert_true(number > 0 && number <= TC_MEAS_LAST_MS);
+    assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){.order = TC_MEAS_BY_RANK}, &r, NULL), TC_OK);
+    if ((int64_t)r.len != n.total)
+        fail_msg("%s: %d records are counted, and %d selected", sql, (int)n.total, (int)r.len);
+}
+
+/* A row that is changed is used as it is, or verify finds it and no merge takes a part of the file; then prune mends the file.
+ * Whether verify found it. */
+static bool check_changed_row(const char *sql) {
+    tc_error err = {0};
+    tc_meas_pruned pruned;
+    size_t added = 0, left = 0;
+    make_database();
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
+    assert_int_equal(tc_meas_db_put_model(db, tc_meas_text_hash("t"), "cost", "trees", 5, NULL), TC_OK);
+    tc_meas_db_close(db);
+    run_sql("INSERT INTO admissions VALUES('s', 1, 'h', 'b', 5)");
+    if (!try_sql(sql)) {
+        remove_database();
+        return false;
+    }
+    db = open_db(path, TC_MEAS_DB_CHANGE);
+    ask_everything(db, sql);
+    bool found = found_by_verify(db) > 0;
+    bool merged = merge_into_new(&added, &err) == TC_OK;
+    if (merged ? added != 3 : !strstr(err.msg, path))
+        fail_msg("%s: %d records merged: %s", sql, (int)added, err.msg);
+    if (!merged && strstr(err.msg, "edited or damaged") && !found && !strstr(err.msg, "the hash of"))
+        fail_msg("%s: verify does not find '%s'", sql, err.msg);
+    if (tc_meas_db_prune(db, &(tc_meas_prune){.drop_failures = true}, &pruned, &err) != TC_OK)
+        fail_msg("%s: %s", sql, err.msg);
+    if (found_by_verify(db) > 0)
+        fail_msg("%s: not mended", sql);
+    tc_record r = sample_record(arena, sample_workload(arena, 8), 9, 1);
+    if (tc_meas_db_insert(db, &r, 1, &err) != TC_OK || r.id <= 0)
+        fail_msg("%s: nothing can be stored after prune: %s", sql, err.msg);
+    tc_meas_db_close(db);
+    if (merge_into_new(&left, &err) != TC_OK || left + (size_t)pruned.records != 4)
+        fail_msg("%s: after prune %d of 4 records merge: %s", sql, (int)left, err.msg);
+    remove_database();
+    return found;
+}
+
+static void every_column_may_hold_anything(void **state) {
+    (void)state;
+    static const char *const values[] = {
+        "x'00ff'", "CAST(x'fffe' AS TEXT)", "'a' || char(0) || 'b'",    "''",  "'9223372036854775807'", "0.5", "-1e300", "9e999",
+        "-1",      "9223372036854775807",   "-9223372036854775807 - 1", "NULL"};
+    static const char *const places[][2] = {
+#define COLUMN(table, name, since, before, type, least, most) {#table, #name},
+#include "measure/records/columns.def"
+#undef COLUMN
+    };
+    for (size_t i = 0; i < TC_LEN(places); i++) {
+        const char *table = places[i][0], *name = places[i][1], *key = strcmp(table, "records") == 0 ? " WHERE id = 2" : "";
+        bool found = strcmp(table, "writer") == 0; /* opened for writing, the file is signed anew */
+        for (size_t k = 0; k < TC_LEN(values); k++)
+            found |= check_changed_row(tc_arena_printf(arena, "UPDATE %s SET %s = %s%s", table, name, values[k], key));
+        if (!found)
+            fail_msg("verify finds nothing in %s.%s", table, name);
+    }
+}
+
+/* A column that no row of the table describes would be read unchecked. */
+static void every_column_is_described(void **state) {
+    (void)state;
+    sqlite3 *s;
+    sqlite3_stmt *st;
+    size_t n = 0;
+    static const char *const places[][2] = {
+#define COLUMN(table, name, since, before, type, least, most) {#table, #name},
+#include "measure/records/columns.def"
+#undef COLUMN
+    };
+    make_database();
+    assert_int_equal(sqlite3_open(path, &s), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(s,
+                                        "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE"
+                                        " t.type = 'table' AND t.name NOT LIKE 'sqlite_%'",
+                                        -1, &st, NULL),
+                     SQLITE_OK);
+    for (; sqlite3_step(st) == SQLITE_ROW; n++) {
+        const char *table = (const char *)sqlite3_column_text(st, 0), *name = (const char *)sqlite3_column_text(st, 1);
+        size_t i = 0;
+        while (i < TC_LEN(places) && (strcmp(places[i][0], table) != 0 || strcmp(places[i][1], name) != 0))
+            i++;
+        if (i == TC_LEN(places))
+            fail_msg("columns.def does not have %s.%s", table, name);
+    }
+    assert_int_equal(n, TC_LEN(places));
+    sqlite3_finalize(st);
+    sqlite3_close(s);
+}
+
+/* ---- ids ---- */
+
+static void check_ids(const char *sql, bool stores) {
+    tc_error err = {0};
+    tc_meas_pruned pruned;
+    tc_meas_records r;
+    size_t added;
+    make_database();
+    run_sql(sql);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_CHANGE);
+    tc_record more = sample_record(arena, sample_workload(arena, 8), 9, 1);
+    if (found_by_verify(db) == 0)
+        fail_msg("%s: not found", sql);
+    if ((tc_meas_db_insert(db, &more, 1, &err) == TC_OK) != stores)
+        fail_msg("%s: %s", sql, err.msg);
+    if (!stores && (!strstr(err.msg, "no id left") || !strstr(err.msg, "db prune") || strstr(err.msg, "disk")))
+        fail_msg("%s: '%s'", sql, err.msg);
+    assert_int_equal(tc_meas_db_prune(db, &(tc_meas_prune){.drop_failures = true}, &pruned, NULL), TC_OK);
+    assert_int_equal(pruned.records, 0);
+    assert_int_equal(found_by_verify(db), 0);
+    assert_int_equal(tc_meas_db_insert(db, &more, 1, &err), TC_OK);
+    assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){0}, &r, NULL), TC_OK);
+    assert_int_equal(r.len, stores ? 5 : 4);
+    for (size_t i = 1; i < r.len; i++)
+        assert_true(r.data[i].id > r.data[i - 1].id && r.data[i].id <= TC_MEAS_DB_LAST_ID);
+    tc_meas_db_close(db);
+    assert_int_equal(merge_into_new(&added, &err), TC_OK);
+    assert_int_equal(added, 4);
+    remove_database();
+}
+
+static void ids_that_nobody_gave_are_mended(void **state) {
+    (void)state;
+    check_ids("UPDATE records SET id = 9223372036854775807 WHERE id = 3", false);
+    check_ids("UPDATE records SET id = 9007199254740992 WHERE id = 3", false);
+    check_ids("UPDATE records SET id = 9223372036854775807 - id", false);
+    check_ids("UPDATE records SET id = -5 WHERE id = 2", true);
+    check_ids("UPDATE records SET id = 0 WHERE id = 2", true);
+    check_ids("UPDATE records SET id = -9223372036854775807 - 1 WHERE id = 1", true);
+    check_ids("UPDATE records SET id = 9223372036854775807 WHERE id = 3; UPDATE records SET id = -1 WHERE id = 1", false);
+    check_ids("UPDATE sqlite_sequence SET seq = 9223372036854775807", false);
+    check_ids("UPDATE sqlite_sequence SET seq = 9007199254740992", false);
+    check_ids("UPDATE sqlite_sequence SET seq = 'many'", true);
+    check_ids("UPDATE sqlite_sequence SET seq = -7", true);
+    check_ids("INSERT INTO sqlite_sequence VALUES('more', 1)", true);
+    make_database(); /* and are not in the way of a merge without a word */
+    run_sql("UPDATE records SET id = -5 WHERE id = 2");
+    tc_error err = {0};
+    size_t added;
+    assert_int_equal(merge_into_new(&added, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "record -5: its id is -5"));
 }
 
 static void check_not_merged(const char *change, const char *why) {
@@ -396,6 +595,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_is_not_ours_is_refused_by_name, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(files_of_the_schema_before_are_read, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(what_contradicts_itself_is_not_used, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(every_column_may_hold_anything, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(every_column_is_described, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(ids_that_nobody_gave_are_mended, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(texts_must_be_what_they_are_stored_under, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(lines_with_another_workload_are_refused, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(statements_without_end_are_ended, setup_quietly, teardown),

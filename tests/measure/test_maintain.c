@@ -267,26 +267,27 @@ static void pruning_keeps_the_best(void **state) {
     tc_meas_pruned gone;
     tc_meas_summaries all;
     tc_error err = {0};
+    const char *v = sample_workload(arena, 8), *w = sample_workload(arena, 9), *x = sample_workload(arena, 10);
     for (int i = 0; i < 400; i++)
-        insert(db, sample_record(arena, "v", i, 1e-3 * (400 - i)));
-    int64_t trusted = insert(db, in_turns(sample_record(arena, "v", 400, 0.99e-3), 6));
-    tc_record quick = sample_record(arena, "v", 401, 1e-5);
+        insert(db, sample_record(arena, v, i, 1e-3 * (400 - i)));
+    int64_t trusted = insert(db, in_turns(sample_record(arena, v, 400, 0.99e-3), 6));
+    tc_record quick = sample_record(arena, v, 401, 1e-5);
     quick.verified = false;
     insert(db, quick);
-    insert(db, sample_record(arena, "w", 1, 1));
-    insert(db, sample_failure(arena, "w", 2, TC_MEAS_RUN_CRASH));
-    insert(db, sample_failure(arena, "x", 3, TC_MEAS_RUN_CRASH));
+    insert(db, sample_record(arena, w, 1, 1));
+    insert(db, sample_failure(arena, w, 2, TC_MEAS_RUN_CRASH));
+    insert(db, sample_failure(arena, x, 3, TC_MEAS_RUN_CRASH));
     assert_int_equal(tc_meas_db_prune(db, &(tc_meas_prune){0}, &gone, &err), TC_BAD_INPUT);
     assert_int_equal(tc_meas_db_prune(db, &(tc_meas_prune){.keep = 3}, &gone, &err), TC_OK);
     assert_int_equal(gone.records, 399);
     assert_int_equal(gone.workloads, 0);
     assert_true(gone.bytes_after < gone.bytes_before / 2);
     assert_int_equal(tc_meas_db_summaries(db, arena, &all, NULL), TC_OK);
-    const tc_meas_summary *s = find(&all, "v", TC_MEAS_HOT);
+    const tc_meas_summary *s = find(&all, v, TC_MEAS_HOT);
     assert_int_equal(s->counts.total, 3);
     assert_int_equal(s->counts.verified, 3);
     assert_int_equal(s->best_id, trusted);
-    assert_int_equal(find(&all, "w", TC_MEAS_HOT)->counts.total, 2);
+    assert_int_equal(find(&all, w, TC_MEAS_HOT)->counts.total, 2);
     assert_int_equal(tc_meas_db_prune(db, &(tc_meas_prune){.drop_failures = true}, &gone, &err), TC_OK);
     assert_int_equal(gone.records, 2);
     assert_int_equal(gone.workloads, 1);
@@ -481,7 +482,7 @@ static void every_lie_is_told(void **state) {
          "WHERE id = 3",
          "no longer applies"},
         {"UPDATE records SET median = -1 WHERE id = 2", "record 2: its median is -1 s"},
-        {"DELETE FROM targets", "row is missing"},
+        {"DELETE FROM targets", "its target is missing"},
     };
     for (size_t i = 0; i < TC_LEN(lies); i++) {
         complaints c;
@@ -688,15 +689,16 @@ static void one_failure_is_enough(void **state) {
     tc_meas_pruned gone;
     tc_meas_counts n;
     tc_meas_summaries all;
-    tc_record fast = sample_record(arena, "w", 0, 1.0), slow = sample_record(arena, "w", 1, 2.0);
+    const char *v = sample_workload(arena, 8), *w = sample_workload(arena, 9);
+    tc_record fast = sample_record(arena, w, 0, 1.0), slow = sample_record(arena, w, 1, 2.0);
     int64_t first = insert(db, fast), second = insert(db, slow);
-    insert(db, sample_failure(arena, "v", 0, TC_MEAS_RUN_CRASH)); /* the same program number, of another workload */
-    insert(db, in_mode(sample_failure(arena, "w", 1, TC_MEAS_RUN_FAILED), TC_MEAS_COLD)); /* says nothing of the program */
+    insert(db, sample_failure(arena, v, 0, TC_MEAS_RUN_CRASH)); /* the same program number, of another workload */
+    insert(db, in_mode(sample_failure(arena, w, 1, TC_MEAS_RUN_FAILED), TC_MEAS_COLD)); /* says nothing of the program */
     assert_int_equal(used(db, &fast), first);
-    insert(db, later(in_mode(sample_failure(arena, "w", 0, TC_MEAS_WRONG_RESULT), TC_MEAS_COLD), 500));
+    insert(db, later(in_mode(sample_failure(arena, w, 0, TC_MEAS_WRONG_RESULT), TC_MEAS_COLD), 500));
     assert_int_equal(used(db, &fast), second);
     assert_int_equal(tc_meas_db_summaries(db, arena, &all, NULL), TC_OK);
-    assert_int_equal(find(&all, "w", TC_MEAS_HOT)->best_id, second);
+    assert_int_equal(find(&all, w, TC_MEAS_HOT)->best_id, second);
     assert_int_equal(tc_meas_db_count(db, &(tc_meas_filter){.workload_hash = fast.workload_hash.hex}, &n, NULL), TC_OK);
     assert_int_equal(n.verified, 1);
     assert_int_equal(tc_meas_db_prune(db, &(tc_meas_prune){.drop_failures = true}, &gone, NULL), TC_OK);

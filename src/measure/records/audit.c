@@ -32,11 +32,11 @@ static void TC_PRINTF(2, 3) complain(audit *x, const char *fmt, ...) {
     x->fn(x->user, line.msg);
 }
 
-/* Every row of a check by SQLite itself is a complaint, but for "ok". */
-static tc_status check_structure(audit *x, const char *pragma, tc_error *err) {
+/* Every row of SQLite's own check is a complaint, but for "ok". */
+static tc_status check_structure(audit *x, tc_error *err) {
     sqlite3_stmt *st;
     int code;
-    TC_TRY(tc_meas_db_prepare(x->db, pragma, &st, err));
+    TC_TRY(tc_meas_db_prepare(x->db, "PRAGMA integrity_check", &st, err));
     while ((code = sqlite3_step(st)) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(st, 0);
         if (text && strcmp(text, "ok") != 0)
@@ -102,26 +102,40 @@ static tc_status check_record(void *user, const tc_record *r, tc_error *err) {
     return TC_OK;
 }
 
-static void complain_of_misfit(void *user, int64_t id, const char *why) {
+static void complain_of_misfit(void *user, const char *row, const char *why) {
+    audit *x = user;
+    complain(x, "%s: %s", row, why);
+}
+
+static void complain_of_record(void *user, const char *row, const char *why) {
     audit *x = user;
     x->out->records++;
-    complain(x, "record %lld: %s", (long long)id, why);
+    complain_of_misfit(user, row, why);
 }
 
-static void pass_over(void *user, int64_t id, const char *why) {
-    (void)user, (void)id, (void)why;
+static void pass_over(void *user, const char *row, const char *why) {
+    (void)user, (void)row, (void)why;
 }
 
-/* Those that no query meets. What follows is of the others, and says nothing of these again. */
+/* Rows that no query meets. What follows is of the others, and says nothing of these again. */
 static tc_status check_misfits(audit *x, tc_error *err) {
-    tc_strbuf sql = {0};
-    int64_t n;
-    tc_sb_add(&sql, "SELECT count(*) FROM records r WHERE NOT ");
-    tc_meas_db_fits(x->db, &sql);
-    tc_meas_db_on_misfit(x->db, complain_of_misfit, x);
-    tc_status s = tc_meas_db_int(x->db, tc_sb_str(&sql), &n, err);
+    for (int t = 0; t < TC_MEAS_NTABLES; t++)
+        TC_TRY(tc_meas_db_each_misfit(x->db, (tc_meas_table)t, t == TC_MEAS_records ? complain_of_record : complain_of_misfit, x,
+                                      err));
     tc_meas_db_on_misfit(x->db, pass_over, NULL);
-    tc_strbuf_free(&sql);
+    return TC_OK;
+}
+
+static tc_status check_ids(audit *x, tc_error *err) {
+    sqlite3_stmt *st;
+    TC_TRY(tc_meas_db_prepare(x->db, tc_meas_db_odd_ids, &st, err));
+    int code = sqlite3_step(st);
+    if (code == SQLITE_ROW)
+        complain(
+            x, "the ids of records: the counter of ids (table sqlite_sequence) was edited or damaged, or a record has an id near "
+               "the last; `tctune db prune` mends it");
+    tc_status s = code == SQLITE_ROW || code == SQLITE_DONE ? TC_OK : tc_meas_db_fail(x->db, "checking ids", err);
+    sqlite3_finalize(st);
     return s;
 }
 
@@ -154,11 +168,22 @@ static void check_target(audit *x, const char *hash, const char *text) {
     tc_target_free(t);
 }
 
+/* Of rows that fit: their texts are texts. */
+static tc_status prepare_texts(audit *x, tc_meas_table table, const char *select, sqlite3_stmt **st, tc_error *err) {
+    tc_strbuf sql = {0};
+    tc_sb_printf(&sql, "%s WHERE ", select);
+    tc_meas_db_fits_in(x->db, table, &sql);
+    tc_sb_add(&sql, " ORDER BY hash");
+    tc_status s = tc_meas_db_prepare(x->db, tc_sb_str(&sql), st, err);
+    tc_strbuf_free(&sql);
+    return s;
+}
+
 static tc_status check_workloads(audit *x, tc_error *err) {
     sqlite3_stmt *st;
     int code = SQLITE_DONE;
     tc_status s = TC_OK;
-    TC_TRY(tc_meas_db_prepare(x->db, "SELECT hash, text FROM workloads ORDER BY hash", &st, err));
+    TC_TRY(prepare_texts(x, TC_MEAS_workloads, "SELECT w.hash, w.text FROM workloads w", &st, err));
     while (s == TC_OK && (code = sqlite3_step(st)) == SQLITE_ROW) {
         const char *hash = (const char *)sqlite3_column_text(st, 0);
         x->ctx = tc_ctx_new();
@@ -176,7 +201,7 @@ static tc_status check_workloads(audit *x, tc_error *err) {
 static tc_status check_targets(audit *x, tc_error *err) {
     sqlite3_stmt *st;
     int code;
-    TC_TRY(tc_meas_db_prepare(x->db, "SELECT hash, text FROM targets ORDER BY hash", &st, err));
+    TC_TRY(prepare_texts(x, TC_MEAS_targets, "SELECT t.hash, t.text FROM targets t", &st, err));
     while ((code = sqlite3_step(st)) == SQLITE_ROW) {
         x->out->targets++;
         check_target(x, (const char *)sqlite3_column_text(st, 0), (const char *)sqlite3_column_text(st, 1));
@@ -189,14 +214,13 @@ static tc_status check_targets(audit *x, tc_error *err) {
 tc_status tc_meas_db_audit(tc_meas_db *db, tc_meas_complaint *fn, void *user, tc_meas_audit *out, tc_error *err) {
     audit x = {.db = db, .fn = fn, .user = user, .out = out};
     *out = (tc_meas_audit){0};
-    tc_status s = check_structure(&x, "PRAGMA integrity_check", err);
+    tc_status s = check_structure(&x, err);
     if (s == TC_OK)
-        s = check_structure(
-            &x, "SELECT 'record ' || rowid || ': its ' || \"parent\" || ' row is missing' FROM pragma_foreign_key_check", err);
-    if (s == TC_OK)
-        s = check_targets(&x, err);
+        s = check_ids(&x, err);
     if (s == TC_OK)
         s = check_misfits(&x, err);
+    if (s == TC_OK)
+        s = check_targets(&x, err);
     if (s == TC_OK)
         s = check_workloads(&x, err);
     tc_meas_db_on_misfit(db, NULL, NULL);

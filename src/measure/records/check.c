@@ -1,6 +1,7 @@
 /* What check.h describes. */
 #include "measure/records/check.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -55,17 +56,19 @@ static tc_status check_word(const char *name, const char *word, tc_error *err) {
 tc_status tc_meas_check_numbers(tc_record *r, tc_error *err) {
     const struct {
         const char *name;
-        double value;
-    } least_zero[] = {{"build_seconds", r->build_seconds},
-                      {"run_seconds", r->run_seconds},
-                      {"max_error", r->max_error},
-                      {"signal", r->signal},
-                      {"rounds", r->rounds},
-                      {"when_ms", (double)r->when_ms}};
-    for (size_t i = 0; i < TC_LEN(least_zero); i++)
-        if (!(least_zero[i].value >= 0))
-            return tc_fail(err, TC_BAD_INPUT, "its %s is %g; the record was edited or damaged", least_zero[i].name,
-                           least_zero[i].value);
+        double value, most;
+    } from_zero[] = {{"build_seconds", r->build_seconds, DBL_MAX},
+                     {"run_seconds", r->run_seconds, DBL_MAX},
+                     {"max_error", r->max_error, DBL_MAX},
+                     {"signal", r->signal, INT32_MAX},
+                     {"rounds", r->rounds, INT32_MAX},
+                     {"when_ms", (double)r->when_ms, (double)TC_MEAS_LAST_MS}};
+    for (size_t i = 0; i < TC_LEN(from_zero); i++)
+        if (!(from_zero[i].value >= 0 && from_zero[i].value <= from_zero[i].most))
+            return tc_fail(err, TC_BAD_INPUT, "its %s is %g; the record was edited or damaged", from_zero[i].name,
+                           from_zero[i].value);
+    if (isinf(r->predicted))
+        return refuse(err, "its predicted is infinite");
     if (r->threads < 1)
         return tc_fail(err, TC_BAD_INPUT, "it was measured with %d threads; the record was edited or damaged", r->threads);
     if (r->verified && r->error != TC_MEAS_NONE)

@@ -9,11 +9,35 @@
 
 /* ---- errors and statements ---- */
 
+const char tc_meas_db_odd_ids[] =
+    "SELECT 1 FROM records WHERE id > 4503599627370496 UNION ALL"
+    " SELECT 1 FROM sqlite_sequence WHERE name IS NOT 'records' OR typeof(seq) IS NOT 'integer' OR"
+    " seq NOT BETWEEN 0 AND 4503599627370496 UNION ALL SELECT 1 WHERE (SELECT count(*) FROM sqlite_sequence) > 1";
+_Static_assert(TC_MEAS_DB_LAST_ID / 2 == 4503599627370496, "the number in the query");
+
+/* SQLite says the same of a full disk and of ids that are used up. */
+static bool has_odd_ids(tc_meas_db *db) {
+    sqlite3_stmt *st = NULL;
+    bool is = sqlite3_prepare_v2(db->sql, tc_meas_db_odd_ids, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
+    sqlite3_finalize(st);
+    return is;
+}
+
+tc_status tc_meas_db_ids_used_up(tc_meas_db *db, tc_error *err) {
+    return tc_fail(
+        err, TC_BAD_INPUT,
+        "%s: the database has no id left for another record: somebody gave a record, or the counter of ids, an id near "
+        "%lld. `tctune db prune --drop-failures` or `tctune db prune --keep K` gives such records other ids",
+        db->path, (long long)TC_MEAS_DB_LAST_ID);
+}
+
 static tc_status fail_environment(tc_meas_db *db, int code, const char *doing, tc_error *err) {
     const char *p = db->path, *why = sqlite3_errmsg(db->sql);
     int system = sqlite3_system_errno(db->sql);
     switch (code) {
     case SQLITE_FULL:
+        if (has_odd_ids(db))
+            return tc_meas_db_ids_used_up(db, err);
         return tc_fail(
             err, TC_ENV,
             "%s: the disk is full (while %s). Everything committed before is kept: free some space and run the same command "

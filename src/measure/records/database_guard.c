@@ -42,8 +42,8 @@ static void limit(tc_meas_db *db) {
         {SQLITE_LIMIT_EXPR_DEPTH, 100},
         {SQLITE_LIMIT_COMPOUND_SELECT, 10},
         {SQLITE_LIMIT_VDBE_OP, 25000},
-        {SQLITE_LIMIT_FUNCTION_ARG, 20},
-        {SQLITE_LIMIT_ATTACHED, 1}, /* VACUUM's own */
+        {SQLITE_LIMIT_FUNCTION_ARG, 40}, /* all columns of a record (database_fits.c) */
+        {SQLITE_LIMIT_ATTACHED, 1},      /* VACUUM's own */
         {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100},
         {SQLITE_LIMIT_VARIABLE_NUMBER, 100},
         {SQLITE_LIMIT_TRIGGER_DEPTH, 1},

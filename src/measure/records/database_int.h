@@ -9,8 +9,23 @@
 #include "support/map.h"
 #include "support/seal.h"
 
-/* Record `id` does not fit together (check.h), as `why` says, and is passed over. */
-typedef void tc_meas_misfit(void *user, int64_t id, const char *why);
+/* TABLE(name, row, alias): the tables of a database, what messages call a row, and what queries call the table. */
+#define TC_MEAS_TABLES(TABLE)                                                                                                    \
+    TABLE(records, "record", "r")                                                                                                \
+    TABLE(workloads, "workload", "w")                                                                                            \
+    TABLE(targets, "target", "t")                                                                                                \
+    TABLE(models, "cost model of target", "m")                                                                                   \
+    TABLE(admissions, "admission", "a")                                                                                          \
+    TABLE(writer, "writer", "o")
+typedef enum tc_meas_table {
+#define TABLE(name, row, alias) TC_MEAS_##name,
+    TC_MEAS_TABLES(TABLE)
+#undef TABLE
+        TC_MEAS_NTABLES
+} tc_meas_table;
+
+/* A row ("record 5") cannot be true (database_fits.c), as `why` says, and is passed over. */
+typedef void tc_meas_misfit(void *user, const char *row, const char *why);
 
 struct tc_meas_db {
     sqlite3 *sql;
@@ -30,6 +45,9 @@ enum {
     /* The most bytes of a text, a blob or a row. The longest that tctune writes, cost models, have 0.1 MB. */
     TC_MEAS_DB_LONGEST = TC_BYTES_DATABASE
 };
+/* The largest id of a record, far below SQLite's: there it gives none any more, and says that the disk is full. Ids above half of
+ * it were given by somebody else, and `db prune` may give such records others. */
+#define TC_MEAS_DB_LAST_ID ((int64_t)1 << 53)
 
 /* Keeps a file that anybody may have made from doing more than being read; after opening it, before its first statement. */
 tc_status tc_meas_db_guard(tc_meas_db *db, tc_error *err);
@@ -39,27 +57,21 @@ tc_status tc_meas_db_check_beside(tc_meas_db *db, tc_error *err);
 tc_status tc_meas_db_make_schema(sqlite3 *sql, int version);
 /* Whether the file has the tables of its schema, as that makes them, and nothing else. */
 tc_status tc_meas_db_check_schema(tc_meas_db *db, int version, tc_error *err);
-/* Makes known to SQL whether the numbers of a record fit together. */
+/* Makes known to SQL whether a row fits what its table was made for (columns.def), and the numbers of a record each other. */
 tc_status tc_meas_db_add_fits(tc_meas_db *db, tc_error *err);
-/* As a condition on the records of the query; they are `r` there. */
-void tc_meas_db_fits(const tc_meas_db *db, tc_strbuf *sql);
+/* As a condition on the rows of a table, under its alias; records are TC_MEAS_DB_JOINED. */
+void tc_meas_db_fits_in(const tc_meas_db *db, tc_meas_table table, tc_strbuf *sql);
+#define TC_MEAS_DB_JOINED " LEFT JOIN workloads w ON w.hash = r.workload LEFT JOIN targets t ON t.hash = r.target"
 /* What does not fit is told to `fn`, instead of the log, until it is NULL again. */
 void tc_meas_db_on_misfit(tc_meas_db *db, tc_meas_misfit *fn, void *user);
-
-/* What a query says for a column that the file may be too old to have. */
-static inline const char *tc_meas_db_mode_column(const tc_meas_db *db) {
-    return db->schema >= 2 ? "r.mode" : "'hot'";
-}
-static inline const char *tc_meas_db_rounds_column(const tc_meas_db *db) {
-    return db->schema >= 2 ? "r.rounds" : "0";
-}
-static inline const char *tc_meas_db_sizes_column(const tc_meas_db *db) {
-    return db->schema >= 4 ? "r.sizes" : "''";
-}
-/* Three: the job, the phase, what was predicted. */
-static inline const char *tc_meas_db_search_columns(const tc_meas_db *db) {
-    return db->schema >= 5 ? "r.job, r.phase, r.predicted" : "NULL, '', NULL";
-}
+/* Tells `fn` of every row of a table that does not fit. */
+tc_status tc_meas_db_each_misfit(tc_meas_db *db, tc_meas_table table, tc_meas_misfit *fn, void *user, tc_error *err);
+/* What a query of records `r` says for a column that the file may be too old to have. */
+const char *tc_meas_db_column(const tc_meas_db *db, const char *name);
+/* As a query that gives rows: whether the counter of ids is damaged, or somebody gave an id that tctune does not come to. */
+extern const char tc_meas_db_odd_ids[];
+/* The failure that says so. */
+tc_status tc_meas_db_ids_used_up(tc_meas_db *db, tc_error *err);
 
 /* The programs that must not be used (TC_MEAS_UNRELIABLE, but for those that were merely slow on an emulated processor), as a
  * query of workload, target, threads and program: "SELECT .. WHERE ..", to which " AND .." may be added. */

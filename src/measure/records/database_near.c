@@ -40,7 +40,7 @@ static tc_status similar_workload(tc_meas_db *db, tc_arena *a, const char *text,
                                       "SELECT hash, text FROM workloads w WHERE EXISTS(SELECT 1 FROM records r"
                                       " WHERE r.workload = w.hash AND r.error = 'ok' AND r.median IS NOT NULL"
                                       " AND %s IN ('hot', 'cold'))",
-                                      tc_meas_db_mode_column(db));
+                                      tc_meas_db_column(db, "mode"));
     TC_TRY(tc_meas_db_prepare(db, sql, &st, err));
     while ((code = sqlite3_step(st)) == SQLITE_ROW && !*found) {
         const char *candidate = (const char *)sqlite3_column_text(st, 1);

@@ -9,8 +9,8 @@
 static const char SELECT_RECORD[] = "SELECT r.id, w.text, t.text, r.workload, r.target, r.threads, r.trace, r.trace_hash, "
                                     "r.program, r.error, r.signal, r.message, r.median,"
                                     " r.times, r.build_seconds, r.run_seconds, %s, r.max_error, r.stopped_early, "
-                                    "r.when_ms, r.tctune_version, r.llvm_version, r.host, %s, %s, %s, %s"
-                                    " FROM records r JOIN workloads w ON w.hash = r.workload JOIN targets t ON t.hash = r.target";
+                                    "r.when_ms, r.tctune_version, r.llvm_version, r.host, %s, %s, %s, %s, %s, %s"
+                                    " FROM records r" TC_MEAS_DB_JOINED;
 
 /* A column's text; NULL where it has none. SQLite says the same of one that it had no memory for. */
 static const char *column_text(sqlite3_stmt *st, int i) {
@@ -103,8 +103,8 @@ static void verified_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filt
 
 /* " WHERE ..." of a filter; the parameters are bound by name, those that the text does not mention are skipped. */
 static void filter_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter *f) {
-    tc_sb_add(b, " WHERE r.id > :after AND ");
-    tc_meas_db_fits(db, b);
+    tc_sb_add(b, f->after_id ? " WHERE r.id > :after AND " : " WHERE ");
+    tc_meas_db_fits_in(db, TC_MEAS_records, b);
     if (f->workload_hash)
         tc_sb_add(b, " AND r.workload = :workload");
     if (f->target_hash)
@@ -114,11 +114,11 @@ static void filter_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter
     if (f->job)
         tc_sb_add(b, db->schema >= 5 ? " AND r.job = :job" : " AND false");
     if (f->mode)
-        tc_sb_printf(b, " AND %s = :mode", tc_meas_db_mode_column(db));
+        tc_sb_printf(b, " AND %s = :mode", tc_meas_db_column(db, "mode"));
     if (f->real)
-        tc_sb_printf(b, " AND %s IN ('hot', 'cold') AND %s = ''", tc_meas_db_mode_column(db), tc_meas_db_sizes_column(db));
+        tc_sb_printf(b, " AND %s IN ('hot', 'cold') AND %s = ''", tc_meas_db_column(db, "mode"), tc_meas_db_column(db, "sizes"));
     if (f->sized)
-        tc_sb_printf(b, " AND %s != ''", tc_meas_db_sizes_column(db));
+        tc_sb_printf(b, " AND %s != ''", tc_meas_db_column(db, "sizes"));
     if (f->ok || f->verified)
         tc_sb_add(b, " AND r.error = 'ok' AND r.median IS NOT NULL");
     if (f->verified) {
@@ -129,7 +129,8 @@ static void filter_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter
 
 static void filter_bind(sqlite3_stmt *st, const tc_meas_filter *f) {
     int i;
-    sqlite3_bind_int64(st, sqlite3_bind_parameter_index(st, ":after"), f->after_id);
+    if ((i = sqlite3_bind_parameter_index(st, ":after")) > 0)
+        sqlite3_bind_int64(st, i, f->after_id);
     if ((i = sqlite3_bind_parameter_index(st, ":workload")) > 0)
         tc_meas_db_bind_text(st, i, f->workload_hash);
     if ((i = sqlite3_bind_parameter_index(st, ":target")) > 0)
@@ -152,7 +153,7 @@ static void order_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter 
         break;
     case TC_MEAS_BY_RANK: /* tc_record_rank */
         tc_sb_printf(b, " ORDER BY %s != 'cold', r.median IS NULL, r.median * CASE WHEN %s > 0 THEN 1 ELSE %.17g END, r.id",
-                     tc_meas_db_mode_column(db), tc_meas_db_rounds_column(db), TC_MEAS_DOUBT);
+                     tc_meas_db_column(db, "mode"), tc_meas_db_column(db, "rounds"), TC_MEAS_DOUBT);
         break;
     }
 }
@@ -160,8 +161,9 @@ static void order_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter 
 static tc_status select_records(tc_meas_db *db, const tc_meas_filter *f, sqlite3_stmt **st, tc_error *err) {
     tc_strbuf b = {0}, verified = {0};
     verified_text(db, &verified, f);
-    tc_sb_printf(&b, SELECT_RECORD, f->verified ? "r.verified" : tc_sb_str(&verified), tc_meas_db_mode_column(db),
-                 tc_meas_db_rounds_column(db), tc_meas_db_sizes_column(db), tc_meas_db_search_columns(db));
+    tc_sb_printf(&b, SELECT_RECORD, f->verified ? "r.verified" : tc_sb_str(&verified), tc_meas_db_column(db, "mode"),
+                 tc_meas_db_column(db, "rounds"), tc_meas_db_column(db, "sizes"), tc_meas_db_column(db, "job"),
+                 tc_meas_db_column(db, "phase"), tc_meas_db_column(db, "predicted"));
     tc_strbuf_free(&verified);
     filter_text(db, &b, f);
     order_text(db, &b, f);
@@ -226,7 +228,7 @@ tc_status tc_meas_db_count(tc_meas_db *db, const tc_meas_filter *f, tc_meas_coun
     *out = (tc_meas_counts){0};
     tc_sb_add(&b, "SELECT r.error, count(*), sum(");
     verified_text(db, &b, f);
-    tc_sb_add(&b, ") FROM records r");
+    tc_sb_add(&b, ") FROM records r" TC_MEAS_DB_JOINED);
     filter_text(db, &b, f);
     tc_sb_add(&b, " GROUP BY r.error");
     tc_status s = tc_meas_db_prepare(db, tc_sb_str(&b), &st, err);
@@ -255,16 +257,23 @@ tc_status tc_meas_db_others_wrote(tc_meas_db *db, bool *wrote, tc_error *err) {
 }
 
 tc_status tc_meas_db_last_id(tc_meas_db *db, int64_t *id, tc_error *err) {
-    return tc_meas_db_int(db, "SELECT coalesce(max(id), 0) FROM records", id, err);
+    tc_strbuf b = {0};
+    tc_sb_printf(&b, "SELECT coalesce(max(id), 0) FROM records WHERE id <= %lld", (long long)TC_MEAS_DB_LAST_ID);
+    tc_status s = tc_meas_db_int(db, tc_sb_str(&b), id, err);
+    tc_strbuf_free(&b);
+    *id = TC_MAX(*id, 0);
+    return s;
 }
 
 tc_status tc_meas_db_next_ms(tc_meas_db *db, tc_meas_mode mode, int64_t *ms, tc_error *err) {
     tc_strbuf b = {0};
-    tc_sb_printf(&b, "SELECT coalesce(max(r.when_ms), 0) FROM records r WHERE %s = '%s'", tc_meas_db_mode_column(db),
-                 tc_meas_mode_text(mode));
+    tc_sb_printf(&b,
+                 "SELECT coalesce(max(r.when_ms), 0) FROM records r WHERE %s = '%s' AND typeof(r.when_ms) = 'integer' AND"
+                 " r.when_ms BETWEEN 0 AND %lld",
+                 tc_meas_db_column(db, "mode"), tc_meas_mode_text(mode), (long long)TC_MEAS_LAST_MS);
     tc_status s = tc_meas_db_int(db, tc_sb_str(&b), ms, err);
     tc_strbuf_free(&b);
-    *ms = TC_MAX(tc_meas_now_ms(), *ms < INT64_MAX ? *ms + 1 : *ms);
+    *ms = TC_MAX(tc_meas_now_ms(), TC_MIN(*ms + 1, TC_MEAS_LAST_MS));
     return s;
 }
 

@@ -86,7 +86,8 @@ static tc_status find_job(tc_meas_db *db, const tc_meas_inserts *q, const char *
     int code = sqlite3_step(q->same_job);
     if (code == SQLITE_ROW) {
         *id = sqlite3_column_int64(q->same_job, 0);
-        *failed = strcmp((const char *)sqlite3_column_text(q->same_job, 1), tc_meas_error_text(TC_MEAS_NONE)) != 0;
+        const char *error = (const char *)sqlite3_column_text(q->same_job, 1);
+        *failed = !error || strcmp(error, tc_meas_error_text(TC_MEAS_NONE)) != 0;
     }
     tc_status s = code == SQLITE_ROW ? TC_OK : tc_meas_db_fail(db, "looking for a job", err);
     sqlite3_reset(q->same_job);
@@ -99,7 +100,7 @@ static tc_status insert_record(tc_meas_db *db, const tc_meas_inserts *q, const t
     TC_TRY(tc_meas_db_run(db, q->record, "storing records", err));
     if (sqlite3_changes(db->sql) > 0) {
         *id = sqlite3_last_insert_rowid(db->sql);
-        return TC_OK;
+        return *id <= TC_MEAS_DB_LAST_ID ? TC_OK : tc_meas_db_ids_used_up(db, err);
     }
     TC_TRY(find_job(db, q, r->job, id, &failed, err));
     if (failed || r->error == TC_MEAS_NONE)
@@ -171,11 +172,12 @@ tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, dou
 
 tc_status tc_meas_db_disqualify(tc_meas_db *db, int64_t id, const tc_record *why, tc_error *err) {
     sqlite3_stmt *st;
-    TC_TRY(tc_meas_db_prepare(db,
-                              "UPDATE records SET verified = 0, median = NULL, times = '', error = ?1, signal = ?2, message = ?3,"
-                              " max_error = ?4 WHERE id = ?5 OR (error = 'ok' AND program != 0 AND (workload, target, threads,"
-                              " program) = (SELECT workload, target, threads, program FROM records WHERE id = ?5))",
-                              &st, err));
+    TC_TRY(
+        tc_meas_db_prepare(db,
+                           "UPDATE records SET verified = 0, median = NULL, times = x'', error = ?1, signal = ?2, message = ?3,"
+                           " max_error = ?4 WHERE id = ?5 OR (error = 'ok' AND program != 0 AND (workload, target, threads,"
+                           " program) = (SELECT workload, target, threads, program FROM records WHERE id = ?5))",
+                           &st, err));
     tc_meas_db_bind_text(st, 1, tc_meas_error_text(why->error));
     sqlite3_bind_int(st, 2, why->signal);
     tc_meas_db_bind_text(st, 3, why->message);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -122,33 +123,41 @@ typedef struct merging {
     tc_meas_inserts q;
     tc_map known, workloads;
     size_t added, had;
-    int64_t misfit; /* the first record that does not fit; 0: none */
+    char misfit[80]; /* the first row that does not fit; "": none */
     tc_error why;
 } merging;
 
-static void note_misfit(void *user, int64_t id, const char *why) {
+static void note_misfit(void *user, const char *row, const char *why) {
     merging *m = user;
-    if (!m->misfit)
-        tc_fail(&m->why, TC_BAD_INPUT, "%s", why);
-    m->misfit = m->misfit ? m->misfit : id;
+    if (*m->misfit)
+        return;
+    snprintf(m->misfit, sizeof m->misfit, "%s", row);
+    tc_fail(&m->why, TC_BAD_INPUT, "%s", why);
 }
 
-static tc_status refuse(const char *path, int64_t id, const char *why, tc_error *err) {
+static tc_status refuse(const char *path, const merging *m, tc_error *err) {
     return tc_fail(
         err, TC_BAD_INPUT,
-        "%s: record %lld: %s. Nothing was merged; `tctune db verify` lists what is wrong, and `tctune db prune --drop-failures` "
+        "%s: %s: %s. Nothing was merged; `tctune db verify` lists what is wrong, and `tctune db prune --drop-failures` "
         "removes records that contradict themselves",
-        path, (long long)id, why);
+        path, m->misfit, m->why.msg);
+}
+
+/* What queries do not look at: texts have the hashes that they are stored under, and the workload has the record's sizes. */
+static tc_status check_whole(const tc_record *r, tc_map *workloads, tc_error *err) {
+    TC_TRY(tc_meas_check_texts(r, err));
+    return tc_meas_check_workload(r, workloads, err);
 }
 
 static tc_status take(void *user, const tc_record *r, tc_error *err) {
     merging *m = user;
     int64_t id;
-    tc_status s = tc_meas_check_texts(r, &m->why);
-    if (s == TC_OK)
-        s = tc_meas_check_workload(r, &m->workloads, &m->why);
+    tc_error why = {0};
+    tc_status s = check_whole(r, &m->workloads, &why);
     if (s != TC_OK) {
-        m->misfit = r->id;
+        char row[32];
+        snprintf(row, sizeof row, "record %lld", (long long)r->id);
+        note_misfit(m, row, why.msg);
         return s;
     }
     if (!tc_meas_known_add(&m->known, r)) {
@@ -167,7 +176,7 @@ static bool same_file(const char *a, const char *b) {
 static tc_status take_all(merging *m, tc_meas_db *from, tc_error *err) {
     tc_meas_db_on_misfit(from, note_misfit, m);
     tc_status s = tc_meas_db_each(from, &(tc_meas_filter){0}, take, m, err);
-    return m->misfit ? refuse(from->path, m->misfit, m->why.msg, err) : s;
+    return *m->misfit ? refuse(from->path, m, err) : s;
 }
 
 tc_status tc_meas_db_merge(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err) {
@@ -220,15 +229,46 @@ static tc_status unverify(tc_meas_db *db, tc_error *err) {
     return s;
 }
 
-static void pass_over(void *user, int64_t id, const char *why) {
-    (void)user, (void)id, (void)why;
+static void pass_over(void *user, const char *row, const char *why) {
+    (void)user, (void)row, (void)why;
 }
 
-/* They would be in the way of others: what they say of their times ranks them. */
-static tc_status drop_misfits(tc_meas_db *db, int64_t *n, tc_error *err) {
+/* ---- rows that cannot be true ---- */
+
+/* Records whose only flaw is an id that tctune never gives stay. They, and those with ids near the last, get ids behind the others.
+ * Each statement gives an id that no record has when it comes to it: ids only fall, from the lowest on; then those below 1 go
+ * behind all. */
+static tc_status mend_ids(tc_meas_db *db, tc_error *err) {
+    static const char move[] = "UPDATE records SET id = x.new FROM (SELECT id AS old, row_number() OVER (ORDER BY id) +"
+                               " (SELECT coalesce(max(id), 0) FROM records WHERE id BETWEEN 1 AND %lld) AS new"
+                               " FROM records WHERE %s %lld) x WHERE records.id = x.old";
+    enum { BELOW = 1 };
+    const long long half = TC_MEAS_DB_LAST_ID / 2;
+    int64_t wrong;
+    TC_TRY(tc_meas_db_int(db, "SELECT EXISTS (SELECT 1 FROM records WHERE id < 1)", &wrong, err));
+    sqlite3_stmt *st;
+    TC_TRY(tc_meas_db_prepare(db, tc_meas_db_odd_ids, &st, err));
+    wrong |= sqlite3_step(st) == SQLITE_ROW;
+    sqlite3_finalize(st);
+    if (!wrong)
+        return TC_OK;
     tc_strbuf sql = {0};
-    tc_sb_add(&sql, "DELETE FROM records AS r WHERE NOT ");
-    tc_meas_db_fits(db, &sql);
+    tc_sb_printf(&sql, move, half, "id >", half);
+    tc_sb_add(&sql, ";");
+    tc_sb_printf(&sql, move, (long long)TC_MEAS_DB_LAST_ID, "id <", (long long)BELOW);
+    tc_sb_add(&sql, "; DELETE FROM sqlite_sequence; INSERT INTO sqlite_sequence(name, seq) SELECT 'records', coalesce(max(id), 0)"
+                    " FROM records");
+    tc_status s = tc_meas_db_exec(db, tc_sb_str(&sql), "giving records other ids", err);
+    tc_strbuf_free(&sql);
+    return s;
+}
+
+/* Records would be in the way of others: what they say of their times ranks them. */
+static tc_status drop_misfits(tc_meas_db *db, tc_meas_table table, const char *delete, int64_t *n, tc_error *err) {
+    tc_strbuf sql = {0};
+    tc_sb_printf(&sql, "%s WHERE NOT ", delete);
+    tc_meas_db_fits_in(db, table, &sql);
+    tc_sb_add(&sql, table == TC_MEAS_records ? ")" : "");
     tc_meas_db_on_misfit(db, pass_over, NULL);
     tc_status s = drop(db, tc_sb_str(&sql), 0, n, err);
     tc_meas_db_on_misfit(db, NULL, NULL);
@@ -236,8 +276,55 @@ static tc_status drop_misfits(tc_meas_db *db, int64_t *n, tc_error *err) {
     return s;
 }
 
+typedef struct untrue {
+    tc_map workloads; /* that hold */
+    TC_VEC(int64_t) ids;
+} untrue;
+
+static tc_status find_untrue(void *user, const tc_record *r, tc_error *err) {
+    untrue *u = user;
+    tc_status s = check_whole(r, &u->workloads, err);
+    if (s == TC_BAD_INPUT)
+        tc_push(&u->ids, r->id);
+    return s == TC_BAD_INPUT ? TC_OK : s;
+}
+
+/* Those that `db merge` refuses. Another version may understand a workload that this one does not, so they go only with failures. */
+static tc_status drop_untrue(tc_meas_db *db, int64_t *n, tc_error *err) {
+    untrue u = {0};
+    sqlite3_stmt *st = NULL;
+    tc_status s = tc_meas_db_each(db, &(tc_meas_filter){0}, find_untrue, &u, err);
+    if (s == TC_OK)
+        s = tc_meas_db_prepare(db, "DELETE FROM records WHERE id = ?", &st, err);
+    for (size_t i = 0; i < u.ids.len && s == TC_OK; i++) {
+        sqlite3_bind_int64(st, 1, u.ids.data[i]);
+        s = tc_meas_db_run(db, st, "removing records", err);
+    }
+    *n += s == TC_OK ? (int64_t)u.ids.len : 0;
+    sqlite3_finalize(st);
+    tc_map_free(&u.workloads);
+    tc_vec_free(&u.ids);
+    return s;
+}
+
+static tc_status drop_impossible(tc_meas_db *db, bool untrue_too, tc_meas_pruned *out, tc_error *err) {
+    int64_t others = 0; /* no rows that anybody counts */
+    TC_TRY(mend_ids(db, err));
+    TC_TRY(drop_misfits(db, TC_MEAS_records, "DELETE FROM records WHERE id IN (SELECT r.id FROM records r" TC_MEAS_DB_JOINED,
+                        &out->records, err));
+    if (untrue_too)
+        TC_TRY(drop_untrue(db, &out->records, err));
+    TC_TRY(drop_misfits(db, TC_MEAS_workloads, "DELETE FROM workloads AS w", &out->workloads, err));
+    TC_TRY(drop_misfits(db, TC_MEAS_targets, "DELETE FROM targets AS t", &out->targets, err));
+    TC_TRY(drop_misfits(db, TC_MEAS_models, "DELETE FROM models AS m", &others, err));
+    TC_TRY(drop_misfits(db, TC_MEAS_admissions, "DELETE FROM admissions AS a", &others, err));
+    return drop_misfits(db, TC_MEAS_writer, "DELETE FROM writer AS o", &others, err);
+}
+
+/* ---- all of it ---- */
+
 static tc_status drop_all(tc_meas_db *db, const tc_meas_prune *p, tc_meas_pruned *out, tc_error *err) {
-    TC_TRY(drop_misfits(db, &out->records, err));
+    TC_TRY(drop_impossible(db, p->drop_failures, out, err));
     if (p->keep > 0)
         TC_TRY(drop(db,
                     "DELETE FROM records WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER ("

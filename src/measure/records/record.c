@@ -159,7 +159,7 @@ double tc_meas_median(const double *t, size_t n) {
 int64_t tc_meas_now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    return TC_MAX((int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000, 0);
+    return TC_MIN(TC_MAX((int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000, 0), TC_MEAS_LAST_MS);
 }
 
 /* ---- sizes ---- */

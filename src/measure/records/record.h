@@ -162,6 +162,7 @@ tc_record tc_meas_record_copy(tc_arena *a, const tc_record *r);
 tc_digest tc_meas_text_hash(const char *text);    /* key of a target or a trace */
 double tc_meas_median(const double *t, size_t n); /* INFINITY for n == 0 */
 int64_t tc_meas_now_ms(void);                     /* Unix time, milliseconds; 0 where the clock was set to before that began */
+#define TC_MEAS_LAST_MS INT64_C(253402300799999)  /* the end of the year 9999: no record is dated later */
 
 /* One JSON object without a newline; `id` is not part of it. */
 void tc_meas_record_to_json(const tc_record *r, tc_strbuf *b);
