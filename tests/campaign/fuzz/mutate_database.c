@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mutate.h"
+#include "rows.h"
 #include "support/vec.h"
 
 enum { WRITE_VERSION = 18, READ_VERSION = 19, ROLLBACK = 1 }; /* bytes of the header: with or without a log beside the file */
@@ -116,4 +117,60 @@ void fuzz_damage_database(tc_rng *r, const char *data, size_t size, tc_strbuf *o
     enum { SMALLEST = 512 };
     if (size < SMALLEST || tc_rng_below(r, 6) == 0 || !damage_by_sql(r, data, size, out))
         fuzz_damage_bytes(r, data, size, out);
+}
+
+/* ---- rows ---- */
+
+/* Values that a column of another type, or of another row, could have. */
+static void draw_bytes(tc_rng *r, fuzz_row_change *c, char bytes[32]) {
+    static const char *const texts[] = {"",      "ok",    "run_crash", "hot", "in-graph", "warm", "8",    "8,9", "17,",
+                                        "job-0", "job-3", "records",   "nan", "1e999",    "-1",   "\xff", "1"};
+    static const double reals[] = {0, -1, 0.5, 1e300, 1e-320, 1.0 / 0.0, -1.0 / 0.0, 9.3e18, 2.0};
+    int64_t number = tc_rng_below(r, 4) ? fuzz_number(r) : (int64_t)(((uint64_t)1 << 53) - 2 + (uint64_t)tc_rng_below(r, 5));
+    const char *text = texts[tc_rng_below(r, TC_LEN(texts))];
+    c->bytes = bytes;
+    switch (c->kind) {
+    case FUZZ_ROW_INTEGER:
+        c->n = sizeof number;
+        memcpy(bytes, &number, sizeof number);
+        return;
+    case FUZZ_ROW_REAL:
+        c->n = sizeof reals[0];
+        memcpy(bytes, &reals[tc_rng_below(r, TC_LEN(reals))], sizeof reals[0]);
+        return;
+    case FUZZ_ROW_NULL:
+    case FUZZ_ROW_TEXT:
+    case FUZZ_ROW_BLOB:
+    case FUZZ_ROW_ADD:
+    case FUZZ_ROW_DELETE:
+    case FUZZ_ROW_NKINDS:
+        c->n = strlen(text);
+        memcpy(bytes, text, c->n);
+        return;
+    }
+}
+
+static void add_change(tc_rng *r, tc_strbuf *out) {
+    char bytes[32];
+    fuzz_row_change c = {.column = (int)tc_rng_below(r, fuzz_ncolumns),
+                         .row = (int)tc_rng_below(r, 8),
+                         .kind = (fuzz_row_kind)tc_rng_below(r, FUZZ_ROW_NKINDS)};
+    draw_bytes(r, &c, bytes);
+    fuzz_row_change_write(&c, out);
+}
+
+/* Changes are left out, put in, or get other values. */
+void fuzz_damage_row(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
+    fuzz_row_change c;
+    if (tc_rng_below(r, 8) == 0) {
+        fuzz_damage_bytes(r, data, size, out);
+        return;
+    }
+    for (size_t used; (used = fuzz_row_change_read(data, size, &c)) > 0; data += used, size -= used)
+        if (tc_rng_below(r, 4))
+            tc_sb_addn(out, data, used);
+        else if (tc_rng_below(r, 2))
+            add_change(r, out);
+    if (tc_rng_below(r, 2) || out->len == 0)
+        add_change(r, out);
 }

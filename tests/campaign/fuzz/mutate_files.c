@@ -78,7 +78,50 @@ static bool damage_archive(tc_rng *r, const char *data, size_t size, tc_strbuf *
     return ok;
 }
 
+/* Fields of the headers that say what a member is, by the signature before them: local, central, and the end of the archive. */
+static const struct {
+    const char *signature;
+    int at, bytes;
+} zip_fields[] = {{"PK\3\4", 4, 2},  {"PK\3\4", 6, 2},  {"PK\3\4", 8, 2},  {"PK\3\4", 14, 4}, {"PK\3\4", 18, 4},
+                  {"PK\3\4", 22, 4}, {"PK\3\4", 26, 2}, {"PK\3\4", 28, 2}, {"PK\1\2", 6, 2},  {"PK\1\2", 8, 2},
+                  {"PK\1\2", 10, 2}, {"PK\1\2", 16, 4}, {"PK\1\2", 20, 4}, {"PK\1\2", 24, 4}, {"PK\1\2", 28, 2},
+                  {"PK\1\2", 30, 2}, {"PK\1\2", 32, 2}, {"PK\1\2", 42, 4}, {"PK\5\6", 8, 2},  {"PK\5\6", 10, 2},
+                  {"PK\5\6", 12, 4}, {"PK\5\6", 16, 4}, {"PK\5\6", 20, 2}};
+enum { ZIP_HEADER = 22 /* the shortest */ };
+
+/* The header of that kind at or behind a place that is drawn; NULL: there is none. */
+static char *some_header(tc_rng *r, const char *signature, tc_strbuf *b) {
+    size_t from = b->len ? (size_t)tc_rng_below(r, (int64_t)b->len) : 0;
+    for (size_t i = 0; i + ZIP_HEADER <= b->len; i++) {
+        char *at = b->data + (from + i) % (b->len - ZIP_HEADER + 1);
+        if (memcmp(at, signature, 4) == 0)
+            return at;
+    }
+    return NULL;
+}
+
+/* A field gets another number, or one from another member's header, as archives have it that share bytes or names. */
+static bool damage_headers(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
+    bool any = false;
+    tc_sb_addn(out, data, size);
+    for (int64_t k = 1 + tc_rng_below(r, 3); k > 0; k--) {
+        size_t f = (size_t)tc_rng_below(r, TC_LEN(zip_fields)), n = (size_t)zip_fields[f].bytes;
+        char *at = some_header(r, zip_fields[f].signature, out), *other = some_header(r, zip_fields[f].signature, out);
+        int64_t number = fuzz_number(r);
+        const char *last = out->data + out->len - zip_fields[f].at - n;
+        if (!at || at > last || other > last)
+            continue;
+        memmove(at + zip_fields[f].at, other && tc_rng_below(r, 2) ? other + zip_fields[f].at : (const char *)&number, n);
+        any = true;
+    }
+    if (!any)
+        out->len = 0;
+    return any;
+}
+
 void fuzz_damage_arrays(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
+    if (tc_rng_below(r, 3) == 0 && damage_headers(r, data, size, out))
+        return;
     if (tc_rng_below(r, 8) && damage_archive(r, data, size, out))
         return;
     (tc_rng_below(r, 2) ? fuzz_damage_bytes : fuzz_damage_text)(r, data, size, out);
