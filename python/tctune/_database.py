@@ -243,7 +243,7 @@ class Database(Handle):
         """Deletes records, frees their space, and answers with how many.
 
         keep: keep this many of the best valid records of each workload, target and mode; 0: all. drop_failures: delete those that
-            failed."""
+            failed, and those whose texts do not have the hashes that they are stored under."""
         pruned = new_struct("tctune_pruned")
         with self._using() as db:
             call("tctune_database_prune", db, keep, int(drop_failures), pruned)

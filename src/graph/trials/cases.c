@@ -4,8 +4,11 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "graph/onnx/data.h"
+#include "support/hash.h"
+#include "support/map.h"
 #include "support/system/fs.h"
 #include "support/system/stop.h"
 #include "support/vec.h"
@@ -40,16 +43,31 @@ static paths list_folders(const char *dir, const char *prefix, tc_arena *a) {
 
 typedef struct walker {
     tc_arena *a;
+    tc_map seen; /* by folder without a model: with how many levels below it it was walked */
     const volatile sig_atomic_t *stop;
     tc_graph_each_case *each;
     void *user;
 } walker;
 
-static bool walk(const walker *w, const char *dir, int depth) {
+/* Folders may be links to folders around them. A folder is walked again only where more levels below it are left. */
+static bool is_new(walker *w, const char *dir, size_t depth) {
+    struct stat st;
+    if (stat(dir, &st) != 0)
+        return false;
+    const uint64_t id[2] = {(uint64_t)st.st_dev, (uint64_t)st.st_ino};
+    uint64_t key = tc_hash64(id, sizeof id, 0);
+    const uintptr_t *before = tc_map_get(&w->seen, key);
+    if (before && *before >= depth)
+        return false;
+    tc_map_put(&w->seen, key, depth);
+    return true;
+}
+
+static bool walk(walker *w, const char *dir, int depth) {
     bool any = tc_fs_exists(tc_arena_printf(w->a, "%s/model.onnx", dir));
     if (any)
         w->each(w->user, dir);
-    if (any || depth == 0)
+    if (any || depth == 0 || !is_new(w, dir, (size_t)depth))
         return any;
     paths folders = list_folders(dir, "", w->a);
     for (size_t i = 0; i < folders.len && !tc_is_raised(w->stop); i++)
@@ -59,8 +77,9 @@ static bool walk(const walker *w, const char *dir, int depth) {
 }
 
 bool tc_graph_cases_walk(const char *dir, const volatile sig_atomic_t *stop, tc_graph_each_case *each, void *user) {
-    walker w = {tc_arena_new(), stop, each, user};
+    walker w = {.a = tc_arena_new(), .stop = stop, .each = each, .user = user};
     bool any = walk(&w, dir, MAX_DEPTH);
+    tc_map_free(&w.seen);
     tc_arena_free(w.a);
     return any;
 }

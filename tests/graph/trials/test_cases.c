@@ -222,8 +222,33 @@ static void test_sizes_of_constants(void **state) {
     }
 }
 
+static void count_case(void *user, const char *dir) {
+    *(int *)user += strstr(dir, "/case") != NULL;
+}
+
+/* Folders that lead to themselves in nine ways: 9^6 paths. */
+static void test_links(void **state) {
+    (void)state;
+    static const char folder[] = SCRATCH("links");
+    int n = 0;
+    tc_fs_remove_tree(folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(mkdir(SCRATCH("links/deep"), 0700), 0);
+    assert_int_equal(mkdir(SCRATCH("links/deep/case"), 0700), 0);
+    assert_ok(tc_fs_write(SCRATCH("links/deep/case/model.onnx"), "", 0, err));
+    for (int i = 0; i < 9; i++) {
+        char link[1024];
+        snprintf(link, sizeof link, "%s/deep/%d", folder, i);
+        assert_int_equal(symlink("..", link), 0);
+    }
+    assert_true(tc_graph_cases_walk(folder, NULL, count_case, &n));
+    assert_int_equal(n, 1);
+    tc_fs_remove_tree(folder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists), cmocka_unit_test(test_values),
-                                       cmocka_unit_test(test_constants), cmocka_unit_test(test_sizes_of_constants)};
+                                       cmocka_unit_test(test_constants), cmocka_unit_test(test_sizes_of_constants),
+                                       cmocka_unit_test(test_links)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
