@@ -70,16 +70,31 @@ static bool is_bare(const char *linker) {
 
 typedef TC_VEC(char *) words;
 
-static void word(words *w, const char *fmt, ...) TC_PRINTF(2, 3);
-static void word(words *w, const char *fmt, ...) {
+static void add_word(words *w, const char *fmt, va_list ap) {
     tc_strbuf b = {0};
-    va_list ap;
-    va_start(ap, fmt);
     tc_sb_vprintf(&b, fmt, ap);
-    va_end(ap);
     char *s = tc_xstrdup(tc_sb_str(&b));
     tc_strbuf_free(&b);
     tc_push(w, s);
+}
+
+static void word(words *w, const char *fmt, ...) TC_PRINTF(2, 3);
+static void word(words *w, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    add_word(w, fmt, ap);
+    va_end(ap);
+}
+
+/* A word for the linker, as it is: -Wl would part it at commas. */
+static void linker_word(words *w, bool bare, const char *fmt, ...) TC_PRINTF(3, 4);
+static void linker_word(words *w, bool bare, const char *fmt, ...) {
+    va_list ap;
+    if (!bare)
+        word(w, "-Xlinker");
+    va_start(ap, fmt);
+    add_word(w, fmt, ap);
+    va_end(ap);
 }
 
 static tc_status write_exports(const tc_cg_link *l, const char *path, tc_error *err) {
@@ -91,6 +106,16 @@ static tc_status write_exports(const tc_cg_link *l, const char *path, tc_error *
     tc_status s = tc_fs_write_scratch(path, b.data, b.len, err);
     tc_strbuf_free(&b);
     return s;
+}
+
+static bool is_x86(const tc_cg_link *l) {
+#ifdef __x86_64__
+    bool here = true;
+#else
+    bool here = false;
+#endif
+    const tc_cg_isa *isa = l->triple ? tc_cg_isa_of(l->triple) : NULL;
+    return l->triple ? isa && isa->id == TC_CG_X86 : here;
 }
 
 static void finish(words *w) {
@@ -105,7 +130,8 @@ static void list_objects(const tc_cg_link *l, const char *dir, words *w) {
         word(w, "%s/constants.o", dir);
 }
 
-/* The library's own name is its file's, so that programs linked to it look for it by that. */
+/* The library's own name is its file's, so that programs linked to it look for it by that. File names may hold anything: each is a
+ * word of its own that begins with '/' or './' (support/system/scratch.h), or the end of a word. */
 static void command(const tc_cg_link *l, const char *linker, const char *dir, const char *out, words *w) {
     bool bare = is_bare(linker);
     const char *slash = strrchr(out, '/');
@@ -121,16 +147,16 @@ static void command(const tc_cg_link *l, const char *linker, const char *dir, co
         return;
     }
     word(w, "-shared");
-    word(w, bare ? "-soname=%s" : "-Wl,-soname,%s", slash ? slash + 1 : out);
+    linker_word(w, bare, "-soname=%s", slash ? slash + 1 : out);
     word(w, "-o");
     word(w, "%s/out.so", dir);
     list_objects(l, dir, w);
     if (l->exports)
-        word(w, bare ? "--version-script=%s/exports" : "-Wl,--version-script=%s/exports", dir);
-    word(w, bare ? "--no-undefined" : "-Wl,--no-undefined");
-    word(w, bare ? "-z" : "-Wl,-z,noexecstack");
+        linker_word(w, bare, "--version-script=%s/exports", dir);
+    linker_word(w, bare, "--no-undefined");
+    linker_word(w, bare, "-z");
+    linker_word(w, bare, "noexecstack");
     if (bare) {
-        word(w, "noexecstack");
         static const char *const dirs[] = {"/lib/x86_64-linux-gnu",
                                            "/usr/lib/x86_64-linux-gnu",
                                            "/lib/aarch64-linux-gnu",
@@ -145,6 +171,8 @@ static void command(const tc_cg_link *l, const char *linker, const char *dir, co
     word(w, bare ? "-l:libm.so.6" : "-lm");
     if (bare)
         word(w, "-l:libc.so.6");
+    if (bare && is_x86(l)) /* has __tls_get_addr */
+        word(w, "-l:ld-linux-x86-64.so.2");
     finish(w);
 }
 

@@ -292,11 +292,28 @@ static tc_status array(source *s, tc_error *err) {
     return r;
 }
 
+/* The assembler reads this text in quotes, and the compiler before reads what that is in quotes. */
+static void add_quoted(tc_strbuf *b, const char *file) {
+    for (const char *c = file; *c; c++)
+        if ((unsigned char)*c < ' ')
+            tc_sb_printf(b, "\\\\%03o", (unsigned)*c);
+        else if (*c == '"')
+            tc_sb_add(b, "\\\\\\\"");
+        else if (*c == '\\')
+            tc_sb_add(b, "\\\\\\\\");
+        else if (*c == '?') /* no trigraph */
+            tc_sb_add(b, "\\?");
+        else
+            tc_sb_addc(b, *c);
+}
+
 static void included(source *s, const char *file) {
     tc_sb_printf(&s->b,
                  "/* The assembler reads these %lld bytes from a file in the current folder or in a folder of -Wa,-I, or from "
-                 "the file that\n * -D%s_WEIGHTS='\"PATH\"' names. */\n#ifndef %s_WEIGHTS\n#define %s_WEIGHTS \"%s\"\n#endif\n",
-                 (long long)s->m->blob_bytes, s->name, s->name, s->name, file);
+                 "the file that\n * -D%s_WEIGHTS='\"PATH\"' names. */\n#ifndef %s_WEIGHTS\n#define %s_WEIGHTS \"",
+                 (long long)s->m->blob_bytes, s->name, s->name, s->name);
+    add_quoted(&s->b, file);
+    tc_sb_add(&s->b, "\"\n#endif\n");
     tc_sb_printf(&s->b,
                  "__asm__(\".section .rodata\\n.balign 64\\n.globl %s_weights\\n.hidden %s_weights\\n%s_weights:\\n"
                  ".incbin \\\"\" %s_WEIGHTS \"\\\"\\n.previous\\n\");\n",

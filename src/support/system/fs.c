@@ -293,7 +293,8 @@ tc_status tc_fs_temp_name(char **out, tc_error *err) {
     if (getrandom(drawn, sizeof drawn, 0) != sizeof drawn)
         return tc_fail(err, TC_ENV, "the system gives no random numbers: %s", strerror(errno));
     tc_strbuf b = {0};
-    tc_sb_printf(&b, "%s/tctune-%016" PRIx64 "%016" PRIx64, base && *base ? base : "/tmp", drawn[0], drawn[1]);
+    base = base && *base ? base : "/tmp";
+    tc_sb_printf(&b, "%s%s/tctune-%016" PRIx64 "%016" PRIx64, *base == '/' ? "" : "./", base, drawn[0], drawn[1]);
     *out = b.data;
     return TC_OK;
 }

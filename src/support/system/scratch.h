@@ -6,7 +6,8 @@
 
 typedef struct tc_scratch tc_scratch;
 
-/* In $TMPDIR, else /tmp. TC_ENV when it cannot be made. */
+/* In $TMPDIR, else /tmp. The path begins with '/' or './', so that no program takes it for an option. TC_ENV when it cannot be
+ * made. */
 TC_NODISCARD tc_status tc_scratch_open(tc_scratch **out, tc_error *err);
 const char *tc_scratch_path(const tc_scratch *s);
 /* A descriptor that a program inherits if it may still write into the folder when this process has ended: the folder goes after it.
