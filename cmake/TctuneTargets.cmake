@@ -124,7 +124,8 @@ function(tctune_shared_library)
     set_target_properties(tctune_shared PROPERTIES OUTPUT_NAME tctune VERSION ${PROJECT_VERSION} SOVERSION ${TCTUNE_ABI})
     target_include_directories(tctune_shared INTERFACE ${PROJECT_SOURCE_DIR}/include)
     set(map ${PROJECT_SOURCE_DIR}/src/api/tctune.map)
-    target_link_options(tctune_shared PRIVATE -Wl,--version-script=${map})
+    # Closed, it would take OpenMP's runtime with it, in whose code its threads wait.
+    target_link_options(tctune_shared PRIVATE -Wl,--version-script=${map} -Wl,-z,nodelete)
     if(NOT TCTUNE_SANITIZE MATCHES thread) # Clang gives the runtime of that to programs alone
         target_link_options(tctune_shared PRIVATE -Wl,--no-undefined)
     endif()

@@ -4,9 +4,13 @@
  *   startable(n): OpenMP's runtimes end the process if they cannot start a thread of a team. So before a thread first runs with a
  *                 larger team, it starts that many plain threads and ends them. The team is no larger than the number that started.
  *   constructor: __register_atfork(before_fork, NULL, NULL, &handle)      before_fork: omp_pause_resource_all(omp_pause_soft)
+ *                dladdr(GOMP_parallel, &runtime), dlopen(runtime.file, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)
  *   destructor:  __cxa_finalize(&handle)
  *
- * The handlers go with the library, whichever linker made it. Where libc has no such function, a child of fork has no team. */
+ * The handlers go with the library, whichever linker made it. Where libc has no such function, a child of fork has no team.
+ *
+ * OpenMP's threads wait in the code of its runtime for the next team, also when this library is closed. So the runtime's library
+ * stays loaded. This library does not: a program may load another file of the same name. */
 #include "codegen/artefacts/artefacts_int.h"
 #include "codegen/artefacts/runtime.h"
 
@@ -179,7 +183,14 @@ static tc_val startable_function(tc_cg *g) {
     return fn;
 }
 
-/* ---- fork ---- */
+/* ---- when the library is opened and closed ---- */
+
+static tc_val gomp_parallel(tc_cg *g) {
+    static const char NAME[] = "GOMP_parallel";
+    LLVMTypeRef params[] = {g->ptr, g->ptr, g->i32, g->i32};
+    tc_val fn = LLVMGetNamedFunction(g->mod, NAME);
+    return fn ? fn : LLVMAddFunction(g->mod, NAME, LLVMFunctionType(g->nothing, params, TC_LEN(params), 0));
+}
 
 static tc_val weak(tc_cg *g, const char *name, LLVMTypeRef type) {
     tc_val fn = LLVMAddFunction(g->mod, name, type);
@@ -221,7 +232,42 @@ static void run_at(tc_cg *g, const char *list, tc_val fn) {
     LLVMSetLinkage(all, LLVMAppendingLinkage);
 }
 
-static void build_fork(tc_cg *g) {
+/* Keeps the library that GOMP_parallel is from. In a program that has OpenMP's runtime of its own there is nothing to keep. */
+static tc_val keep_function(tc_cg *g) {
+    enum { RTLD_LAZY_ = 1, RTLD_NOLOAD_ = 4, RTLD_NODELETE_ = 0x1000, DL_INFO = 4 };
+    LLVMTypeRef two[] = {g->ptr, g->ptr}, open[] = {g->ptr, g->i32};
+    tc_val where = weak(g, "dladdr", LLVMFunctionType(g->i32, two, 2, 0)),
+           load = weak(g, "dlopen", LLVMFunctionType(g->ptr, open, 2, 0));
+    tc_val fn = tc_cg_begin_function(g, "keep_runtime", g->nothing, NULL, 0, false);
+    LLVMBasicBlockRef look = LLVMAppendBasicBlockInContext(g->ctx, fn, "look"),
+                      keep = LLVMAppendBasicBlockInContext(g->ctx, fn, "keep"),
+                      done = LLVMAppendBasicBlockInContext(g->ctx, fn, "done");
+    tc_val info = LLVMBuildAlloca(g->b, LLVMArrayType2(g->ptr, DL_INFO), "info");
+    tc_val missing = LLVMBuildOr(g->b, LLVMBuildIsNull(g->b, where, ""), LLVMBuildIsNull(g->b, load, ""), "");
+    LLVMBuildCondBr(g->b, missing, done, look);
+    LLVMPositionBuilderAtEnd(g->b, look);
+    tc_val args[] = {gomp_parallel(g), info};
+    tc_val found = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(where), where, args, 2, "");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, found, i32(g, 0), ""), done, keep);
+    LLVMPositionBuilderAtEnd(g->b, keep);
+    tc_val file[] = {LLVMBuildLoad2(g->b, g->ptr, info, "file"), i32(g, RTLD_LAZY_ | RTLD_NOLOAD_ | RTLD_NODELETE_)};
+    LLVMBuildCall2(g->b, LLVMGlobalGetValueType(load), load, file, 2, "");
+    LLVMBuildBr(g->b, done);
+    LLVMPositionBuilderAtEnd(g->b, done);
+    LLVMBuildRetVoid(g->b);
+    return fn;
+}
+
+/* A function that calls both. */
+static tc_val in_turn(tc_cg *g, const char *name, tc_val first, tc_val second) {
+    tc_val fn = tc_cg_begin_function(g, name, g->nothing, NULL, 0, false);
+    LLVMBuildCall2(g->b, LLVMGlobalGetValueType(first), first, NULL, 0, "");
+    LLVMBuildCall2(g->b, LLVMGlobalGetValueType(second), second, NULL, 0, "");
+    LLVMBuildRetVoid(g->b);
+    return fn;
+}
+
+static void build_opening(tc_cg *g) {
     LLVMTypeRef params[] = {g->ptr, g->ptr, g->ptr, g->ptr};
     tc_val enter = weak(g, "__register_atfork", LLVMFunctionType(g->i32, params, 4, 0)),
            remove = weak(g, "__cxa_finalize", LLVMFunctionType(g->nothing, params, 1, 0));
@@ -229,18 +275,18 @@ static void build_fork(tc_cg *g) {
     LLVMSetInitializer(handle, LLVMConstInt(g->i8, 0, 0));
     LLVMSetLinkage(handle, LLVMInternalLinkage);
     tc_val args[] = {before_fork(g), none, none, handle};
-    run_at(g, "llvm.global_ctors", guarded(g, "opened", enter, args, TC_LEN(args)));
+    tc_val watch = guarded(g, "watch_forks", enter, args, TC_LEN(args));
+    run_at(g, "llvm.global_ctors", in_turn(g, "opened", watch, keep_function(g)));
     run_at(g, "llvm.global_dtors", guarded(g, "closed", remove, &handle, 1));
 }
 
 tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, size_t *size, int64_t *stack, tc_error *err) {
     tc_cg unit, *g = &unit;
     TC_TRY(tc_cg_open_unit(g, t, name, err));
-    build_fork(g);
+    build_opening(g);
     tc_val team = team_function(g), can_start = startable_function(g);
-    LLVMTypeRef gomp_params[] = {g->ptr, g->ptr, g->i32, g->i32}, gomp = LLVMFunctionType(g->nothing, gomp_params, 4, 0);
     LLVMTypeRef none = LLVMFunctionType(g->i32, NULL, 0, 0), params[] = {g->ptr, g->i64, g->ptr, g->ptr};
-    tc_val fork = LLVMAddFunction(g->mod, "GOMP_parallel", gomp), nested = LLVMAddFunction(g->mod, "omp_in_parallel", none);
+    tc_val fork = gomp_parallel(g), nested = LLVMAddFunction(g->mod, "omp_in_parallel", none);
     tc_val fn = tc_cg_begin_function(g, name, g->i32, params, 4, true), p[4];
     LLVMGetParams(fn, p);
     tc_val data = LLVMBuildAlloca(g->b, LLVMArrayType2(g->i64, 3), "data");
@@ -261,7 +307,7 @@ tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, s
         LLVMBuildStore(g->b, p[i + 1], tc_cg_at_bytes(g, data, 8 * i));
     tc_val members = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(can_start), can_start, &threads, 1, "members");
     tc_val args[] = {team, data, members, LLVMConstInt(g->i32, 0, 0)};
-    LLVMBuildCall2(g->b, gomp, fork, args, 4, "");
+    LLVMBuildCall2(g->b, LLVMGlobalGetValueType(fork), fork, args, 4, "");
     LLVMBuildRet(g->b, LLVMConstInt(g->i32, 0, 0));
     return tc_cg_close_unit(g, obj, size, stack);
 }

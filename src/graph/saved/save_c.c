@@ -240,14 +240,21 @@ static void entry(source *s) {
     contexts(s);
 }
 
-/* What a thread forks with is no team for its child: see the runtime of libraries. */
-static void forks(source *s) {
-    tc_sb_printf(&s->b,
-                 "#if defined(_OPENMP) && defined(__GLIBC__)\n#include <omp.h>\n#include <pthread.h>\n\n"
-                 "static void %s_before_fork(void) {\n    omp_pause_resource_all(omp_pause_soft);\n}\n\n"
-                 "__attribute__((constructor)) static void %s_opened(void) {\n"
-                 "    pthread_atfork(%s_before_fork, 0, 0);\n}\n#endif\n\n",
-                 s->name, s->name, s->name);
+/* What a thread forks with is no team for its child, and OpenMP's runtime must outlive its threads: see the runtime of libraries. */
+static void threads(source *s) {
+    tc_sb_printf(
+        &s->b,
+        "#if defined(_OPENMP) && defined(__GLIBC__)\n#include <dlfcn.h>\n#include <omp.h>\n#include <pthread.h>\n\n"
+        "#ifndef __USE_GNU\nextern int dladdr(const void *, void *);\n#endif\n#pragma weak dladdr\n#pragma weak dlopen\n\n"
+        "static void %s_before_fork(void) {\n    omp_pause_resource_all(omp_pause_soft);\n}\n\n"
+        "/* OpenMP's threads wait in the code of its runtime. So that stays loaded when a library with this source is "
+        "closed. */\n"
+        "__attribute__((constructor)) static void %s_opened(void) {\n"
+        "    const char *runtime[4] = {0}; /* a Dl_info: the file's name comes first */\n"
+        "    pthread_atfork(%s_before_fork, 0, 0);\n"
+        "    if (dladdr && dlopen && dladdr((void *)(uintptr_t)omp_pause_resource_all, (void *)runtime))\n"
+        "        dlopen(runtime[0], RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);\n}\n#endif\n\n",
+        s->name, s->name, s->name);
 }
 
 /* ---- library kernels ---- */
@@ -354,7 +361,7 @@ static tc_status write_source(source *s, const char *weights_file, tc_error *err
         TC_TRY(tc_cg_emit_c(m->units[i].func, m->kernels[i].symbol, m->threads, &s->b, &stack, err));
         s->stack = TC_MAX(s->stack, stack);
     }
-    forks(s);
+    threads(s);
     entry(s);
     return TC_OK;
 }
