@@ -16,6 +16,16 @@ tc_val tc_cg_at_bytes(tc_cg *g, tc_val base, int64_t bytes);
 /* Begins a function: an empty block "entry", where the builder then stands. */
 tc_val tc_cg_begin_function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *params, int n, bool exported);
 
+/* ---- cpu.c ---- */
+
+typedef struct tc_cg_cpu_check {
+    tc_val known, status; /* the answer that is kept, and the function that finds it; NULL: every CPU will do */
+} tc_cg_cpu_check;
+/* The function that asks whether the CPU has what the module's target uses. TC_ENV: there is no LLVM. */
+TC_NODISCARD tc_status tc_cg_begin_cpu_check(tc_cg *g, tc_cg_cpu_check *c, tc_error *err);
+/* Returns `refusal` from the function that is built where the CPU lacks something. It goes before all else. */
+void tc_cg_check_cpu(tc_cg *g, const tc_cg_cpu_check *c, tc_val refusal);
+
 /* ---- profile_table.c ---- */
 
 /* The address of the table, as the module's constant. */

@@ -1,7 +1,10 @@
 /* The entry points of a library that stands alone: what C programs call. A context is one piece of memory, in which the arena lies
  * behind the head, and behind that copies of what callers did not align.
  *
+ *   Every entry point first returns where the CPU lacks something (cpu.c).
+ *
  *   NAME_context_run(context, inputs, outputs):
+ *     return -1 where the context is NULL
  *     where a profile is wanted and nobody watches the context: return tc_profile_run(..., this function), which watches it
  *     return -2 unless the sizes among the inputs are what they must be, -3 unless inputs that are outputs too are the same
  *       aligned arrays
@@ -30,6 +33,7 @@ typedef struct entry {
     const tc_cg_entry *e;
     int64_t stage_at, total, align; /* bytes: where copies start, size of a context, what it is aligned to */
     tc_val create, release, run;    /* functions of contexts */
+    tc_cg_cpu_check cpu;
     tc_val fn, context, inputs, outputs, in, out;
 } entry;
 
@@ -111,6 +115,7 @@ static void build_new(entry *x) {
     tc_cg *g = x->g;
     LLVMTypeRef params[] = {g->i64, g->i64}, type = LLVMFunctionType(g->ptr, params, 2, 0);
     x->create = begin(x, "context_new", g->ptr, 0);
+    tc_cg_check_cpu(g, &x->cpu, LLVMConstNull(g->ptr));
     tc_val size[] = {tc_cg_i64(g, x->align), tc_cg_i64(g, x->total)};
     tc_val c = LLVMBuildCall2(g->b, type, external(g, "aligned_alloc", type), size, 2, "context");
     LLVMBasicBlockRef none = block(x, "none"), some = block(x, "some");
@@ -254,7 +259,7 @@ static void check_shared(entry *x) {
             continue;
         tc_val p = pointer_at(g, x->inputs, i);
         tc_val other = LLVMBuildICmp(g->b, LLVMIntNE, p, pointer_at(g, x->outputs, output), "");
-        return_if(x, LLVMBuildOr(g->b, other, misaligned(g, p), ""), -3);
+        return_if(x, LLVMBuildOr(g->b, other, misaligned(g, p), ""), TC_CG_OTHER_BUFFERS);
     }
 }
 
@@ -274,7 +279,7 @@ static void check_ranges(entry *x, tc_val *units) {
         bad = LLVMBuildOr(g->b, bad, LLVMBuildICmp(g->b, LLVMIntNE, again, size, ""), "");
         bad = LLVMBuildOr(g->b, bad, beyond(g, size, c->range[k].least, c->range[k].most), "");
     }
-    return_if(x, bad, -2);
+    return_if(x, bad, TC_CG_WRONG_SIZES);
 }
 
 static tc_val smaller(tc_cg *g, tc_val a, tc_val b, LLVMIntPredicate less) {
@@ -343,7 +348,7 @@ static void check_sizes(entry *x) {
     }
     free(units);
     if (c->ncheck)
-        return_if(x, bad, -2);
+        return_if(x, bad, TC_CG_WRONG_SIZES);
 }
 
 static tc_val hidden(tc_val v) {
@@ -375,6 +380,8 @@ static void build_context_run(entry *x) {
     x->context = LLVMGetParam(x->fn, 0);
     x->inputs = LLVMGetParam(x->fn, 1);
     x->outputs = LLVMGetParam(x->fn, 2);
+    tc_cg_check_cpu(g, &x->cpu, i32(g, TC_CG_OTHER_CPU));
+    return_if(x, LLVMBuildIsNull(g->b, x->context, ""), TC_CG_NO_MEMORY);
     hand_to_profile(x);
     check_sizes(x);
     check_shared(x);
@@ -412,6 +419,7 @@ static void build_run(entry *x) {
     tc_val pool = global(g, bytes, "pool", LLVMConstNull(bytes), (int)x->align, false),
            busy = global(g, g->i32, "busy", i32(g, 0), 4, false);
     begin(x, "run", g->i32, 2);
+    tc_cg_check_cpu(g, &x->cpu, i32(g, TC_CG_OTHER_CPU)); /* an exchange may be an instruction that it has not */
     LLVMBasicBlockRef ours = block(x, "ours"), other = block(x, "other"), some = block(x, "some"), none = block(x, "none");
     tc_val old = LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpXchg, busy, i32(g, 1), LLVMAtomicOrderingAcquireRelease, 0);
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, old, i32(g, 0), "mine"), ours, other);
@@ -431,7 +439,7 @@ static void build_run(entry *x) {
     LLVMBuildCall2(g->b, LLVMGlobalGetValueType(x->release), x->release, &context, 1, "");
     LLVMBuildRet(g->b, status);
     LLVMPositionBuilderAtEnd(g->b, none);
-    LLVMBuildRet(g->b, i32(g, -1));
+    LLVMBuildRet(g->b, i32(g, TC_CG_NO_MEMORY));
 }
 
 int64_t tc_cg_context_bytes(const tc_cg_entry *e) {
@@ -455,6 +463,7 @@ tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj,
     TC_TRY(tc_cg_open_unit(g, t, e->name, err));
     entry x = {.g = g, .e = e};
     sizes(&x);
+    g->status = tc_cg_begin_cpu_check(g, &x.cpu, err);
     build_new(&x);
     build_free(&x);
     build_context_run(&x);

@@ -73,17 +73,26 @@ TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver 
 
 /* ---- the entry points (entry.c) ---- */
 
+/* What runs return beside 0: the header of a model says the same of them. Larger numbers are refusals of the model itself. */
+enum {
+    TC_CG_NO_MEMORY = -1,
+    TC_CG_WRONG_SIZES = -2,
+    TC_CG_OTHER_BUFFERS = -3,
+    TC_CG_OTHER_CPU = -4, /* this CPU lacks a feature that the code uses */
+    TC_CG_RIGHT_CPU = 1   /* inside of libraries */
+};
+
 /* What C programs call:
  *
- *   NAME_context *NAME_context_new(void)              NULL: there is no memory
+ *   NAME_context *NAME_context_new(void)              NULL: there is no memory, or the CPU lacks a feature
  *   void NAME_context_free(NAME_context *)
  *   int32_t NAME_context_run(NAME_context *, const void *const *inputs, void *const *outputs)
  *   int32_t NAME_run(const void *const *inputs, void *const *outputs)
  *
  * A context is all that runs change; it runs the driver with a runtime of at most `nthreads` threads. Arrays need no alignment.
- * Runs return the driver's status, or with nothing written -2 when sizes are not what they must be, and -3 when an input and an
- * output that must be one array are not, or it is not aligned to TC_RT_ALIGN; NAME_run, which has a context of its own for one
- * thread at a time and makes new ones for others, also -1 when there is no memory. The object also defines `int32_t
+ * Runs return the driver's status, or with nothing written TC_CG_OTHER_CPU, TC_CG_WRONG_SIZES, TC_CG_OTHER_BUFFERS when an input
+ * and an output that must be one array are not, or it is not aligned to TC_RT_ALIGN, and TC_CG_NO_MEMORY when the context is NULL.
+ * NAME_run has a context of its own for one thread at a time and makes new ones for others. The object also defines `int32_t
  * NAME_threads`, which contexts take over when they are made. */
 
 /* An array of a run: `each` bytes times the sizes that the i64 scalars size[] of the same list are, at most `most`. One that is

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "codegen/target/llvm.h"
+#include "codegen/target/needs.h"
 #include "codegen/target/target_int.h"
 #include "support/system/fs.h"
 #include "support/vec.h"
@@ -70,27 +71,15 @@ static const char *own_name(void) {
     return name;
 }
 
-/* The kernel, or an emulator in its place, tells each process: by bits of AT_HWCAP, and from 64 on of AT_HWCAP2. LLVM asks
- * /proc/cpuinfo, which tells of the same bits, for fewer features than our code uses, and under an emulator of none of its
- * processor's. */
+/* LLVM asks /proc/cpuinfo, which tells of the same bits as hwcap.def, for fewer features than our code uses, and under an emulator of
+ * none of its processor's. */
 static void own_features(tc_strbuf *b) {
-    static const struct {
-        const char *name;
-        int bits[4]; /* all of them; -1: no more */
-    } TOLD[] = {{"fp-armv8", {0, -1}},    {"neon", {1, -1}},       {"aes", {3, 4, -1}},        {"sha2", {5, 6, -1}},
-                {"crc", {7, -1}},         {"lse", {8, -1}},        {"fullfp16", {9, 10, -1}},  {"rdm", {12, -1}},
-                {"jsconv", {13, -1}},     {"complxnum", {14, -1}}, {"rcpc", {15, -1}},         {"sha3", {17, 21, -1}},
-                {"sm4", {18, 19, -1}},    {"dotprod", {20, -1}},   {"sve", {22, -1}},          {"fp16fml", {23, -1}},
-                {"crypto", {3, 4, 5, 6}}, {"sve2", {65, -1}},      {"sve2-aes", {66, 67, -1}}, {"sve2-bitperm", {68, -1}},
-                {"sve2-sha3", {69, -1}},  {"sve2-sm4", {70, -1}},  {"f32mm", {74, -1}},        {"f64mm", {75, -1}},
-                {"i8mm", {77, -1}},       {"bf16", {78, -1}}};
-    for (size_t i = 0; i < TC_LEN(TOLD); i++) {
-        bool all = true;
-        for (size_t k = 0; k < TC_LEN(TOLD[i].bits) && TOLD[i].bits[k] >= 0; k++)
-            all = all && getauxval(TOLD[i].bits[k] < 64 ? AT_HWCAP : AT_HWCAP2) >> (TOLD[i].bits[k] % 64) & 1;
-        if (all)
-            tc_sb_printf(b, "%s+%s", b->len ? "," : "", TOLD[i].name);
-    }
+    int n;
+    const tc_cg_hwcap *told = tc_cg_hwcaps(&n);
+    for (int i = 0; i < n; i++)
+        if ((getauxval(AT_HWCAP) & told[i].bits[0]) == told[i].bits[0] &&
+            (getauxval(AT_HWCAP2) & told[i].bits[1]) == told[i].bits[1])
+            tc_sb_printf(b, "%s+%s", b->len ? "," : "", told[i].name);
 }
 #else
 static const tc_cg_isa_id ISA = TC_CG_RISCV;

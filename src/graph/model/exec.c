@@ -28,7 +28,9 @@ static tc_status place_arena(tc_graph_context *c, tc_error *err) {
 static tc_status open_library_context(tc_graph_context *c, tc_error *err) {
     c->library = c->m->library.create();
     if (!c->library)
-        return tc_fail(err, TC_ENV, "%s: there is no memory for a context", c->m->path);
+        return tc_fail(err, TC_ENV,
+                       "%s: it gives no context: there is no memory for one, or this CPU lacks a feature of its target",
+                       c->m->path);
     c->library->threads = c->m->threads;
     return TC_OK;
 }
@@ -197,6 +199,9 @@ static tc_status run_failed(const tc_graph_model *m, const tc_graph_step *s, int
     int refusal = (int)code - TC_LIB_REFUSED;
     if (refusal >= 0 && refusal < m->nrefusal)
         return tc_fail(err, TC_BAD_INPUT, "%s", m->refusals[refusal]);
+    if (!s && code == TC_CG_OTHER_CPU)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "%s: this CPU lacks a feature that its code uses; build it for this CPU (--target native)", m->path);
     const char *what = !s ? m->path : s->library ? s->library->symbol : s->task >= 0 ? m->kernels[s->task].name : "copy";
     return tc_fail(err, TC_ENV, "%s: running it failed with status %d", what, (int)code);
 }

@@ -1,5 +1,6 @@
 /* Writes the header of a saved model, M.h. Libraries, objects and C source have the same header except for the declarations of
  * runs. */
+#include "codegen/artefacts/library.h"
 #include "graph/saved/save_int.h"
 
 #include <string.h>
@@ -114,7 +115,36 @@ static const char SHARING[] =
     "of the run's output.\n * If the number of the input's rows does not vary, no zeros are written.\n";
 _Static_assert(TC_RT_ALIGN == 64, "what the text says");
 
-void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t stack, const char *note, tc_strbuf *b) {
+/* Words of a text, in lines of a comment; `column` is where the first one stands. */
+static void wrap(tc_strbuf *b, const char *words, size_t column) {
+    enum { WIDTH = 124 };
+    for (size_t n; *words; words += n + (words[n] == ' ')) {
+        n = strcspn(words, " ");
+        bool next = column + 1 + n > WIDTH;
+        tc_sb_add(b, next ? "\n *" : "");
+        column = (next ? 2 : column) + 1 + n;
+        tc_sb_printf(b, " %.*s", (int)n, words);
+    }
+}
+
+static void list_statuses(tc_strbuf *b, const tc_graph_model *m, const tc_graph_header *h) {
+    static const char NONE[] = " * A run without a context, or without memory for one, returns -1, and does nothing.\n";
+    static const char OTHER[] = " * On a CPU that lacks what the code uses, a run returns -4, and does nothing. The code uses:";
+    _Static_assert(TC_CG_NO_MEMORY == -1 && TC_CG_OTHER_CPU == -4, "what the texts say");
+    tc_sb_add(b, NONE);
+    if (h->lacks) {
+        tc_sb_add(b, OTHER);
+        wrap(b, h->lacks, sizeof OTHER - 1);
+        tc_sb_add(b, ".\n");
+    }
+    for (int i = 0; i < m->nrefusal; i++) {
+        tc_sb_printf(b, " * A run that returns %d was refused: ", TC_LIB_REFUSED + i);
+        plain(b, m->refusals[i], "");
+        tc_sb_addc(b, '\n');
+    }
+}
+
+void tc_graph_open_header(const tc_graph_model *m, const char *name, const tc_graph_header *h, tc_strbuf *b) {
     const char *varying =
         m->rules.nsize ? "\n * Sizes are those of the run. A run whose sizes are not as listed returns -2, and does nothing:"
                        : "";
@@ -125,11 +155,7 @@ void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t sta
     list_ports(b, "outputs", m->out, m->nout, m->in, NULL);
     if (shares(m))
         tc_sb_add(b, SHARING);
-    for (int i = 0; i < m->nrefusal; i++) {
-        tc_sb_printf(b, " * A run that returns %d was refused: ", TC_LIB_REFUSED + i);
-        plain(b, m->refusals[i], "");
-        tc_sb_addc(b, '\n');
-    }
+    list_statuses(b, m, h);
     tc_sb_printf(b, " */\n#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#include <stdint.h>\n\n", name, name);
     tc_sb_add(b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d };\n\n", name, m->nin, name, m->nout);
@@ -137,12 +163,12 @@ void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t sta
         b,
         "/* Bytes of stack that a run needs in the thread that calls it, and in each thread of its team (OMP_STACKSIZE);\n * "
         "%lld of them are for the C library and OpenMP's runtime.%s */\n#define %s_STACK_BYTES %lld\n\n",
-        (long long)tc_graph_outer_stack(m), note, name, (long long)stack);
+        (long long)tc_graph_outer_stack(m), h->note, name, (long long)h->stack);
 }
 
 void tc_graph_close_header(const char *name, tc_strbuf *b) {
     tc_sb_add(b, "/* The memory that a run changes. Any number of threads may run at once, each with a context of its own; they "
-                 "share code\n * and weights. NULL: out of memory. */\n");
+                 "share code\n * and weights. NULL: out of memory, or the CPU lacks what the code uses. */\n");
     tc_sb_printf(b, "typedef struct %s_context %s_context;\n", name, name);
     tc_sb_printf(b, "%s_context *%s_context_new(void);\n", name, name);
     tc_sb_printf(b, "void %s_context_free(%s_context *context); /* not while it runs; NULL is fine */\n", name, name);

@@ -3,6 +3,7 @@
 #include "codegen/artefacts/library.h"
 #include "codegen/artefacts/link.h"
 #include "codegen/artefacts/runtime.h"
+#include "codegen/target/needs.h"
 #include "graph/saved/save_int.h"
 #include "support/system/fs.h"
 #include "support/system/identity.h"
@@ -340,9 +341,14 @@ static tc_cg_blob constants(const saver *s) {
 /* ---- header ---- */
 
 static void header(const saver *s, tc_strbuf *b) {
-    tc_graph_open_header(s->m, s->name, stack_bytes(s), "", b);
-    tc_sb_add(b, "/* Runs in a context of its own; a thread that calls it meanwhile gets another context for the call. Returns "
-                 "0. -1: out of\n * memory. After fork, parent and child may go on, with their contexts too. */\n");
+    tc_strbuf needs = {0};
+    tc_cg_print_needs(s->m->target, &needs);
+    tc_graph_header h = {.stack = stack_bytes(s), .note = "", .lacks = needs.len ? tc_sb_str(&needs) : NULL};
+    tc_graph_open_header(s->m, s->name, &h, b);
+    tc_strbuf_free(&needs);
+    tc_sb_add(
+        b, "/* Runs in a context of its own; a thread that calls it meanwhile gets another context for the call. Returns 0, or "
+           "a\n * number that is told above. After fork, parent and child may go on, with their contexts too. */\n");
     tc_sb_printf(b, "int32_t %s_run(const void *const *inputs, void *const *outputs);\n\n", s->name);
     tc_sb_printf(b,
                  "extern int32_t %s_threads;         /* threads of this, and of contexts made later; may be lowered between "

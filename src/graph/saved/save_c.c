@@ -126,12 +126,13 @@ static void contexts(source *s) {
                  n);
     tc_sb_printf(&s->b, "struct %s_context {\n    _Alignas(64) uint8_t memory[%s_MEMORY];\n};\n\n", n, n);
     tc_sb_printf(&s->b,
-                 "%s_context *%s_context_new(void) {\n    return aligned_alloc(_Alignof(%s_context), sizeof(%s_context));\n}\n\n",
-                 n, n, n, n);
+                 "%s_context *%s_context_new(void) {\n    return %s_cpu() == %d ? aligned_alloc(_Alignof(%s_context), "
+                 "sizeof(%s_context)) : 0;\n}\n\n",
+                 n, n, n, TC_CG_RIGHT_CPU, n, n);
     tc_sb_printf(&s->b, "void %s_context_free(%s_context *context) {\n    free(context);\n}\n\n", n, n);
     tc_sb_printf(&s->b,
                  "int32_t %s_context_run(%s_context *context, const void *const *inputs, void *const *outputs) {\n"
-                 "    return %s_run_in(inputs, outputs, context->memory);\n}\n",
+                 "    return %s_run_in(inputs, outputs, context ? context->memory : 0);\n}\n",
                  n, n, n);
 }
 
@@ -225,7 +226,10 @@ static void check_shared(source *s) {
 static void entry(source *s) {
     const tc_graph_model *m = s->m;
     tc_sb_printf(&s->b, "int32_t %s_run_in(const void *const *inputs, void *const *outputs, void *memory) {\n", s->name);
-    tc_sb_add(&s->b, "    uint8_t *const arena = memory;\n    (void)arena, (void)inputs, (void)outputs;\n");
+    tc_sb_printf(&s->b,
+                 "    uint8_t *const arena = memory;\n    (void)arena, (void)inputs, (void)outputs;\n"
+                 "    if (%s_cpu() != %d)\n        return %s_cpu();\n    if (!arena)\n        return %d;\n",
+                 s->name, TC_CG_RIGHT_CPU, s->name, TC_CG_NO_MEMORY);
     check_sizes(s);
     check_shared(s);
     for (int i = 0; i <= m->nstep; i++) {
@@ -362,6 +366,7 @@ static tc_status write_source(source *s, const char *weights_file, tc_error *err
         s->stack = TC_MAX(s->stack, stack);
     }
     threads(s);
+    tc_graph_add_cpu_check(s->name, &s->b);
     entry(s);
     return TC_OK;
 }
@@ -371,8 +376,13 @@ enum { COMPILERS = 16 << 10 };
 static const char NOTE[] = " Compile with -O1 or more: 16 KiB are\n * for what compilers add to the variables of the source.";
 
 static void header(const source *s, tc_strbuf *b) {
-    tc_graph_open_header(s->m, s->name, s->stack + COMPILERS + tc_graph_outer_stack(s->m), NOTE, b);
-    tc_sb_add(b, "/* In static memory: one call at a time. Arrays are aligned to their elements. Returns 0. */\n");
+    tc_graph_header h = {.stack = s->stack + COMPILERS + tc_graph_outer_stack(s->m),
+                         .note = NOTE,
+                         .lacks = "the instruction sets that the compiler was told of (-march)"};
+    tc_graph_open_header(s->m, s->name, &h, b);
+    tc_sb_add(
+        b, "/* In static memory: one call at a time. Arrays are aligned to their elements. Returns 0, or a number that is told "
+           "above. */\n");
     tc_sb_printf(b, "int32_t %s_run(const void *const *inputs, void *const *outputs);\n", s->name);
     tc_sb_add(b, "/* Runs in the caller's memory, of this many bytes, aligned to 64: several threads may call it at once. */\n");
     tc_sb_printf(b, "enum { %s_MEMORY = %lld };\n", s->name, (long long)TC_MAX(s->m->arena_bytes, TC_RT_ALIGN));

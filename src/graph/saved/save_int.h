@@ -27,10 +27,20 @@ bool tc_graph_rules_from_json(const json_t *j, tc_arena *a, const tc_graph_port 
 /* Of the library of that name; in the arena, and the model. */
 const tc_cg_profile *tc_graph_profile_of(const tc_graph_model *m, const char *name, tc_arena *a);
 
+/* ---- the CPU of C source (save_cpu.c) ---- */
+/* Appends `static int32_t NAME_cpu(void)`: TC_CG_RIGHT_CPU, or TC_CG_OTHER_CPU where the CPU lacks what the compiler used. */
+void tc_graph_add_cpu_check(const char *name, tc_strbuf *b);
+
 /* ---- the header (header.c) ---- */
-/* What the header begins with: a comment that lists inputs and outputs, the guard, the numbers of both, and the stack that a run
- * takes, of which `note` says more. */
-void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t stack, const char *note, tc_strbuf *b);
+/* What the forms of a model say differently. */
+typedef struct tc_graph_header {
+    int64_t stack;     /* bytes that a run takes */
+    const char *note;  /* more about the stack */
+    const char *lacks; /* what a CPU lacks where runs return TC_CG_OTHER_CPU; NULL: every CPU will do */
+} tc_graph_header;
+/* What the header begins with: a comment that lists inputs, outputs and what runs return, the guard, the numbers of inputs and
+ * outputs, and the stack that a run takes. */
+void tc_graph_open_header(const tc_graph_model *m, const char *name, const tc_graph_header *h, tc_strbuf *b);
 /* Declares contexts, and ends the header. */
 void tc_graph_close_header(const char *name, tc_strbuf *b);
 
