@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include "codegen/artefacts/artefacts_int.h"
+#include "support/inputs.h"
 #include "support/system/fs.h"
 #include "support/vec.h"
 
-/* Of all segments together, which may lie in one place: far more than the metadata of any network. */
-static const uint64_t MOST_NOTES = 64 << 20;
+/* Of all segments together, which may lie in one place. */
+static const uint64_t MOST_NOTES = TC_BYTES_NOTE;
 
 typedef struct elf_file {
     const char *path;
@@ -84,9 +85,10 @@ static const char *find_note(const char *notes, size_t size, uint64_t align) {
 }
 
 /* *text stays NULL where the segment has no note of ours. */
+_Static_assert(TC_BYTES_NOTE == 32 << 20, "what the message says");
 static tc_status read_notes(elf_file *f, const Elf64_Phdr *p, char **text, tc_error *err) {
     if (p->p_filesz > MOST_NOTES - f->notes)
-        return tc_cg_not_a_library(f->path, "its notes are too long", err);
+        return tc_cg_not_a_library(f->path, "its notes are too long: more than 32 MiB", err);
     f->notes += p->p_filesz;
     char *notes = malloc(p->p_filesz + 1);
     if (!notes || !get(f, p->p_offset, notes, p->p_filesz)) {

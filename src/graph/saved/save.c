@@ -49,11 +49,6 @@ static const char *identifier(tc_arena *a, const char *path) {
     return *s ? s : "model";
 }
 
-static bool is_identifier(const char *s) {
-    return *s && strlen(s) < 256 && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(s) &&
-           !(*s >= '0' && *s <= '9');
-}
-
 /* ---- metadata ---- */
 
 static json_t *ports_json(const tc_graph_port *p, int n) {
@@ -318,7 +313,14 @@ static tc_status put_entry(saver *s, tc_error *err) {
 static tc_status put_metadata(saver *s, tc_error *err) {
     void *obj;
     size_t size;
-    TC_TRY(tc_cg_emit_metadata(s->m->target, symbol(s, "metadata"), metadata(s), &obj, &size, err));
+    const char *note = metadata(s);
+    tc_graph_note n = {0};
+    if (!tc_graph_note_measure(&n, note))
+        return tc_fail(err, TC_BAD_INPUT,
+                       "the note of library '%s' is too large to be read again: %s; use the model without a library (tctune run, "
+                       "tctune_build)",
+                       s->name, n.why);
+    TC_TRY(tc_cg_emit_metadata(s->m->target, symbol(s, "metadata"), note, &obj, &size, err));
     tc_status r = put_object(s, "metadata", obj, size, err);
     free(obj);
     return r;
@@ -417,7 +419,7 @@ static tc_status save(saver *s, const char *path, tc_error *err) {
 tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const char *name, tc_error *err) {
     if (!m->program)
         return tc_fail(err, TC_BAD_INPUT, "%s: a loaded library cannot be saved again; copy the file", m->path);
-    if (name && !is_identifier(name))
+    if (name && !tc_graph_is_identifier(name))
         return tc_fail(err, TC_BAD_INPUT,
                        "'%s' cannot name a library's symbols; use letters, digits and underscores, at most 255", name);
     tc_arena *a = tc_arena_new();

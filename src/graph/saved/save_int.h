@@ -16,12 +16,39 @@ enum { TC_GRAPH_LIBRARY_FORMAT = 3 };
 TC_NODISCARD tc_status tc_graph_read_library(tc_graph_model *m, const char *path, const char **name, const char **target,
                                              tc_error *err);
 
+/* ---- what a note says (note.c) ---- */
+
+/* A note that is read. The readers return false where something is wrong; `why` says what was wrong first. */
+typedef struct tc_graph_note {
+    tc_arena *arena;  /* of what is read */
+    const char *list; /* which list is read, NULL: none; and which item of it */
+    int item;
+    char why[256]; /* "outputs[2]: 'shape' must be ..." */
+} tc_graph_note;
+
+/* Returns false. */
+bool tc_graph_note_wrong(tc_graph_note *n, const char *fmt, ...) TC_PRINTF(2, 3);
+/* Every integer of a note is read by these: *out is from least to most, whatever j is (NULL: it is wrong). */
+bool tc_graph_note_int(tc_graph_note *n, const json_t *j, const char *what, int64_t least, int64_t most, int64_t *out);
+bool tc_graph_note_index(tc_graph_note *n, const json_t *j, const char *what, int least, int most, int *out);
+/* NULL is a list of none. */
+bool tc_graph_note_list(tc_graph_note *n, const json_t *j, const char *what, int *length);
+/* *out, in the arena, is a text in any case. */
+bool tc_graph_note_text(tc_graph_note *n, const json_t *j, const char *what, const char **out);
+/* Whether the text is within the bounds of what is read. */
+bool tc_graph_note_measure(tc_graph_note *n, const char *text);
+/* The whole note into m, of which nothing but the arena is there. */
+bool tc_graph_note_read(tc_graph_note *n, const json_t *j, tc_graph_model *m, const char **name, const char **target);
+/* Whether a library's symbols can begin so. */
+bool tc_graph_is_identifier(const char *s);
+
 /* ---- sizes that vary (sizes.c) ---- */
 /* What code checks of the rules; in the arena. */
 tc_cg_size_checks tc_graph_size_checks(const tc_graph_size_rules *r, tc_arena *a);
-/* The rules in metadata. From what a library says of itself (NULL: nothing varies): false where it fits no such ports. */
+/* The rules in metadata. From what a library says of itself (NULL: nothing varies): false where it fits no such inputs. */
 json_t *tc_graph_rules_to_json(const tc_graph_size_rules *r);
-bool tc_graph_rules_from_json(const json_t *j, tc_arena *a, const tc_graph_port *ports, int nports, tc_graph_size_rules *out);
+bool tc_graph_rules_from_json(tc_graph_note *n, const json_t *j, const tc_graph_port *ports, int nports,
+                              tc_graph_size_rules *out);
 
 /* ---- what a library's profile speaks of (profile.c) ---- */
 /* Of the library of that name; in the arena, and the model. */

@@ -3,6 +3,8 @@
 #ifndef TC_GRAPH_SAVED_SAVED_H
 #define TC_GRAPH_SAVED_SAVED_H
 
+#include <jansson.h>
+
 #include "graph/model/model.h"
 
 /* Where the path ends in .o, one relocatable object with the same symbols; in .c, C source for users without our runtime, and
@@ -19,6 +21,9 @@ const char *tc_graph_path_beside(tc_arena *a, const char *path, const char *end)
 /* A library that tc_graph_model_save made. It runs with the threads it was built for, or `threads` where that is fewer (0: no
  * limit). */
 TC_NODISCARD tc_status tc_graph_model_load(const char *path, int threads, tc_graph_model **out, tc_error *err);
+/* What the library of a file says of itself, to be released with json_decref: all of it is checked, unless it is of another version
+ * of the format. Nothing of the file is run. */
+TC_NODISCARD tc_status tc_graph_describe_library(const char *path, json_t **out, tc_error *err);
 /* Whether a file could be one, rather than an ONNX model, by its first bytes. */
 bool tc_graph_is_library(const char *path);
 

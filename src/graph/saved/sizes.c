@@ -100,127 +100,179 @@ json_t *tc_graph_rules_to_json(const tc_graph_size_rules *r) {
     return json_pack("{s:o, s:o, s:o}", "inputs", inputs, "sizes", sizes, "limits", limits);
 }
 
-static bool read_step(const json_t *j, tc_formula_step *out) {
-    const json_t *size = json_array_get(j, 0);
-    bool is_size = json_array_size(j) == 1 && json_is_integer(size), is_number = json_is_integer(j);
-    *out = (tc_formula_step){is_size ? TC_FORMULA_SIZE : TC_FORMULA_NUMBER, json_integer_value(is_size ? size : j)};
-    return is_size || is_number || (json_is_string(j) && tc_formula_named(json_string_value(j), &out->op));
+static bool read_step(tc_graph_note *n, const json_t *j, tc_formula_step *out) {
+    *out = (tc_formula_step){.op = TC_FORMULA_NUMBER};
+    if (json_is_string(j))
+        return tc_formula_named(json_string_value(j), &out->op) ||
+               tc_graph_note_wrong(n, "a formula has an operation '%.20s', which there is not", json_string_value(j));
+    if (json_array_size(j) == 1)
+        out->op = TC_FORMULA_SIZE;
+    return tc_graph_note_int(n, json_array_size(j) == 1 ? json_array_get(j, 0) : j, "formula", INT64_MIN, INT64_MAX, &out->arg);
 }
 
 /* As libraries of earlier versions have it: a constant, and every size so many times, divided. */
-static bool read_sum(const json_t *j, tc_arena *a, const char *text, tc_graph_size_value *out) {
+static bool read_sum(tc_graph_note *n, const json_t *j, tc_formula *f) {
     const json_t *times = json_object_get(j, "times"), *divisor = json_object_get(j, "divisor");
-    tc_formula f = tc_formula_number(a, json_integer_value(json_object_get(j, "constant")));
-    for (size_t k = 0; k < json_array_size(times) && f.n < TC_FORMULA_STEPS; k++) {
-        tc_formula each = tc_formula_number(a, json_integer_value(json_array_get(times, k)));
-        each = tc_formula_join(a, tc_formula_size(a, (int)k), each, TC_FORMULA_MUL);
-        if (json_integer_value(json_array_get(times, k)) != 0)
-            f = tc_formula_join(a, f, each, TC_FORMULA_ADD);
+    int64_t v;
+    if (!tc_graph_note_int(n, json_object_get(j, "constant"), "constant", INT64_MIN, INT64_MAX, &v))
+        return false;
+    *f = tc_formula_number(n->arena, v);
+    for (size_t k = 0; k < json_array_size(times) && f->n < TC_FORMULA_STEPS; k++) {
+        if (!tc_graph_note_int(n, json_array_get(times, k), "times", INT64_MIN, INT64_MAX, &v))
+            return false;
+        tc_formula each = tc_formula_number(n->arena, v);
+        each = tc_formula_join(n->arena, tc_formula_size(n->arena, (int)k), each, TC_FORMULA_MUL);
+        if (v != 0)
+            *f = tc_formula_join(n->arena, *f, each, TC_FORMULA_ADD);
     }
-    if (divisor)
-        f = tc_formula_join(a, f, tc_formula_number(a, json_integer_value(divisor)), TC_FORMULA_DIV);
-    *out = (tc_graph_size_value){.text = tc_arena_strdup(a, text), .formula = f};
+    if (!divisor)
+        return true;
+    if (!tc_graph_note_int(n, divisor, "divisor", INT64_MIN, INT64_MAX, &v))
+        return false;
+    *f = tc_formula_join(n->arena, *f, tc_formula_number(n->arena, v), TC_FORMULA_DIV);
+    return true;
+}
+
+static bool read_formula(tc_graph_note *n, const json_t *j, tc_formula *f) {
+    size_t length = json_array_size(j);
+    if (length < 1 || length > TC_FORMULA_STEPS)
+        return tc_graph_note_wrong(n, "'formula' must be a list of 1 to %d steps", TC_FORMULA_STEPS);
+    tc_formula_step *step = TC_NEW_N(n->arena, tc_formula_step, length);
+    for (size_t i = 0; i < length; i++)
+        if (!read_step(n, json_array_get(j, i), &step[i]))
+            return false;
+    *f = (tc_formula){(int)length, step};
     return true;
 }
 
 /* Whether it is sound only shows when all ranges are known. */
-static bool read_value(const json_t *j, tc_arena *a, tc_graph_size_value *out) {
+static bool read_value(tc_graph_note *n, const json_t *j, tc_graph_size_value *out) {
     const json_t *steps = json_object_get(j, "formula");
-    const char *text = json_string_value(json_object_get(j, "text"));
-    size_t n = json_array_size(steps);
-    if (text && !steps && json_is_array(json_object_get(j, "times")))
-        return read_sum(j, a, text, out);
-    if (!text || n < 1 || n > TC_FORMULA_STEPS)
-        return false;
-    tc_formula_step *step = TC_NEW_N(a, tc_formula_step, n);
-    for (size_t i = 0; i < n; i++)
-        if (!read_step(json_array_get(steps, i), &step[i]))
-            return false;
-    *out = (tc_graph_size_value){.text = tc_arena_strdup(a, text), .formula = {(int)n, step}};
-    return true;
+    bool is_sum = !steps && json_is_array(json_object_get(j, "times"));
+    *out = (tc_graph_size_value){0};
+    return tc_graph_note_text(n, json_object_get(j, "text"), "text", &out->text) &&
+           (is_sum ? read_sum(n, j, &out->formula) : read_formula(n, steps, &out->formula));
 }
 
-static int64_t number_or(const json_t *j, const char *key, int64_t none) {
-    const json_t *v = json_object_get(j, key);
-    return json_is_integer(v) ? json_integer_value(v) : none;
+/* An end of a range that may be open. */
+static bool read_end(tc_graph_note *n, const json_t *j, const char *what, int64_t open, int64_t *out) {
+    *out = open;
+    return !j || tc_graph_note_int(n, j, what, INT64_MIN, INT64_MAX, out);
 }
 
-static bool read_bound(const json_t *j, tc_arena *a, tc_graph_size_bound *out) {
+static bool read_bound(tc_graph_note *n, const json_t *j, tc_graph_size_bound *out) {
     const json_t *by = json_object_get(j, "by"), *same = json_object_get(j, "same"), *size = json_object_get(j, "size");
-    const char *what = json_string_value(json_object_get(j, "what"));
-    *out = (tc_graph_size_bound){.least = number_or(j, "least", INT64_MIN),
-                                 .most = number_or(j, "most", INT64_MAX),
-                                 .multiple = number_or(j, "multiple", 1),
-                                 .what = what ? tc_arena_strdup(a, what) : NULL};
-    return out->multiple >= 1 && out->multiple <= TC_MAX_SIZE && (!same || what) &&
-           read_value(size ? size : json_object_get(j, "sum"), a, &out->x) && (!by || read_value(by, a, &out->by)) &&
-           (!same || read_value(same, a, &out->same));
-}
-
-static bool read_rule(const json_t *j, tc_arena *a, tc_graph_size_rule *out) {
-    const json_t *is = json_object_get(j, "is");
-    const char *name = json_string_value(json_object_get(j, "name"));
-    *out = (tc_graph_size_rule){.name = tc_arena_strdup(a, name ? name : ""),
-                                .least = json_integer_value(json_object_get(j, "least")),
-                                .most = json_integer_value(json_object_get(j, "most")),
-                                .multiple = json_integer_value(json_object_get(j, "multiple")),
-                                .assumed = json_is_true(json_object_get(j, "assumed")),
-                                .narrowed = json_is_true(json_object_get(j, "narrowed"))};
-    return name && 0 <= out->least && out->least <= out->most && out->multiple >= 1 && (!is || read_value(is, a, &out->is));
-}
-
-/* Which dimensions of input i vary; none where the list says nothing of it. */
-static bool read_input(const json_t *dims, const tc_graph_port *p, const tc_graph_size_rules *r, tc_graph_sized_input *out) {
-    *out = (tc_graph_sized_input){.name = p->name, .ndim = p->shape.ndim};
-    if (dims && json_array_size(dims) != (size_t)p->shape.ndim)
+    const json_t *what = json_object_get(j, "what"), *multiple = json_object_get(j, "multiple");
+    *out = (tc_graph_size_bound){.multiple = 1};
+    if ((what && !tc_graph_note_text(n, what, "what", &out->what)) ||
+        !read_end(n, json_object_get(j, "least"), "least", INT64_MIN, &out->least) ||
+        !read_end(n, json_object_get(j, "most"), "most", INT64_MAX, &out->most) ||
+        (multiple && !tc_graph_note_int(n, multiple, "multiple", 1, TC_MAX_SIZE, &out->multiple)))
         return false;
+    if (out->least > out->most || (same && !what))
+        return tc_graph_note_wrong(n, same && !what ? "'same' needs 'what'" : "'least' is more than 'most'");
+    return read_value(n, size ? size : json_object_get(j, "sum"), &out->x) && (!by || read_value(n, by, &out->by)) &&
+           (!same || read_value(n, same, &out->same));
+}
+
+static bool read_rule(tc_graph_note *n, const json_t *j, const tc_graph_port *p, tc_graph_size_rule *out) {
+    const json_t *is = json_object_get(j, "is");
+    *out = (tc_graph_size_rule){.assumed = json_is_true(json_object_get(j, "assumed")),
+                                .narrowed = json_is_true(json_object_get(j, "narrowed"))};
+    if (p->dtype != TC_I64 || p->shape.ndim != 0)
+        return tc_graph_note_wrong(n, "the input of a size must be one i64");
+    return tc_graph_note_text(n, json_object_get(j, "name"), "name", &out->name) &&
+           tc_graph_note_int(n, json_object_get(j, "most"), "most", 0, TC_MAX_SIZE, &out->most) &&
+           tc_graph_note_int(n, json_object_get(j, "least"), "least", 0, out->most, &out->least) &&
+           tc_graph_note_int(n, json_object_get(j, "multiple"), "multiple", 1, TC_MAX_SIZE, &out->multiple) &&
+           (!is || read_value(n, is, &out->is));
+}
+
+/* Which dimensions of an input vary. It has room for the largest size. */
+static bool read_input(tc_graph_note *n, const json_t *dims, const tc_graph_port *p, const tc_graph_size_rules *r, bool *carried,
+                       tc_graph_sized_input *out) {
+    *out = (tc_graph_sized_input){.name = p->name, .ndim = p->shape.ndim};
+    if (json_array_size(dims) != (size_t)p->shape.ndim)
+        return tc_graph_note_wrong(n, "there must be a number for each of its %d dimensions", p->shape.ndim);
     for (int d = 0; d < p->shape.ndim; d++) {
-        int64_t k = dims ? json_integer_value(json_array_get(dims, (size_t)d)) : -1;
-        if (k < -1 || k >= r->nsize || (k >= 0 && r->size[k].most > p->shape.d[d]))
+        if (!tc_graph_note_index(n, json_array_get(dims, (size_t)d), "size", -1, r->nsize - 1, &out->size[d]))
             return false;
-        out->size[d] = (int)k;
+        int k = out->size[d];
+        if (k >= 0 && r->size[k].most > p->shape.d[d])
+            return tc_graph_note_wrong(n, "dimension %d is smaller than the largest size '%.40s'", d, r->size[k].name);
+        if (k >= 0)
+            carried[k] = true;
     }
     return true;
+}
+
+static bool is_sound(tc_graph_note *n, const tc_graph_size_rules *r, const tc_graph_size_value *x) {
+    return !x->text || tc_graph_size_value_is_sound(r, x) ||
+           tc_graph_note_wrong(n, "the formula of '%.40s' is none, or has numbers that are too large", x->text);
 }
 
 /* Nothing that a file says makes a run overflow. */
-static bool are_sound(const tc_graph_size_rules *r) {
+static bool are_sound(tc_graph_note *n, const tc_graph_size_rules *r) {
     for (int k = 0; k < r->nsize; k++)
-        if (r->size[k].is.text && !tc_graph_size_value_is_sound(r, &r->size[k].is))
+        if (!is_sound(n, r, &r->size[k].is))
             return false;
     for (int i = 0; i < r->nlimit; i++) {
         const tc_graph_size_bound *l = &r->limit[i];
-        if (!tc_graph_size_value_is_sound(r, &l->x) || (l->by.text && !tc_graph_size_value_is_sound(r, &l->by)) ||
-            (l->same.text && !tc_graph_size_value_is_sound(r, &l->same)))
+        if (!is_sound(n, r, &l->x) || !is_sound(n, r, &l->by) || !is_sound(n, r, &l->same))
             return false;
     }
     return true;
 }
 
-bool tc_graph_rules_from_json(const json_t *j, tc_arena *a, const tc_graph_port *ports, int nports, tc_graph_size_rules *out) {
+/* The lists of `varying`, whose lengths are known. ports: of the inputs. */
+static bool read_lists(tc_graph_note *n, const json_t *j, const tc_graph_port *ports, tc_graph_size_rules *r,
+                       tc_graph_sized_input *in) {
     const json_t *inputs = json_object_get(j, "inputs"), *sizes = json_object_get(j, "sizes"),
                  *limits = json_object_get(j, "limits");
-    int n = (int)json_array_size(sizes), nlimit = (int)json_array_size(limits), nin = nports - n;
-    if (nin < 0 || (j && json_array_size(inputs) != (size_t)nin))
-        return false;
-    tc_graph_size_rule *size = TC_NEW_N(a, tc_graph_size_rule, n);
-    tc_graph_size_bound *limit = TC_NEW_N(a, tc_graph_size_bound, nlimit);
-    tc_graph_sized_input *in = TC_NEW_N(a, tc_graph_sized_input, nin);
-    bool *carried = TC_NEW_N(a, bool, n);
-    *out = (tc_graph_size_rules){.nin = nin, .nsize = n, .nlimit = nlimit, .in = in, .size = size, .limit = limit};
-    bool ok = true;
-    for (int k = 0; ok && k < n; k++)
-        ok = read_rule(json_array_get(sizes, (size_t)k), a, &size[k]) && ports[nin + k].dtype == TC_I64 &&
-             ports[nin + k].shape.ndim == 0;
-    for (int i = 0; ok && i < nin; i++) {
-        ok = read_input(json_array_get(inputs, (size_t)i), &ports[i], out, &in[i]);
-        for (int d = 0; ok && d < in[i].ndim; d++)
-            if (in[i].size[d] >= 0)
-                carried[in[i].size[d]] = true;
+    bool *carried = TC_NEW_N(n->arena, bool, r->nsize);
+    n->list = "varying.sizes";
+    for (n->item = 0; n->item < r->nsize; n->item++)
+        if (!read_rule(n, json_array_get(sizes, (size_t)n->item), &ports[r->nin + n->item], &r->size[n->item]))
+            return false;
+    n->list = "varying.inputs";
+    for (n->item = 0; n->item < r->nin; n->item++)
+        if (!read_input(n, json_array_get(inputs, (size_t)n->item), &ports[n->item], r, carried, &in[n->item]))
+            return false;
+    n->list = "varying.sizes";
+    for (n->item = 0; n->item < r->nsize; n->item++)
+        if (!carried[n->item])
+            return tc_graph_note_wrong(n, "no input has this size");
+    n->list = "varying.limits";
+    for (n->item = 0; n->item < r->nlimit; n->item++)
+        if (!read_bound(n, json_array_get(limits, (size_t)n->item), &r->limit[n->item]))
+            return false;
+    n->list = NULL;
+    return true;
+}
+
+/* Nothing varies. */
+static void fix_inputs(const tc_graph_port *ports, int n, tc_graph_sized_input *in) {
+    for (int i = 0; i < n; i++) {
+        in[i] = (tc_graph_sized_input){.name = ports[i].name, .ndim = ports[i].shape.ndim};
+        for (int d = 0; d < in[i].ndim; d++)
+            in[i].size[d] = -1;
     }
-    for (int k = 0; k < n; k++)
-        ok = ok && carried[k];
-    for (int i = 0; ok && i < nlimit; i++)
-        ok = read_bound(json_array_get(limits, (size_t)i), a, &limit[i]);
-    return ok && are_sound(out);
+}
+
+bool tc_graph_rules_from_json(tc_graph_note *n, const json_t *j, const tc_graph_port *ports, int nports,
+                              tc_graph_size_rules *out) {
+    int nin, nsize, nlimit;
+    if (!tc_graph_note_list(n, json_object_get(j, "inputs"), "varying.inputs", &nin) ||
+        !tc_graph_note_list(n, json_object_get(j, "sizes"), "varying.sizes", &nsize) ||
+        !tc_graph_note_list(n, json_object_get(j, "limits"), "varying.limits", &nlimit))
+        return false;
+    if (j && (!json_is_object(j) || nsize > nports || nin != nports - nsize))
+        return tc_graph_note_wrong(n, "'varying' must tell of %d inputs, those of sizes last", nports);
+    tc_graph_sized_input *in = TC_NEW_N(n->arena, tc_graph_sized_input, nports - nsize);
+    *out = (tc_graph_size_rules){.nin = nports - nsize, .nsize = nsize, .nlimit = nlimit, .in = in};
+    out->size = TC_NEW_N(n->arena, tc_graph_size_rule, nsize);
+    out->limit = TC_NEW_N(n->arena, tc_graph_size_bound, nlimit);
+    if (!j)
+        fix_inputs(ports, nports, in);
+    return !j || (read_lists(n, j, ports, out, in) && are_sound(n, out));
 }

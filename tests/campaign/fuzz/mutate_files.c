@@ -5,7 +5,7 @@
 #include <string.h>
 #include <zip.h>
 
-#include "codegen/artefacts/library.h"
+#include "common/note_file.h"
 #include "measure/process/protocol.h"
 #include "mutate.h"
 #include "support/vec.h"
@@ -197,25 +197,6 @@ void fuzz_damage_frame(tc_rng *r, const char *data, size_t size, tc_strbuf *out)
 
 /* ---- notes ---- */
 
-/* An ELF file that is a note with this text. */
-static void put_elf(const char *text, size_t size, tc_strbuf *out) {
-    static const char owner[8] = TC_CG_NOTE_OWNER;
-    Elf64_Nhdr note = {.n_namesz = sizeof TC_CG_NOTE_OWNER, .n_descsz = (Elf64_Word)size + 1, .n_type = TC_CG_NOTE_TYPE};
-    uint64_t padded = (size + 1 + 3) / 4 * 4, bytes = sizeof note + sizeof owner + padded;
-    Elf64_Phdr segment = {.p_type = PT_NOTE, .p_offset = sizeof(Elf64_Ehdr) + sizeof segment, .p_filesz = bytes, .p_align = 4};
-    Elf64_Ehdr head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-                       .e_type = ET_DYN,
-                       .e_phoff = sizeof head,
-                       .e_phentsize = sizeof segment,
-                       .e_phnum = 1};
-    tc_sb_addn(out, (const char *)&head, sizeof head);
-    tc_sb_addn(out, (const char *)&segment, sizeof segment);
-    tc_sb_addn(out, (const char *)&note, sizeof note);
-    tc_sb_addn(out, owner, sizeof owner);
-    tc_sb_addn(out, text, size);
-    tc_sb_addn(out, "\0\0\0\0", padded - size);
-}
-
 /* Half of the time the text of the note, which is the first that begins with a brace. */
 void fuzz_damage_library(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
     const char *text = size > sizeof(Elf64_Ehdr) ? memchr(data + sizeof(Elf64_Ehdr), '{', size - sizeof(Elf64_Ehdr)) : NULL;
@@ -225,7 +206,7 @@ void fuzz_damage_library(tc_rng *r, const char *data, size_t size, tc_strbuf *ou
     }
     tc_strbuf damaged = {0};
     fuzz_damage_text(r, text, strnlen(text, size - (size_t)(text - data)), &damaged);
-    put_elf(tc_sb_str(&damaged), damaged.len, out);
+    note_file(tc_sb_str(&damaged), damaged.len, out);
     tc_strbuf_free(&damaged);
 }
 

@@ -46,6 +46,10 @@ char *fuzz_text(const char *data, size_t size);
 /* What an input decides by chance is decided by its bytes. */
 tc_rng fuzz_chance(const char *data, size_t size);
 
+/* Reads what the library of a file says of itself, as loading and `show` read it (read_library.c). NULL: refused. Nothing of the
+ * file is run. To be released with tc_graph_model_free. */
+struct tc_graph_model *fuzz_load_library(const char *path);
+
 /* ---- programs (programs.c) ---- */
 
 /* So small that interpreters take milliseconds. */

@@ -292,11 +292,12 @@ static void test_nothing_runs_before(void **state) {
         const char *metadata, *says;
     } cases[] = {
         {NULL, "not a library that tctune built"},
-        {"{", "another version"},
+        {"{", "metadata are damaged"},
         {"{\\\"format\\\": 1}", "another version"},
         {"{\\\"format\\\": 3, \\\"abi\\\": 77}", "version 77 of the kernels' runtime"},
         {"{\\\"format\\\": 3, \\\"abi\\\": 1}", "metadata are damaged"},
         {"{\\\"format\\\": 3, \\\"abi\\\": 1, \\\"name\\\": \\\"n\\\", \\\"inputs\\\": [], \\\"outputs\\\": [], "
+         "\\\"threads\\\": 1, "
          "\\\"target\\\": \\\"llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1\\\"}",
          "it was built for neoverse-n1"},
     };

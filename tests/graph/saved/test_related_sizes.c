@@ -173,12 +173,12 @@ static bool reads(const char *is, int64_t n, int64_t m) {
     const tc_graph_port ports[] = {
         {.name = "x", .dtype = TC_F32, .shape = DIMS(9, 99)}, {.name = "n", .dtype = TC_I64}, {.name = "m", .dtype = TC_I64}};
     char whole[sizeof text + 400];
-    tc_arena *a = tc_arena_new();
+    tc_graph_note note = {.arena = tc_arena_new()};
     tc_graph_size_rules r;
     snprintf(whole, sizeof whole, text, is);
     json_t *j = json_loads(whole, 0, NULL);
     assert_non_null(j);
-    bool ok = tc_graph_rules_from_json(j, a, ports, TC_LEN(ports), &r);
+    bool ok = tc_graph_rules_from_json(&note, j, ports, TC_LEN(ports), &r);
     json_decref(j);
     if (ok) {
         int64_t size[] = {n, m};
@@ -186,10 +186,11 @@ static bool reads(const char *is, int64_t n, int64_t m) {
         size[1]++;
         assert_int_equal(tc_graph_size_rules_complete(&r, size, NULL), TC_BAD_INPUT);
         j = tc_graph_rules_to_json(&r); /* what is read is written */
-        assert_true(tc_graph_rules_from_json(j, a, ports, TC_LEN(ports), &r));
+        assert_true(tc_graph_rules_from_json(&note, j, ports, TC_LEN(ports), &r));
         json_decref(j);
     }
-    tc_arena_free(a);
+    assert_int_equal(ok, !note.why[0]);
+    tc_arena_free(note.arena);
     return ok;
 }
 
