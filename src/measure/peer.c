@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "measure/records/json_text.h"
 #include "measure/records/record.h"
 #include "support/log.h"
+#include "support/system/child.h"
 #include "support/system/place.h"
 #include "support/system/stop.h"
 #include "support/vec.h"
@@ -199,9 +199,9 @@ void tc_meas_peer_close(tc_meas_peer *p) {
     if (p->out >= 0)
         close(p->out);
     if (p->pid > 0) {
+        int ignored;
         kill(p->pid, SIGKILL); /* it has nothing to save */
-        while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
-            continue;
+        (void)tc_child_wait(p->pid, &ignored);
     }
     tc_strbuf_free(&p->said);
     free(p);

@@ -1,8 +1,12 @@
 /* Jobs carried by processes of this machine: builders (builders.c), and one runner, which no compiler disturbs. */
+#include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "codegen/target/target.h"
 #include "measure/machine/peak.h"
@@ -41,8 +45,20 @@ static tc_status check_target(const char *text, bool runs, tc_machine *machine, 
     return TC_OK;
 }
 
+/* Builders that the limit of open files allows. Machines have more cores by now than the usual limit has room for. */
+static int allowed_by_descriptors(void) {
+    enum { OF_A_WORKER = 2, SPARE = 16 /* databases, logs, what a process opens for a moment */ };
+    struct rlimit r;
+    int next = open("/dev/null", O_RDONLY | O_CLOEXEC); /* those below it are in use */
+    if (next >= 0)
+        close(next);
+    if (next < 0 || getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur > INT_MAX)
+        return next < 0 ? 1 : INT_MAX;
+    return TC_MAX(((int)r.rlim_cur - next - SPARE) / OF_A_WORKER - 1, 1);
+}
+
 /* Of the memory that all workers may have together, two thirds are the runner's, who holds tensors. The builders share the rest,
- * and are no more than it is enough for. Where there is only one of both kinds, it has all. */
+ * and are no more than it, and the limit of open files, are enough for. Where there is only one of both kinds, it has all. */
 typedef struct share {
     uint64_t runner, builder;
     int builders;
@@ -53,6 +69,7 @@ static share share_of(const tc_meas *m) {
         return (share){.runner = m->o.memory_limit};
     uint64_t rest = m->o.only_build ? m->o.memory_limit : m->o.memory_limit / 3;
     int builders = (int)TC_MIN((uint64_t)m->o.builders, TC_MAX(rest / BUILDER_MEMORY, 1));
+    builders = TC_MIN(builders, allowed_by_descriptors());
     return (share){.runner = m->o.memory_limit - rest, .builder = rest / (uint64_t)builders, .builders = builders};
 }
 

@@ -10,6 +10,7 @@
 #include "fake_worker.h"
 #include "measure/measure.h"
 #include "support/log.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 static tc_meas *make(tc_meas_options o) {
@@ -129,6 +130,23 @@ static void memory_limits(void **state) {
     tc_meas *m = make((tc_meas_options){.build_limit = 30, .run_limit = 30});
     check_batch(m, e, TC_LEN(e));
     tc_meas_free(m);
+}
+
+/* A machine that is short of memory for a moment ends no session. */
+static void workers_that_are_killed_while_they_start_are_started_again(void **state) {
+    (void)state;
+    char *counter;
+    assert_int_equal(tc_fs_temp_name(&counter, NULL), TC_OK);
+    setenv(FAKE_KILLED, counter, 1);
+    setenv(FAKE_KILLS, "3", 1);
+    tc_meas *m = make((tc_meas_options){.beside = -1});
+    check_batch(m, &(expectation){"w", "good 1", TC_MEAS_NONE, ""}, 1);
+    assert_int_equal(tc_meas_get_stats(m).restarts, 3);
+    tc_meas_free(m);
+    unsetenv(FAKE_KILLED);
+    unsetenv(FAKE_KILLS);
+    unlink(counter);
+    free(counter);
 }
 
 static void equal_programs_are_measured_once(void **state) {
@@ -419,6 +437,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(every_misfortune_is_a_record),
         TEST(memory_limits),
+        TEST(workers_that_are_killed_while_they_start_are_started_again),
         TEST(equal_programs_are_measured_once),
         TEST(many_candidates),
         TEST(a_busy_machine_widens),

@@ -12,6 +12,7 @@
 #include "codegen/artefacts/link.h"
 #include "codegen/target/isa.h"
 #include "support/strbuf.h"
+#include "support/system/child.h"
 #include "support/system/fs.h"
 #include "support/system/scratch.h"
 #include "support/vec.h"
@@ -203,16 +204,17 @@ static tc_status run(char *const *argv, const tc_scratch *scratch, const char *l
     posix_spawn_file_actions_adddup2(&fa, 1, 2);
     if (tc_scratch_watched(scratch) >= 0)
         posix_spawn_file_actions_adddup2(&fa, tc_scratch_watched(scratch), 3);
-    pid_t pid;
-    int e = posix_spawnp(&pid, argv[0], &fa, NULL, argv, env.data);
+    int st, e = tc_child_run(argv, env.data, &fa, &st);
     posix_spawn_file_actions_destroy(&fa);
     free_words(&env);
+    if (e == ECHILD)
+        return tc_fail(
+            err, TC_ENV,
+            "nothing tells how the linker '%s' ended: a handler of SIGCHLD in this program waits for every child. Let it "
+            "wait for the program's own children only",
+            argv[0]);
     if (e)
         return tc_fail(err, TC_ENV, "cannot run the linker '%s': %s", argv[0], strerror(e));
-    int st;
-    while (waitpid(pid, &st, 0) < 0)
-        if (errno != EINTR)
-            return tc_fail(err, TC_ENV, "waiting for the linker '%s': %s", argv[0], strerror(errno));
     *code = WIFEXITED(st) ? WEXITSTATUS(st) : -WTERMSIG(st);
     return TC_OK;
 }

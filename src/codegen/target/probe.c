@@ -1,13 +1,15 @@
 /* Can instructions that the system promises be executed? Some virtual machines promise tiles and then end a program that uses
  * them. So a child process tries. It makes only system calls and executes a few instructions, so locks that other threads of
- * this process hold do no harm. */
+ * this process hold do no harm. It says in shared memory that it came to the end: a program that ignores SIGCHLD is not told how a
+ * child ended. */
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "codegen/target/target_int.h"
+#include "support/system/child.h"
 
 #ifdef __x86_64__
 /* A configuration of one tile, a zero in it, and its release; the assembler need not know the instructions. */
@@ -21,7 +23,7 @@ static void use_tiles(void) {
                      : "rax", "memory");
 }
 
-static void try_tiles(void) {
+static void try_tiles(volatile bool *worked) {
     enum { REQ_XCOMP_PERM = 0x1023, TILE_DATA = 18 };
     static const int ENDS[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE};
     for (size_t i = 0; i < TC_LEN(ENDS); i++)
@@ -29,17 +31,24 @@ static void try_tiles(void) {
     if (syscall(SYS_arch_prctl, REQ_XCOMP_PERM, TILE_DATA))
         _exit(1);
     use_tiles();
+    *worked = true;
     _exit(0);
 }
 
 static bool tiles;
 
 static void probe(void) {
-    int status;
+    int ignored;
+    volatile bool *worked = mmap(NULL, sizeof *worked, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (worked == MAP_FAILED)
+        return;
     pid_t child = fork();
     if (child == 0)
-        try_tiles();
-    tiles = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        try_tiles(worked);
+    if (child > 0)
+        (void)tc_child_wait(child, &ignored);
+    tiles = *worked;
+    munmap((void *)(uintptr_t)worked, sizeof *worked);
 }
 
 bool tc_cg_tiles_work(void) {

@@ -1,16 +1,17 @@
 /* Checks of this process: the clock's steps, the floating-point mode, tiles, and the sandbox of workers. */
 #include "measure/doctor/doctor_int.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "codegen/target/target.h"
 #include "measure/sandbox/sandbox.h"
 #include "support/clock/clock.h"
 #include "support/strbuf.h"
+#include "support/system/child.h"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -23,13 +24,13 @@ static unsigned float_mode(void) {
 }
 #endif
 
-/* In a child: nothing of a sandbox can be taken back. */
+/* In a child: nothing of a sandbox can be taken back. The text's last zero is written too, and says that it is whole. */
 static void try_sandbox(int to) {
     tc_strbuf lacks = {0};
     tc_sandbox s = {.threads = 1};
     tc_sandbox_enter(&s, &lacks);
     const char *text = tc_sb_str(&lacks);
-    for (size_t n = strlen(text); n;) {
+    for (size_t n = strlen(text) + 1; n;) {
         ssize_t k = write(to, text, n);
         if (k <= 0)
             break;
@@ -41,18 +42,23 @@ static void try_sandbox(int to) {
 
 static const char *sandbox_lacks(tc_arena *a) {
     tc_strbuf b = {0};
-    int ends[2], status = 1;
-    if (pipe(ends) != 0)
+    int ends[2], ignored;
+    bool whole = false;
+    if (pipe2(ends, O_CLOEXEC) != 0)
         return "The sandbox could not be tried: no pipe could be made. ";
     pid_t child = fork();
     if (child == 0)
         try_sandbox(ends[1]);
     close(ends[1]);
     char part[512];
-    for (ssize_t n; child > 0 && (n = read(ends[0], part, sizeof part)) > 0;)
-        tc_sb_addn(&b, part, (size_t)n);
+    for (ssize_t n; child > 0 && (n = read(ends[0], part, sizeof part)) > 0;) {
+        whole = part[n - 1] == 0;
+        tc_sb_addn(&b, part, (size_t)(n - whole));
+    }
     close(ends[0]);
-    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+    if (child > 0)
+        (void)tc_child_wait(child, &ignored);
+    if (!whole)
         tc_sb_add(&b, "The process that tried the sandbox failed. ");
     return tc_sb_keep(&b, a);
 }

@@ -1,4 +1,4 @@
-/* Starting, watching and ending worker processes. Linux: exec of /proc/self/exe, PR_SET_PDEATHSIG, memfd. */
+/* Starting, watching and ending worker processes. Linux: exec of this program itself, and PR_SET_PDEATHSIG. */
 #include "measure/process/process.h"
 
 #include <errno.h>
@@ -7,37 +7,48 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "measure/sandbox/sandbox.h"
 #include "support/log.h"
+#include "support/system/child.h"
 #include "support/system/emulation.h"
+#include "support/system/place.h"
+#include "support/system/scratch.h"
 #include "support/system/stop.h"
 #include "support/vec.h"
 
 enum {
-    WORKER_FD = 3,      /* where a worker finds its socket */
-    REAP_MS = 2000,     /* a process whose socket is closed gets this long to finish dying */
-    SPARE_THREADS = 64, /* beyond a team, and one that takes its place */
-    GRACE = 2,          /* times its limit that a process gets on top where it could hardly run */
+    WORKER_FD = 3,        /* where a worker finds its socket */
+    CANNOT_ARRANGE = 126, /* exit statuses of a process that could not become a worker: it lacked descriptors, */
+    CANNOT_RUN = 127,     /* or the program cannot be executed */
+    STARTS = 4,           /* how often a process that is killed while it starts is started in all */
+    REAP_MS = 2000,       /* a process whose socket is closed gets this long to finish dying */
+    SPARE_THREADS = 64,   /* beyond a team, and one that takes its place */
+    GRACE = 2,            /* times its limit that a process gets on top where it could hardly run */
 };
 
 /* Seconds: how often the stop flag is looked at, and by how much later than it asked for a process comes to that which was not
  * suspended. */
 static const double look = 0.1, suspended = 1;
+/* Seconds before the second start; each later pause is twice as long. Memory that ran out may be free again by then. */
+static const double first_pause = 0.25;
+
+/* This program, also when its file was replaced since. */
+static const char ITSELF[] = "/proc/self/exe";
 
 /* Of this process. */
-static const char *worker = "/proc/self/exe";
+static const char *worker = ITSELF;
 
 void tc_meas_worker_use(const char *exe) {
-    worker = exe ? exe : "/proc/self/exe";
+    worker = exe ? exe : ITSELF;
 }
 
 bool tc_meas_worker_there(void) {
@@ -72,13 +83,36 @@ static char **environment(const tc_meas_proc_options *o, tc_strbuf *cache) {
     return env;
 }
 
+/* Without /proc the program is found by its name. */
+static const char *program_of(const tc_meas_proc *p, char own[PATH_MAX]) {
+    bool is_named = strcmp(p->opt.exe, ITSELF) != 0 || access(ITSELF, X_OK) == 0 || !tc_place_program(own);
+    return is_named ? p->opt.exe : own;
+}
+
 /* What a worker is started with. */
 typedef struct start {
     int fd, log;
     pid_t parent;
+    const char *exe;
     char **env;
     char **by; /* the command where an emulator runs this process; NULL: none does */
 } start;
+
+/* In the child: says why in the log, as a worker would. */
+_Noreturn static void cannot_become(int log, const char *what, int status) {
+    const char *why = strerrordesc_np(errno), *const said[] = {what, ": ", why ? why : "unknown error"};
+    struct iovec part[TC_LEN(said)];
+    for (size_t i = 0; i < TC_LEN(said); i++)
+        part[i] = (struct iovec){(void *)(uintptr_t)said[i], strlen(said[i])};
+    ssize_t ignored = writev(log, part, (int)TC_LEN(part));
+    (void)ignored;
+    _exit(status);
+}
+
+/* A descriptor beside those that a worker gets. `fd` itself stays where it can: a process may have few of them left. */
+static int beside(int fd) {
+    return fd < 0 || fd > WORKER_FD ? fd : fcntl(fd, F_DUPFD_CLOEXEC, WORKER_FD + 1);
+}
 
 /* Runs in the child between fork and exec: async-signal-safe calls only. */
 static void become_worker(const tc_meas_proc_options *o, const start *s) {
@@ -92,37 +126,68 @@ static void become_worker(const tc_meas_proc_options *o, const start *s) {
     signal(SIGQUIT, SIG_IGN);
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL); /* how the limit of the log ends it; an interpreter that started the tuner may ignore both */
-    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int socket = fcntl(s->fd, F_DUPFD_CLOEXEC, 16); /* out of the way of 0..3 */
-    int words = fcntl(s->log, F_DUPFD_CLOEXEC, 16);
-    if (null < 0 || socket < 0 || words < 0)
-        _exit(126);
-    dup2(null, 0);
-    dup2(words, 1);
-    dup2(words, 2);
+    int socket = beside(s->fd), words = beside(s->log);
+    if (socket < 0 || words < 0)
+        cannot_become(s->log, "its descriptors cannot be arranged", CANNOT_ARRANGE);
+    dup2(words, STDOUT_FILENO);
+    dup2(words, STDERR_FILENO);
     dup2(socket, WORKER_FD);
     syscall(SYS_close_range, WORKER_FD + 1, ~0U, 0);
+    close(STDIN_FILENO);
+    if (open("/dev/null", O_RDONLY) != STDIN_FILENO)
+        cannot_become(STDERR_FILENO, "/dev/null cannot be opened", CANNOT_ARRANGE);
     tc_sandbox_limit(o->memory_limit);
     char *argv[] = {(char *)(uintptr_t) "tctune-worker", (char *)(uintptr_t)o->arg, NULL};
-    execve(s->by ? s->by[0] : o->exe, s->by ? s->by : argv, s->env);
-    _exit(127);
+    execve(s->by ? s->by[0] : s->exe, s->by ? s->by : argv, s->env);
+    cannot_become(STDERR_FILENO, "it cannot be executed", CANNOT_RUN);
 }
 
-static tc_status spawn(tc_meas_proc *p, tc_error *err) {
-    int pair[2];
+/* What is missing for a worker process, and what to do about it. */
+static tc_status cannot_start(const char *what, int error, tc_error *err) {
+    static const struct {
+        int error;
+        const char *remedy;
+    } known[] = {
+        {EMFILE, ". Raise the limit of open files (ulimit -n)"},
+        {ENFILE, ". Close other programs: the whole system may have no more open files"},
+        {EAGAIN, ". Close other programs, or raise the limit of processes (ulimit -u, or the pids limit of a container)"},
+        {ENOMEM, ". Close other programs, or raise the limit of memory (ulimit -v, or that of a container)"},
+    };
+    const char *remedy = "";
+    for (size_t i = 0; i < TC_LEN(known); i++)
+        if (known[i].error == error)
+            remedy = known[i].remedy;
+    return tc_fail(err, TC_ENV, "cannot start a worker process: %s: %s%s", what, strerror(error), remedy);
+}
+
+/* The socket to it, and the file that takes its output. */
+static tc_status open_both(tc_meas_proc *p, int pair[2], tc_error *err) {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        return tc_fail(err, TC_ENV,
-                       "cannot start a worker process: %s. Close other programs or raise the limit of open files (ulimit -n)",
-                       strerror(errno));
-    p->log = memfd_create("tctune-worker-log", MFD_CLOEXEC);
-    fcntl(p->log, F_SETFL, O_APPEND);
+        return cannot_start("no socket can be made", errno, err);
+    p->log = tc_scratch_file("tctune-worker-log");
+    if (p->log >= 0) {
+        fcntl(p->log, F_SETFL, O_APPEND);
+        return TC_OK;
+    }
+    tc_status s = cannot_start("no file can be made for its output", errno, err);
+    close(pair[0]);
+    close(pair[1]);
+    return s;
+}
+
+/* *again: the system may have room for a process a little later. */
+static tc_status spawn(tc_meas_proc *p, bool *again, tc_error *err) {
+    int pair[2];
+    char own[PATH_MAX];
+    TC_TRY(open_both(p, pair, err));
     tc_strbuf cache = {0};
     start s = {.fd = pair[1],
                .log = p->log,
                .parent = getpid(),
+               .exe = program_of(p, own),
                .env = environment(&p->opt, &cache),
                .by = tc_emulated_command(p->opt.exe, p->opt.arg)};
-    pid_t pid = p->log < 0 ? -1 : fork();
+    pid_t pid = fork();
     if (pid == 0)
         become_worker(&p->opt, &s);
     int error = errno;
@@ -132,14 +197,13 @@ static tc_status spawn(tc_meas_proc *p, tc_error *err) {
     close(pair[1]);
     if (pid < 0) {
         close(pair[0]);
-        if (p->log >= 0)
-            close(p->log);
+        close(p->log);
         p->log = -1;
-        return tc_fail(err, TC_ENV,
-                       "cannot start a worker process: %s. Close other programs or raise the limit of processes (ulimit -u)",
-                       strerror(error));
+        *again = error == EAGAIN || error == ENOMEM;
+        return cannot_start("the system starts no process", error, err);
     }
     p->pid = pid;
+    p->owner = s.parent;
     p->fd = pair[0];
     fcntl(p->fd, F_SETFL, O_NONBLOCK);
     p->in_len = 0;
@@ -194,35 +258,65 @@ static bool wait_for(struct pollfd *fds, tc_meas_proc *const *procs, size_t n) {
     return true;
 }
 
-static tc_status greet(tc_meas_proc *p, tc_error *err) {
-    tc_meas_proc *const self[] = {p};
-    tc_meas_event ev;
+static bool take_greeting(tc_meas_proc *p) {
+    tc_meas_reader r = tc_meas_reader_of(p->reply, p->reply_size);
+    uint64_t version = tc_meas_get_u64(&r);
+    size_t n, k;
+    const char *llvm = tc_meas_get_bytes(&r, &n);
+    const char *lacks = tc_meas_get_bytes(&r, &k);
+    if (!tc_meas_reader_done(&r) || version != TC_MEAS_PROTOCOL)
+        return false;
+    snprintf(p->llvm_version, sizeof p->llvm_version, "%.*s", (int)n, llvm);
+    snprintf(p->lacks, sizeof p->lacks, "%.*s", (int)k, lacks);
+    return true;
+}
+
+/* It was killed, or refused memory. A process that ends by itself, or breaks the protocol, would do the same again. */
+static bool was_killed(const tc_meas_death *d) {
+    return d->memory || d->untold || (d->signal && !d->damaged && !d->forbidden);
+}
+
+static const char *start_remedy(const tc_meas_death *d) {
+    return d->memory ? "Close other programs, raise the memory limit of this container or control group, or use fewer threads"
+           : was_killed(d)                  ? "Look into the system's log for who killed it"
+           : d->exit_code == CANNOT_ARRANGE ? "See to it that this process may open more files (ulimit -n) and has /dev/null"
+                                            : "Check that this file is complete and executable";
+}
+
+/* tries: how often it was started. */
+static tc_status cannot_greet(const tc_meas_proc *p, tc_meas_event ev, int tries, tc_error *err) {
+    bool died = ev == TC_MEAS_EV_DIED;
     tc_strbuf b = {0};
-    begin_request(p, p->opt.start_limit);
-    tc_meas_proc_wait(self, 1, NULL, &ev);
-    if (ev == TC_MEAS_EV_REPLY && p->reply_type == TC_MEAS_MSG_READY) {
-        tc_meas_reader r = tc_meas_reader_of(p->reply, p->reply_size);
-        uint64_t version = tc_meas_get_u64(&r);
-        size_t n;
-        const char *llvm = tc_meas_get_bytes(&r, &n);
-        size_t k;
-        const char *lacks = tc_meas_get_bytes(&r, &k);
-        if (tc_meas_reader_done(&r) && version == TC_MEAS_PROTOCOL) {
-            snprintf(p->llvm_version, sizeof p->llvm_version, "%.*s", (int)n, llvm);
-            snprintf(p->lacks, sizeof p->lacks, "%.*s", (int)k, lacks);
-            return TC_OK;
-        }
-    }
-    if (ev == TC_MEAS_EV_DIED)
+    if (died)
         tc_meas_death_text(&p->death, &b);
     else
         tc_sb_add(&b, ev == TC_MEAS_EV_TIMEOUT ? "it did not answer in time" : "it answered in another protocol");
-    tc_status s =
-        tc_fail(err, TC_ENV, "the worker process %s %s could not be started: %s. Check that this file is complete and executable",
-                p->opt.exe, p->opt.arg, tc_sb_str(&b));
+    if (died && tries > 1)
+        tc_sb_printf(&b, " (the last of %d tries)", tries);
+    tc_status s = tc_fail(err, TC_ENV, "the worker process %s %s could not be started: %s. %s", p->opt.exe, p->opt.arg,
+                          tc_sb_str(&b), start_remedy(died ? &p->death : &(tc_meas_death){0}));
     tc_strbuf_free(&b);
+    return s;
+}
+
+/* *again: it was killed, and may live the next time. */
+static tc_status greet(tc_meas_proc *p, int tries, bool *again, tc_error *err) {
+    tc_meas_proc *const self[] = {p};
+    tc_meas_event ev;
+    begin_request(p, p->opt.start_limit);
+    tc_meas_proc_wait(self, 1, NULL, &ev);
+    if (ev == TC_MEAS_EV_REPLY && p->reply_type == TC_MEAS_MSG_READY && take_greeting(p))
+        return TC_OK;
+    *again = ev == TC_MEAS_EV_DIED && was_killed(&p->death);
+    tc_status s = cannot_greet(p, ev, tries, err);
     tc_meas_proc_kill(p);
     return s;
+}
+
+static tc_status try_start(tc_meas_proc *p, int tries, bool *again, tc_error *err) {
+    *again = false;
+    TC_TRY(spawn(p, again, err));
+    return greet(p, tries, again, err);
 }
 
 tc_status tc_meas_proc_start(tc_meas_proc *p, tc_error *err) {
@@ -232,30 +326,44 @@ tc_status tc_meas_proc_start(tc_meas_proc *p, tc_error *err) {
         return tc_fail(err, TC_ENV,
                        "there is no worker process: measuring needs the program tctune-worker of the same build, in the folder "
                        "tctune beside the library");
-    TC_TRY(spawn(p, err));
-    return greet(p, err);
+    for (int tries = 1;; tries++) {
+        bool again;
+        double pause = first_pause * (1 << (tries - 1));
+        tc_error why = {0};
+        if (try_start(p, tries, &again, &why) == TC_OK)
+            return TC_OK;
+        if (!again || tries == STARTS)
+            return tc_fail(err, why.status, "%s", why.msg);
+        tc_log(TC_LOG_INFO, "it is tried again in %g s: %s", pause, why.msg);
+        nanosleep(&(struct timespec){.tv_sec = (time_t)pause, .tv_nsec = (long)((pause - (double)(time_t)pause) * 1e9)}, NULL);
+    }
 }
 
 /* ---- ending ---- */
 
-/* Reaps; kills first unless it is already dying, and then if it does not die. Returns the wait status. */
-static int reap(tc_meas_proc *p, bool dying, bool *killed) {
-    int status = 0;
+typedef struct ending {
+    int status; /* waitpid's */
+    bool killed, told;
+} ending;
+
+/* Reaps; kills first unless it is already dying, and then if it does not die. */
+static ending reap(tc_meas_proc *p, bool dying) {
+    ending e = {0};
     pid_t got = 0;
     for (int ms = 0; dying && ms < REAP_MS; ms += 5) {
-        got = waitpid(p->pid, &status, WNOHANG);
+        got = waitpid(p->pid, &e.status, WNOHANG);
         if (got != 0 && !(got < 0 && errno == EINTR))
             break;
         nanosleep(&(struct timespec){.tv_nsec = 5 * 1000 * 1000}, NULL);
     }
-    *killed = got == 0;
-    if (*killed) {
+    e.told = got == p->pid;
+    e.killed = got == 0;
+    if (e.killed) {
         kill(p->pid, SIGKILL);
-        while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
-            ;
+        e.told = tc_child_wait(p->pid, &e.status);
     }
     p->pid = 0;
-    return status;
+    return e;
 }
 
 /* Printable, single-line, at most the last sizeof said - 1 bytes of what it wrote. */
@@ -274,7 +382,8 @@ static void last_words(tc_meas_proc *p) {
 
 /* The allocators' words for a refused request; a SIGKILL that is not ours is the kernel's for want of memory. */
 static bool died_of_memory(const tc_meas_death *d) {
-    static const char *const signs[] = {"out of memory", "bad_alloc", "Cannot allocate memory", "cannot allocate memory"};
+    static const char *const signs[] = {"out of memory", "bad_alloc", "Cannot allocate memory", "cannot allocate memory",
+                                        "failed to map segment" /* the loader's */};
     if (d->signal == SIGKILL)
         return true;
     for (size_t i = 0; i < TC_LEN(signs); i++)
@@ -291,15 +400,25 @@ static void release(tc_meas_proc *p) {
     p->busy = false;
 }
 
+/* A process that was forked off has a copy of the handle. The worker is its parent's, and goes on. */
+static bool is_another_process(const tc_meas_proc *p) {
+    return p->pid && p->owner != getpid();
+}
+
+static void forget(tc_meas_proc *p) {
+    release(p);
+    p->pid = 0;
+}
+
 /* One that lives on without its socket has closed it. */
 static void autopsy(tc_meas_proc *p) {
-    bool killed;
-    int status = reap(p, true, &killed);
-    p->death = (tc_meas_death){.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-                               .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
-                               .damaged = killed};
+    ending e = reap(p, true);
+    p->death = (tc_meas_death){.signal = WIFSIGNALED(e.status) ? WTERMSIG(e.status) : 0,
+                               .exit_code = WIFEXITED(e.status) ? WEXITSTATUS(e.status) : 0,
+                               .damaged = e.killed,
+                               .untold = !e.killed && !e.told};
     last_words(p);
-    p->death.memory = !killed && died_of_memory(&p->death);
+    p->death.memory = !e.killed && died_of_memory(&p->death);
     p->death.forbidden = p->death.signal == SIGSYS;
     release(p);
 }
@@ -307,10 +426,13 @@ static void autopsy(tc_meas_proc *p) {
 void tc_meas_proc_kill(tc_meas_proc *p) {
     if (!p->pid)
         return;
-    bool killed;
+    if (is_another_process(p)) {
+        forget(p);
+        return;
+    }
     p->death = (tc_meas_death){.signal = SIGKILL};
     last_words(p);
-    reap(p, false, &killed);
+    reap(p, false);
     release(p);
 }
 
@@ -330,6 +452,8 @@ void tc_meas_death_text(const tc_meas_death *d, tc_strbuf *b) {
         tc_sb_printf(b, "it made a system call that workers may not make (signal %d, %s)", d->signal, strsignal(d->signal));
     else if (d->signal)
         tc_sb_printf(b, "killed by signal %d (%s)", d->signal, strsignal(d->signal));
+    else if (d->untold)
+        tc_sb_add(b, "it ended, and nothing tells how: this program ignores SIGCHLD, or waits for every child itself");
     else
         tc_sb_printf(b, "exited with status %d", d->exit_code);
     if (d->memory)
@@ -357,10 +481,11 @@ static bool send_all(tc_meas_proc *p, const void *data, size_t n) {
     return true;
 }
 
-/* An idle process has nothing to say: if its socket is readable it is dead (killed for memory, say) or mad. */
+/* An idle process has nothing to say: if its socket is readable it is dead (killed for memory, say) or mad. A worker of the process
+ * that this one was forked off from is left to that. */
 static void replace_if_dead(tc_meas_proc *p) {
     struct pollfd fd = {p->fd, POLLIN, 0};
-    if (p->pid && poll(&fd, 1, 0) > 0)
+    if (p->pid && (is_another_process(p) || poll(&fd, 1, 0) > 0))
         tc_meas_proc_kill(p);
 }
 

@@ -38,6 +38,7 @@ typedef struct tc_meas_death {
     bool damaged;   /* it broke the protocol and was killed for that */
     bool forbidden; /* it tried what its sandbox forbids */
     bool crowd;     /* it started too many threads and was killed for that */
+    bool untold;    /* the system did not tell how it ended (support/system/child.h) */
     char said[512]; /* last words on stderr, "" when silent */
 } tc_meas_death;
 
@@ -51,6 +52,7 @@ typedef enum tc_meas_event {
 typedef struct tc_meas_proc {
     tc_meas_proc_options opt;
     pid_t pid;            /* 0: not running */
+    pid_t owner;          /* the process that started it: a process that was forked off since leaves it alone */
     int fd;               /* socket to it */
     int log;              /* memory file that is its stdout and stderr */
     bool busy;            /* a request is out */
@@ -73,7 +75,8 @@ void tc_meas_proc_init(tc_meas_proc *p, const tc_meas_proc_options *opt);
 void tc_meas_proc_close(tc_meas_proc *p);
 /* Kills and reaps; the next request starts a new one. */
 void tc_meas_proc_kill(tc_meas_proc *p);
-/* Starts it and waits for READY, unless it runs. TC_ENV says why it cannot be started. */
+/* Starts it and waits for READY, unless it runs. A process that is killed meanwhile, for memory say, is started some times more.
+ * TC_ENV says why it cannot be started. */
 TC_NODISCARD tc_status tc_meas_proc_start(tc_meas_proc *p, tc_error *err);
 /* Sends a request, starting the process first when needed; the answer must come within `limit` seconds: of those in which this
  * process was not suspended, and up to three times as many where the other one had the processors for less than half of them,

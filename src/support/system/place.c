@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "support/system/image_int.h"
@@ -43,9 +44,20 @@ void tc_own_image(void (*fn)(const struct dl_phdr_info *info, void *user), void 
 
 /* ---- its place ---- */
 
+/* The kernel also tells under which name the program was started. That name needs no /proc. */
+bool tc_place_program(char out[PATH_MAX]) {
+    unsigned long name = getauxval(AT_EXECFN);
+    if (realpath("/proc/self/exe", out) || (name && realpath((const char *)name, out)))
+        return true;
+    *out = 0;
+    return false;
+}
+
 /* user: PATH_MAX characters, "" before. */
 static void take_path(const struct dl_phdr_info *info, void *user) {
-    if (!realpath(*info->dlpi_name ? info->dlpi_name : "/proc/self/exe", user))
+    if (!*info->dlpi_name)
+        (void)tc_place_program(user);
+    else if (!realpath(info->dlpi_name, user))
         *(char *)user = 0;
 }
 

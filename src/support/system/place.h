@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The program that this process runs; false, and "", when that cannot be told. */
+bool tc_place_program(char out[PATH_MAX]);
 /* The folder of the program or library that this code is linked into; false when that cannot be told. */
 bool tc_place_own(char out[PATH_MAX]);
 /* Whether that is the program itself, not a library that it uses. */

@@ -10,10 +10,11 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
-#include <sys/wait.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "support/arena.h"
+#include "support/system/child.h"
 #include "support/system/fs.h"
 #include "support/vec.h"
 
@@ -21,6 +22,7 @@ struct tc_scratch {
     char *path;
     int watched; /* the pipe's end; -1: nobody waits */
     pid_t sweeper;
+    pid_t owner; /* the process that made the folder: what it forks off since has a copy of this, and leaves the folder alone */
 };
 
 static const int of_terminals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
@@ -58,8 +60,8 @@ static void stop_sweeper(tc_scratch *s) {
     if (s->watched < 0)
         return;
     close(s->watched);
-    while (waitpid(s->sweeper, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    int ignored; /* all that matters is that it has ended */
+    (void)tc_child_wait(s->sweeper, &ignored);
     s->watched = -1;
 }
 
@@ -68,7 +70,7 @@ tc_status tc_scratch_open(tc_scratch **out, tc_error *err) {
     *out = NULL;
     TC_TRY(tc_fs_temp_name(&path, err));
     tc_scratch *s = tc_xcalloc(1, sizeof *s);
-    *s = (tc_scratch){.path = path, .watched = -1};
+    *s = (tc_scratch){.path = path, .watched = -1, .owner = getpid()};
     start_sweeper(s);
     tc_status made = tc_fs_temp_make(path, err);
     if (made == TC_OK) {
@@ -94,8 +96,31 @@ int tc_scratch_watched(const tc_scratch *s) {
 void tc_scratch_close(tc_scratch *s) {
     if (!s)
         return;
-    tc_fs_remove_tree(s->path);
-    stop_sweeper(s);
+    if (s->owner == getpid()) {
+        tc_fs_remove_tree(s->path);
+        stop_sweeper(s);
+    } else if (s->watched >= 0) {
+        close(s->watched);
+    }
     free(s->path);
     free(s);
+}
+
+/* ---- files without a name ---- */
+
+static int open_and_unlink(void) {
+    char *name;
+    if (tc_fs_temp_name(&name, NULL) != TC_OK)
+        return -1;
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        unlink(name);
+    free(name);
+    return fd;
+}
+
+/* A sandbox may refuse the call that makes files in memory. */
+int tc_scratch_file(const char *what) {
+    int fd = memfd_create(what, MFD_CLOEXEC);
+    return fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EACCES) ? open_and_unlink() : fd;
 }

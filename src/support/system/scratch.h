@@ -1,4 +1,4 @@
-/* A folder for temporary files. It is removed when it is closed, and when the process ends in any way. */
+/* A folder for temporary files. It is removed when it is closed, and when the process ends in any way. And files without a name. */
 #ifndef TC_SUPPORT_SYSTEM_SCRATCH_H
 #define TC_SUPPORT_SYSTEM_SCRATCH_H
 
@@ -14,5 +14,9 @@ const char *tc_scratch_path(const tc_scratch *s);
  * -1: there is none. */
 int tc_scratch_watched(const tc_scratch *s);
 void tc_scratch_close(tc_scratch *s); /* NULL is fine */
+
+/* An empty file without a name, to read and to write: in memory, or in $TMPDIR, else /tmp, where the system has no such files.
+ * `what` names it for those who look at this process. -1 with errno: it cannot be made. */
+int tc_scratch_file(const char *what);
 
 #endif
