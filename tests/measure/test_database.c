@@ -1,6 +1,7 @@
 /* The database: what it keeps, what it refuses, and what survives. */
 #include "database.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -12,6 +13,7 @@
 
 #include "measure/records/admission.h"
 #include "measure/records/exchange.h"
+#include "support/log.h"
 
 /* Opening must fail with `status`, naming the file and saying each of the phrases. */
 static void check_open_fails(tc_meas_db_mode mode, tc_status status, const char *phrase, const char *remedy) {
@@ -590,6 +592,48 @@ static void full_disk(void **state) {
     tc_meas_db_close(db);
 }
 
+/* ---- without locks ---- */
+
+static int (*fcntl_before)(int, int, ...);
+
+/* As a file system does that has no locks to give: NFS without its lock manager, some of FUSE. */
+static int fcntl_without_locks(int fd, int command, void *argument) {
+    if (command != F_SETLK)
+        return fcntl_before(fd, command, argument);
+    errno = ENOLCK;
+    return -1;
+}
+
+static void take_locks_away(bool away) {
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    if (away)
+        fcntl_before = (int (*)(int, int, ...))vfs->xGetSystemCall(vfs, "fcntl");
+    sqlite3_syscall_ptr is = away ? (sqlite3_syscall_ptr)fcntl_without_locks : (sqlite3_syscall_ptr)fcntl_before;
+    assert_int_equal(vfs->xSetSystemCall(vfs, "fcntl", is), SQLITE_OK);
+}
+
+/* SQLite takes that for the lock of another process, and would wait for its end. */
+static void a_file_system_without_locks_is_told(void **state) {
+    (void)state;
+    static const char what[] = "its file system gives no locks", remedy[] = "Put the database on a local disk";
+    double start = tc_now();
+    take_locks_away(true);
+    check_open_fails(TC_MEAS_DB_WRITE, TC_ENV, what, remedy);
+    assert_int_not_equal(access(path, F_OK), 0); /* no empty file is left */
+    take_locks_away(false);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
+    insert(db, sample_record(arena, "w0", 0, 3e-3));
+    tc_meas_db_close(db);
+    take_locks_away(true);
+    check_open_fails(TC_MEAS_DB_WRITE, TC_ENV, what, remedy);
+    check_open_fails(TC_MEAS_DB_READ, TC_ENV, what, remedy);
+    take_locks_away(false);
+    assert_true(tc_now() - start < 15); /* half of what another process is waited for */
+    db = open_db(path, TC_MEAS_DB_READ);
+    assert_int_equal(total(db), 1);
+    tc_meas_db_close(db);
+}
+
 int main(void) {
     setenv("TMPDIR", P_tmpdir, 1); /* nobody may not enter the folder of the build, if that is in root's own */
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -614,6 +658,7 @@ int main(void) {
         TEST(readers_change_nothing),
         TEST(readers_of_others_files_leave_nothing),
         TEST(full_disk),
+        TEST(a_file_system_without_locks_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

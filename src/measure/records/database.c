@@ -1,6 +1,7 @@
 /* What SQLite's errors mean to a user; statements, transactions, the file as a whole. */
 #include "measure/records/database.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "measure/records/database_int.h"
@@ -45,6 +46,10 @@ static tc_status fail_environment(tc_meas_db *db, int code, const char *doing, t
             p, doing);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
+        if (db->lockless)
+            return tc_fail(err, TC_ENV,
+                           "%s: its file system gives no locks (while %s): %s. Put the database on a local disk, with --db", p,
+                           doing, strerror(ENOLCK));
         return tc_fail(
             err, TC_ENV,
             "%s: another process has kept the database locked for %d s (while %s). Let it finish, or end it, and try again", p,
@@ -62,7 +67,7 @@ static tc_status fail_environment(tc_meas_db *db, int code, const char *doing, t
             err, TC_ENV,
             "%s: input/output error (while %s): %s%s%s. Everything committed before is kept; check the disk and its free space, "
             "then run the same command again",
-            p, doing, why, system ? ": " : "", system ? strerror(system) : "");
+            p, doing, why, system ? ": " : "", system ? tc_fs_reason(system) : "");
     }
 }
 

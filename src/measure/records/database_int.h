@@ -38,6 +38,7 @@ struct tc_meas_db {
     tc_map admitted; /* seals of what this handle admitted (admission.c), whether or not the file could be written to */
     int64_t version; /* of the file's content, when somebody last asked for others' changes; 0: never */
     bool told;       /* the log was told of the first */
+    bool lockless;   /* the file system has no locks to give */
 };
 
 enum {

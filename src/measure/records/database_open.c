@@ -1,6 +1,7 @@
 /* Opening, migrating and closing the database. A file opens if it is SQLite's, tctune's, of a known schema, and sound as far
  * as that can be seen. database_guard.c makes sure that its content can only be read. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +120,7 @@ static tc_status enter_wal(tc_meas_db *db, tc_error *err) {
         int code = sqlite3_exec(db->sql, "PRAGMA journal_mode=WAL", NULL, NULL, NULL) & 0xff;
         if (code == SQLITE_OK)
             return TC_OK;
-        if ((code != SQLITE_BUSY && code != SQLITE_LOCKED) || waited >= TC_MEAS_DB_BUSY_MS)
+        if ((code != SQLITE_BUSY && code != SQLITE_LOCKED) || waited >= TC_MEAS_DB_BUSY_MS || db->lockless)
             return tc_meas_db_fail(db, "opening", err);
         nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
     }
@@ -236,10 +237,24 @@ static bool may_write(const tc_meas_db *db) {
     return may;
 }
 
+/* SQLite asks this after a lock was refused: is the lock to be asked for again? SQLite takes ENOLCK for another's lock, but a file
+ * system that gives no locks gives none later. Between that failure and this question nothing fails. */
+static int wait_for_lock(void *user, int asked) {
+    enum { FIRST = 4, PAUSE_MS = 25, LONGEST = TC_MEAS_DB_BUSY_MS / PAUSE_MS };
+    int ms = asked < FIRST ? 1 << asked : PAUSE_MS;
+    tc_meas_db *db = user;
+    db->lockless = errno == ENOLCK;
+    if (db->lockless || asked >= LONGEST)
+        return 0;
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000L * 1000}, NULL);
+    errno = 0;
+    return 1;
+}
+
 static tc_status open_file(tc_meas_db *db, const char *name, int flags, tc_error *err) {
     if (sqlite3_open_v2(name, &db->sql, flags, NULL) != SQLITE_OK)
         return tc_meas_db_fail(db, "opening", err);
-    sqlite3_busy_timeout(db->sql, TC_MEAS_DB_BUSY_MS);
+    sqlite3_busy_handler(db->sql, wait_for_lock, db);
     TC_TRY(tc_meas_db_check_beside(db, err));
     return tc_meas_db_guard(db, err);
 }
@@ -293,9 +308,25 @@ static tc_status open_write(tc_meas_db *db, tc_error *err) {
     return sign(db, err);
 }
 
+/* Removes the empty file of a database that could not be begun: the disk is full, or its file system gives no locks. It stays where
+ * another process is about to begin a database in it, and has locked it. */
+static void remove_empty(const char *path) {
+    enum { SQLITES_LOCKS = 0x40000000, BYTES = 512 }; /* the part of a file that SQLite locks */
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SQLITES_LOCKS, .l_len = BYTES};
+    struct stat st;
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    bool alone = fcntl(fd, F_SETLK, &all) == 0 || errno == ENOLCK;
+    if (alone && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
+        unlink(path);
+    close(fd);
+}
+
 tc_status tc_meas_db_open(const char *path, tc_meas_db_mode mode, tc_meas_db **out, tc_error *err) {
     *out = NULL;
     TC_TRY(check_path(path, mode, err));
+    bool is_new = !tc_fs_exists(path);
     tc_meas_db *db = tc_xcalloc(1, sizeof *db);
     db->path = tc_xstrdup(path);
     db->writes = mode == TC_MEAS_DB_WRITE;
@@ -304,6 +335,8 @@ tc_status tc_meas_db_open(const char *path, tc_meas_db_mode mode, tc_meas_db **o
         *out = db;
     else
         tc_meas_db_close(db);
+    if (s != TC_OK && is_new)
+        remove_empty(path);
     return s;
 }
 
