@@ -1,12 +1,14 @@
 /* The build is known by the build id, which the linker leaves in a note of the program's segments. The machine is known by
- * /etc/machine-id or, in an image without this file, by the kernel's boot id. Neither leaves this process unhashed, as the manual
- * of machine-id demands. Containers of one image share these ids, and everybody on the machine can read them. Only the user's
- * secret makes a key of them. */
+ * /etc/machine-id. All containers of one image have the same file, whatever machines they run on. So where the file belongs to an
+ * image, or is missing, the machine is known by the kernel's boot id too: it is the same for all containers of one machine, until
+ * the machine starts anew. Neither id leaves this process unhashed, as the manual of machine-id demands. Everybody on the machine
+ * can read both. Only the user's secret makes a key of them. */
 #include "support/system/identity.h"
 
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/vfs.h>
 
-#include "support/strbuf.h"
 #include "support/system/fs.h"
 #include "support/system/image_int.h"
 #include "support/system/secret.h"
@@ -60,23 +62,38 @@ static size_t first_line(const char *path, char *out, size_t size) {
     return strlen(out);
 }
 
-enum { LONGEST = 64 };
+enum { LONGEST = 64 /* characters of an id */ };
 
-/* Systemd's manual: an image that was not started yet has "uninitialized" in it, or nothing. */
-static size_t name_of_machine(char out[LONGEST + 1]) {
+/* Systemd's manual: an image that was not started yet has "uninitialized" in its file, or nothing. */
+void tc_machine_name(const tc_machine_files *f, bool is_image, tc_strbuf *out) {
     enum { LEAST = 32 /* digits: 128 bits */ };
-    size_t n = first_line("/etc/machine-id", out, LONGEST + 1);
-    return n >= LEAST ? n : first_line("/proc/sys/kernel/random/boot_id", out, LONGEST + 1);
+    char id[LONGEST + 1], boot[LONGEST + 1];
+    bool some = first_line(f->id, id, sizeof id) >= LEAST;
+    if (some)
+        tc_sb_add(out, id);
+    if ((is_image || !some) && first_line(f->boot, boot, sizeof boot) > 0)
+        tc_sb_printf(out, "%s%s", some ? " " : "", boot);
+}
+
+/* Images lie beneath containers as layers of an overlay; Docker and Podman also leave a mark. A file that such a container has from
+ * its machine is taken for the image's too: that costs checks after the next start, and no more. */
+static bool is_of_image(const char *path) {
+    struct statfs fs;
+    return (statfs(path, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC) || tc_fs_exists("/.dockerenv") ||
+           tc_fs_exists("/run/.containerenv");
 }
 
 /* Fixed for all times: what is stored is compared with it. */
 static bool seal_for(const char *purpose, const void *p, size_t n, tc_seal *out) {
-    char machine[LONGEST + 1];
+    static const tc_machine_files files = {"/etc/machine-id", "/proc/sys/kernel/random/boot_id"};
     tc_secret secret;
     tc_strbuf b = {0};
-    if (name_of_machine(machine) == 0 || !tc_user_secret(&secret))
+    tc_machine_name(&files, is_of_image(files.id), &b);
+    if (b.len == 0 || !tc_user_secret(&secret)) {
+        tc_strbuf_free(&b);
         return false;
-    tc_sb_printf(&b, "%s\n%s", machine, purpose);
+    }
+    tc_sb_printf(&b, "\n%s", purpose);
     tc_seal key = tc_seal_of(secret.bytes, sizeof secret.bytes, b.data, b.len);
     tc_strbuf_free(&b);
     *out = tc_seal_of(key.hex, TC_SEAL_KEY, p, n);
