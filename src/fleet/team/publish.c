@@ -10,6 +10,7 @@
 
 #include "fleet/message.h"
 #include "fleet/team/place.h"
+#include "support/clock/clock.h"
 #include "support/log.h"
 #include "support/map.h"
 #include "support/system/fs.h"
@@ -181,21 +182,14 @@ static tc_status work(tc_fleet_publisher *p, bool all, bool last) {
     return s;
 }
 
-static struct timespec after(double seconds) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    long ns = t.tv_nsec + (long)(seconds * 1e9);
-    return (struct timespec){.tv_sec = t.tv_sec + ns / 1000000000, .tv_nsec = ns % 1000000000};
-}
-
 static void *live(void *user) {
     tc_fleet_publisher *p = user;
     bool ending = false, all = false;
     while (!ending) {
-        struct timespec until = after(look_seconds);
+        struct timespec until = tc_clock_after(look_seconds);
         pthread_mutex_lock(&p->lock);
         if (!p->ending && !p->again)
-            pthread_cond_timedwait(&p->wake, &p->lock, &until);
+            pthread_cond_clockwait(&p->wake, &p->lock, CLOCK_MONOTONIC, &until);
         all |= p->again || p->ending;
         p->again = false;
         ending = p->ending;

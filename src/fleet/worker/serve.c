@@ -8,6 +8,7 @@
 
 #include "codegen/target/target.h"
 #include "fleet/bus_build.h"
+#include "support/clock/clock.h"
 #include "support/log.h"
 #include "support/system/fs.h"
 #include "support/system/stop.h"
@@ -49,13 +50,6 @@ static void announce(fleet_worker *w) {
     tc_strbuf_free(&b);
 }
 
-static struct timespec after(double seconds) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    long ns = t.tv_nsec + (long)((seconds - (double)(long)seconds) * 1e9);
-    return (struct timespec){.tv_sec = t.tv_sec + (long)seconds + ns / 1000000000, .tv_nsec = ns % 1000000000};
-}
-
 /* What measuring and answering look at is raised by orders too. */
 static void mind_caller(fleet_worker *w) {
     if (tc_is_raised(w->asked))
@@ -94,8 +88,8 @@ static void *live(void *user) {
             said = now;
             say_alive(w);
         }
-        struct timespec until = after(fleet_pause(w, tick));
-        pthread_cond_timedwait(&w->wake, &w->lock, &until);
+        struct timespec until = tc_clock_after(fleet_pause(w, tick));
+        pthread_cond_clockwait(&w->wake, &w->lock, CLOCK_MONOTONIC, &until);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;

@@ -58,3 +58,11 @@ tc_span tc_stopwatch_read(const tc_stopwatch *w) {
     double seconds = tc_now() - w->since, ran = process_time() - w->ran;
     return (tc_span){.seconds = seconds, .ran = ran, .whole = seconds >= 0 && ran >= nearly * seconds};
 }
+
+struct timespec tc_clock_after(double seconds) {
+    struct timespec t;
+    time_t whole = (time_t)seconds;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    long ns = t.tv_nsec + (long)((seconds - (double)whole) * 1e9);
+    return (struct timespec){.tv_sec = t.tv_sec + whole + ns / 1000000000, .tv_nsec = ns % 1000000000};
+}

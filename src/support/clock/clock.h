@@ -4,6 +4,7 @@
 #define TC_SUPPORT_CLOCK_H
 
 #include <stdbool.h>
+#include <time.h>
 
 #include "support/status.h"
 
@@ -20,6 +21,10 @@ double tc_clock_span(double least);
 #define TC_CLOCK_CALLS 1e-5
 /* TC_ENV: the clock stands still, or its steps are longer than `finest` seconds. */
 TC_NODISCARD tc_status tc_clock_check(double finest, tc_error *err);
+
+/* The time in so many seconds by CLOCK_MONOTONIC, for pthread_cond_clockwait. The wall clock may leap, and a thread that waits by it
+ * would then wait for hours, or not at all. */
+struct timespec tc_clock_after(double seconds);
 
 typedef struct tc_stopwatch {
     double since, ran; /* at the start: the clock, and the processor time of this process */
