@@ -53,11 +53,13 @@ tc_status bus_fail(tc_fleet_bus *b, tc_error *err, natsStatus s, const char *wha
     return tc_fail(err, never ? TC_BAD_INPUT : TC_ENV, "%s: %s: %s%s", b->url, what, words, remedy);
 }
 
-/* What a server says of a request that waits while it leaves: it, or another, will be there again. */
+bool bus_server_leaves(const char *said) {
+    return said && (strstr(said, "Server Shutdown") || strstr(said, "Leadership Change"));
+}
+
 static bool server_leaves(natsStatus s) {
     natsStatus last;
-    const char *said = nats_GetLastError(&last);
-    return s == NATS_ERR && said && (strstr(said, "Server Shutdown") || strstr(said, "Leadership Change"));
+    return s == NATS_ERR && bus_server_leaves(nats_GetLastError(&last));
 }
 
 bool bus_nothing_came(natsStatus s) {
@@ -413,7 +415,7 @@ void tc_fleet_bus_close(tc_fleet_bus *b) {
     if (!b)
         return;
     natsSubscription_Destroy(b->results);
-    natsSubscription_Destroy(b->jobs);
+    bus_pull_end(b);
     kvStore_Destroy(b->workers);
     kvStore_Destroy(b->builders);
     kvStore_Destroy(b->begun);

@@ -8,7 +8,20 @@
 
 #include "fleet/bus.h"
 
-enum { BUS_SUBJECT = 256 /* bytes of a subject; its words are bounded (tc_fleet_is_word) */ };
+enum {
+    BUS_SUBJECT = 256, /* bytes of a subject; its words are bounded (tc_fleet_is_word) */
+    BUS_SAID = 128     /* bytes of what a server says instead of giving a job */
+};
+
+/* How jobs are fetched (bus_pull.c). */
+typedef struct bus_requests {
+    char subject[BUS_SUBJECT]; /* where jobs are asked for */
+    char inbox[BUS_SUBJECT];   /* beneath which answers come */
+    uint64_t number;           /* of the last request */
+    bool is_out;               /* it is not answered yet */
+    double answer_by;          /* when it is given up (tc_now) */
+    uint64_t losses;           /* of the connection, when it was sent */
+} bus_requests;
 
 struct tc_fleet_bus {
     char *url;               /* without passwords */
@@ -21,6 +34,7 @@ struct tc_fleet_bus {
     kvStore *workers, *builders, *begun, *tuners, *orders;
     natsSubscription *results, *jobs;
     const struct bus_queue *queue; /* whose jobs it fetches; NULL: nobody's yet */
+    bus_requests pull;
 };
 
 #define BUS_WORK_STREAM "TCTUNE_WORK"
@@ -43,6 +57,8 @@ tc_status bus_publish_bytes(tc_fleet_bus *b, const char *subject, const char *id
 /* The same, and the message's number in its stream, if it is asked for. */
 tc_status bus_publish_numbered(tc_fleet_bus *b, const char *subject, const char *id, const void *data, size_t n, uint64_t *number,
                                tc_error *err);
+/* Number in a stream up to which those who serve a key's queue have ended all that the server gave them (tc_fleet_bus_ended). */
+tc_status bus_ended(tc_fleet_bus *b, const char *stream, const char *key, uint64_t *number, tc_error *err);
 /* Makes the stream of objects where there is none. */
 tc_status bus_prepare_objects(tc_fleet_bus *b, tc_error *err);
 /* Whoever is there, in such a bucket. */
@@ -51,6 +67,21 @@ void bus_leave(kvStore *bucket, const char *key, const char *name);
 /* Two connections may make the same stream at once. The server then refuses one of them, and has the stream a moment later. True
  * after a short while: look again. `tries`, 0 at first, bounds that to a second. */
 bool bus_made_by_another(natsStatus s, int *tries);
+
+/* ---- bus_pull.c ---- */
+
+/* From now on jobs of a key are fetched from such a stream. */
+natsStatus bus_pull_begin(tc_fleet_bus *b, const char *stream, const char *key);
+void bus_pull_end(tc_fleet_bus *b);
+/* A job within `seconds`; *out NULL: there is none. NATS_ERR: `said` has the server's words. */
+natsStatus bus_pull(tc_fleet_bus *b, double seconds, natsMsg **out, char said[BUS_SAID]);
+/* One answer to what was asked for before: a job in *out, or NULL. */
+natsStatus bus_pull_take(tc_fleet_bus *b, double seconds, natsMsg **out, char said[BUS_SAID]);
+
+/* ---- what passes ---- */
+
+/* What a server says of a request while it leaves: it, or another, will be there again. */
+bool bus_server_leaves(const char *said);
 /* Nothing came, for a reason that passes. */
 bool bus_nothing_came(natsStatus s);
 /* The same before `until` (tc_now): it is to be asked again, and a short while has passed. */

@@ -42,20 +42,11 @@ static tc_status add_consumer(tc_fleet_bus *b, const char *key, double lease, tc
 }
 
 static tc_status serve(tc_fleet_bus *b, const bus_queue *queue, const char *key, double lease, tc_error *err) {
-    char filter[BUS_SUBJECT];
-    jsSubOptions o;
-    jsErrCode code = 0;
     if (b->jobs) /* once more */
         TC_TRY(bus_prepare(b, err));
     b->queue = queue;
     TC_TRY(add_consumer(b, key, lease, err));
-    natsSubscription_Destroy(b->jobs);
-    b->jobs = NULL;
-    snprintf(filter, sizeof filter, "tctune.%s.%s.>", queue->subject, key);
-    jsSubOptions_Init(&o);
-    o.Stream = queue->stream;
-    o.Consumer = key;
-    natsStatus s = js_PullSubscribe(&b->jobs, b->js, filter, key, NULL, &o, &code);
+    natsStatus s = bus_pull_begin(b, queue->stream, key);
     return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "the queue of jobs cannot be served");
 }
 
@@ -78,40 +69,59 @@ bool tc_fleet_bus_is_served(tc_fleet_bus *b, const char *key) {
 /* ---- deliveries ---- */
 
 struct tc_fleet_delivery {
+    natsConnection *connection; /* the bus's */
     natsMsg *message;
     char *text;
+    int times;       /* that it was given to a worker, this one included */
+    int64_t when_ns; /* it was asked for, by the server's clock; 0: not known */
 };
 
-static tc_fleet_delivery *delivered(natsMsg *m) {
+/* An answer to a delivery goes to $JS.ACK.STREAM.CONSUMER.TIMES.NUMBER.NUMBER.WHEN.LEFT. Later servers put two words before the
+ * stream, and one behind. */
+static void read_about(tc_fleet_delivery *d, const char *reply) {
+    enum { LEAST = 9, LATER = 11, MOST = 16, TIMES = 4, WHEN = 7, MOST_TIMES = 1 << 20 };
+    const char *word[MOST];
+    size_t n = 0;
+    for (const char *at = reply; at && n < MOST; at = strchr(at, '.'), at += at != NULL)
+        word[n++] = at;
+    size_t shift = n >= LATER ? LATER - LEAST : 0;
+    d->times = 1;
+    if (n < LEAST)
+        return;
+    d->times = (int)TC_MIN(TC_MAX(strtoll(word[TIMES + shift], NULL, 10), 1), MOST_TIMES);
+    d->when_ns = TC_MAX(strtoll(word[WHEN + shift], NULL, 10), 0);
+}
+
+static tc_fleet_delivery *delivered(tc_fleet_bus *b, natsMsg *m) {
     tc_fleet_delivery *d = tc_xcalloc(1, sizeof *d);
     size_t n = (size_t)natsMsg_GetDataLength(m);
+    d->connection = b->connection;
     d->message = m;
+    if (natsMsg_GetReply(m))
+        read_about(d, natsMsg_GetReply(m));
     d->text = tc_xmalloc(n + 1);
     memcpy(d->text, natsMsg_GetData(m), n);
     d->text[n] = '\0';
     return d;
 }
 
-static natsStatus fetch_one(tc_fleet_bus *b, double seconds, tc_fleet_delivery **out) {
-    natsMsgList list = {0};
-    jsErrCode code = 0;
-    natsStatus s = natsSubscription_Fetch(&list, b->jobs, 1, (int64_t)(seconds * 1e3) + 1, &code);
-    if (s == NATS_OK && list.Count == 1) {
-        *out = delivered(list.Msgs[0]);
-        list.Msgs[0] = NULL;
-    }
-    natsMsgList_Destroy(&list);
-    return s;
-}
-
 tc_status tc_fleet_bus_fetch(tc_fleet_bus *b, double seconds, tc_fleet_delivery **out, tc_error *err) {
     double until = tc_now() + seconds;
+    char said[BUS_SAID];
+    natsMsg *m;
     natsStatus s;
     *out = NULL;
-    do /* what the server says of an earlier request that came to nothing ends the next one too */
-        s = fetch_one(b, TC_MAX(until - tc_now(), 0), out);
-    while (!*out && bus_goes_on(s, until));
-    return s == NATS_OK || bus_nothing_came(s) ? TC_OK : bus_fail(b, err, s, "no jobs can be fetched");
+    do {
+        s = bus_pull(b, TC_MAX(until - tc_now(), 0.0), &m, said);
+        if (s == NATS_ERR && bus_server_leaves(said))
+            s = NATS_NO_RESPONDERS;
+    } while (!m && bus_goes_on(s, until));
+    if (m)
+        *out = delivered(b, m);
+    if (s == NATS_OK || bus_nothing_came(s))
+        return TC_OK;
+    return *said ? tc_fail(err, TC_ENV, "%s: no jobs can be fetched: the server says: %s", b->url, said)
+                 : bus_fail(b, err, s, "no jobs can be fetched");
 }
 
 const char *tc_fleet_delivery_text(const tc_fleet_delivery *d) {
@@ -119,32 +129,27 @@ const char *tc_fleet_delivery_text(const tc_fleet_delivery *d) {
 }
 
 int tc_fleet_delivery_times(const tc_fleet_delivery *d) {
-    enum { MOST = 1 << 20 };
-    jsMsgMetaData *about = NULL;
-    int n = natsMsg_GetMetaData(&about, d->message) == NATS_OK ? (int)TC_MIN(about->NumDelivered, (uint64_t)MOST) : 1;
-    jsMsgMetaData_Destroy(about);
-    return n;
-}
-
-/* Nanoseconds, by the server's clock; 0: not known. */
-static int64_t asked_at(const tc_fleet_delivery *d) {
-    jsMsgMetaData *about = NULL;
-    int64_t at = natsMsg_GetMetaData(&about, d->message) == NATS_OK ? about->Timestamp : 0;
-    jsMsgMetaData_Destroy(about);
-    return at;
+    return d->times;
 }
 
 bool tc_fleet_bus_is_awaited(tc_fleet_bus *b, const char *tuner, const tc_fleet_delivery *d, double wanted) {
     kvEntry *e = NULL;
     natsStatus s = kvStore_Get(&e, b->tuners, tuner);
-    int64_t asked = s == NATS_OK && wanted > 0 ? asked_at(d) : 0;
+    int64_t asked = s == NATS_OK && wanted > 0 ? d->when_ns : 0;
     bool late = asked > 0 && (double)(kvEntry_Created(e) - asked) > wanted * NANOSECONDS;
     kvEntry_Destroy(e);
     return s != NATS_NOT_FOUND && !late;
 }
 
+/* What JetStream's servers are told of a delivery. Where that is lost, the job is given to another, and answered once. */
+static void tell(const tc_fleet_delivery *d, const char *what) {
+    const char *to = natsMsg_GetReply(d->message);
+    if (to)
+        (void)natsConnection_PublishString(d->connection, to, what);
+}
+
 void tc_fleet_delivery_touch(tc_fleet_delivery *d) {
-    (void)natsMsg_InProgress(d->message, NULL); /* lost: the job is given to another, and answered once */
+    tell(d, "+WPI");
 }
 
 static void release(tc_fleet_delivery *d) {
@@ -154,17 +159,20 @@ static void release(tc_fleet_delivery *d) {
 }
 
 void tc_fleet_delivery_done(tc_fleet_delivery *d) {
-    (void)natsMsg_Ack(d->message, NULL);
+    tell(d, "+ACK");
     release(d);
 }
 
 void tc_fleet_delivery_back(tc_fleet_delivery *d, double seconds) {
-    (void)(seconds > 0 ? natsMsg_NakWithDelay(d->message, (int64_t)(seconds * 1e3), NULL) : natsMsg_Nak(d->message, NULL));
+    char what[64] = "-NAK";
+    if (seconds > 0)
+        snprintf(what, sizeof what, "-NAK {\"delay\": %lld}", (long long)(seconds * NANOSECONDS));
+    tell(d, what);
     release(d);
 }
 
 void tc_fleet_delivery_refuse(tc_fleet_delivery *d) {
-    (void)natsMsg_Term(d->message, NULL);
+    tell(d, "+TERM");
     release(d);
 }
 
@@ -177,16 +185,17 @@ void tc_fleet_bus_rest(tc_fleet_bus *b, tc_fleet_delivery *d) {
     if (!b->jobs)
         return;
     for (int tries = 0; tries < MOST && natsSubscription_QueuedMsgs(b->jobs, &queued) == NATS_OK && queued > 0; tries++) {
-        got[n] = NULL;
-        (void)fetch_one(b, 0, &got[n]);
-        n += got[n] != NULL;
+        char said[BUS_SAID];
+        natsMsg *m;
+        (void)bus_pull_take(b, 0, &m, said);
+        if (m)
+            got[n++] = delivered(b, m);
     }
     (void)natsSubscription_Unsubscribe(b->jobs); /* first: what is given back is not to come again */
     (void)natsConnection_FlushTimeout(b->connection, 1000);
     while (n > 0)
         tc_fleet_delivery_back(got[--n], 0);
-    natsSubscription_Destroy(b->jobs);
-    b->jobs = NULL;
+    bus_pull_end(b);
 }
 
 /* ---- answers ---- */

@@ -114,6 +114,39 @@ static void a_job_is_answered_once(void **state) {
     tc_fleet_bus_close(worker);
 }
 
+/* A server that was stopped meanwhile says late that there was no job. A worker asks once more then, not twice, and is given one of
+ * two jobs. */
+static void who_is_answered_late_is_given_one_job(void **state) {
+    (void)state;
+    int64_t waiting, under_way;
+    tc_fleet_bus *tuner = listen_as("desk"), *worker = serve("w1", 30);
+    for (int i = 0; i < 3; i++) {
+        char id[2][16];
+        kill(server.pid, SIGSTOP);
+        assert_null(fetch(worker, 0.2)); /* its time ends while the server stands still */
+        kill(server.pid, SIGCONT);
+        assert_null(fetch(worker, 0.3)); /* and the server says so now */
+        for (int k = 0; k < 2; k++) {
+            snprintf(id[k], sizeof id[k], "j%d-%d", i, k);
+            check(tc_fleet_bus_ask(tuner, "k1", "desk", id[k], 1, id[k], NULL, &err));
+        }
+        tc_fleet_delivery *d = fetch(worker, 60);
+        assert_non_null(d);
+        assert_string_equal(tc_fleet_delivery_text(d), id[0]);
+        assert_int_equal(tc_fleet_delivery_times(d), 1);
+        check(tc_fleet_bus_queue(tuner, "k1", &waiting, &under_way, &err));
+        assert_int_equal(waiting, 1);
+        assert_int_equal(under_way, 1);
+        tc_fleet_delivery_done(d);
+        d = fetch(worker, 60);
+        assert_non_null(d);
+        assert_string_equal(tc_fleet_delivery_text(d), id[1]);
+        tc_fleet_delivery_done(d);
+    }
+    tc_fleet_bus_close(worker);
+    tc_fleet_bus_close(tuner);
+}
+
 static void check_losses(tc_fleet_bus *b, const tc_fleet_self *self, const char *id, int died, int vanished) {
     tc_fleet_losses l;
     check(tc_fleet_bus_losses(b, self, id, &l, &err));
@@ -352,6 +385,7 @@ static void who_comes_at_once_makes_the_streams_once(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_job_is_answered_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_is_answered_late_is_given_one_job, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_lost_worker_had_goes_to_another, setup, teardown),
         cmocka_unit_test_setup_teardown(a_worker_that_is_started_again_has_lost_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(tuners_and_orders_are_known, setup, teardown),
