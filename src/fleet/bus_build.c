@@ -84,10 +84,15 @@ static tc_status count(tc_fleet_bus *b, const char *stream, const char *subject,
 
 /* ---- the board's ---- */
 
-tc_status tc_fleet_bus_ask_build(tc_fleet_bus *b, const char *key, const char *board, const char *text, tc_error *err) {
+tc_status tc_fleet_bus_ask_build(tc_fleet_bus *b, const char *key, const char *board, const char *text, uint64_t *number,
+                                 tc_error *err) {
     char subject[BUS_SUBJECT];
     snprintf(subject, sizeof subject, "tctune.build.%.64s.%.64s", key, board);
-    return bus_publish(b, subject, NULL, text, err);
+    return bus_publish_numbered(b, subject, NULL, text, strlen(text), number, err);
+}
+
+tc_status tc_fleet_bus_builds_ended(tc_fleet_bus *b, const char *key, uint64_t *number, tc_error *err) {
+    return bus_ended(b, BUS_BUILD_STREAM, key, number, err);
 }
 
 tc_status tc_fleet_bus_builds(tc_fleet_bus *b, const char *key, const char *board, int64_t *n, tc_error *err) {

@@ -16,9 +16,11 @@
 
 /* ---- the board's ---- */
 
-/* Puts a build job of the board into the queue of a key. */
+/* Puts a build job of the board into the queue of a key. *number: of it in the queue; they grow. NULL: nobody asks. */
 TC_NODISCARD tc_status tc_fleet_bus_ask_build(tc_fleet_bus *b, const char *key, const char *board, const char *text,
-                                              tc_error *err);
+                                              uint64_t *number, tc_error *err);
+/* What tc_fleet_bus_ended says, of build jobs. */
+TC_NODISCARD tc_status tc_fleet_bus_builds_ended(tc_fleet_bus *b, const char *key, uint64_t *number, tc_error *err);
 /* How many of the board's jobs are in that queue, waiting or under way. */
 TC_NODISCARD tc_status tc_fleet_bus_builds(tc_fleet_bus *b, const char *key, const char *board, int64_t *n, tc_error *err);
 

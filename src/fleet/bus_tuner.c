@@ -36,13 +36,17 @@ tc_status tc_fleet_bus_ask(tc_fleet_bus *b, const char *key, const char *tuner, 
     return bus_publish_numbered(b, subject, once, text, strlen(text), number, err);
 }
 
-tc_status tc_fleet_bus_ended(tc_fleet_bus *b, const char *key, uint64_t *number, tc_error *err) {
+tc_status bus_ended(tc_fleet_bus *b, const char *stream, const char *key, uint64_t *number, tc_error *err) {
     jsConsumerInfo *info = NULL;
     jsErrCode code = 0;
-    natsStatus s = js_GetConsumerInfo(&info, b->js, BUS_WORK_STREAM, key, NULL, &code);
+    natsStatus s = js_GetConsumerInfo(&info, b->js, stream, key, NULL, &code);
     *number = s == NATS_OK ? info->AckFloor.Stream : 0;
     jsConsumerInfo_Destroy(info);
     return s == NATS_OK || bus_nothing_came(s) ? TC_OK : bus_fail(b, err, s, "the state of a queue cannot be read");
+}
+
+tc_status tc_fleet_bus_ended(tc_fleet_bus *b, const char *key, uint64_t *number, tc_error *err) {
+    return bus_ended(b, BUS_WORK_STREAM, key, number, err);
 }
 
 bool tc_fleet_bus_take_out(tc_fleet_bus *b, uint64_t number) {

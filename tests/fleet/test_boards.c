@@ -71,8 +71,8 @@ static const char *own_key(tc_arena *a) {
     return tc_fleet_key(a, target, 1, tc_fleet_build(a));
 }
 
-/* One that is there as a builder, and what becomes of its jobs is below. */
-static tc_fleet_bus *pose_as_builder(const char *url, const tc_fleet_self *self) {
+/* One that is there as a builder; serves: jobs may be fetched by it. */
+static tc_fleet_bus *say_it_builds(const char *url, const tc_fleet_self *self, bool serves) {
     tc_fleet_bus *b;
     tc_strbuf text = {0};
     tc_fleet_worker told = {.name = self->name,
@@ -88,7 +88,7 @@ static tc_fleet_bus *pose_as_builder(const char *url, const tc_fleet_self *self)
     for (;;) { /* as workers do: on a busy machine an answer of the server may come too late */
         tc_error why = {0};
         if (tc_fleet_bus_open(&(tc_fleet_access){.url = url}, self->name, &b, &why) == TC_OK) {
-            if (tc_fleet_bus_serve_builds(b, self->key, LEASE, &why) == TC_OK &&
+            if ((!serves || tc_fleet_bus_serve_builds(b, self->key, LEASE, &why) == TC_OK) &&
                 tc_fleet_bus_announce_builder(b, self->key, self->name, tc_sb_str(&text), &why) == TC_OK)
                 return b;
             tc_fleet_bus_close(b);
@@ -96,6 +96,11 @@ static tc_fleet_bus *pose_as_builder(const char *url, const tc_fleet_self *self)
         fprintf(stderr, "%s: %s\n", self->name, why.msg);
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     }
+}
+
+/* What becomes of its jobs is below. */
+static tc_fleet_bus *pose_as_builder(const char *url, const tc_fleet_self *self) {
+    return say_it_builds(url, self, true);
 }
 
 static tc_fleet_delivery *next_job(tc_fleet_bus *b, tc_fleet_build_job *j) {
@@ -146,6 +151,14 @@ static void be_liar(const char *url, const char *what) {
     }
 }
 
+/* One that is there, and takes no job. */
+static void be_idle(const char *url) {
+    tc_fleet_self self = {.key = own_key(tc_arena_new()), .name = "idle", .boot = "b"};
+    (void)say_it_builds(url, &self, false);
+    for (;;)
+        pause();
+}
+
 /* One that is lost with its first job. */
 static void be_lost(const char *url) {
     tc_fleet_build_job j;
@@ -163,12 +176,14 @@ static const char *key_abroad(tc_arena *a) {
     return key;
 }
 
-/* What a worker does: URL NAME ROLE, URL NAME abroad (it builds for OTHER), URL lost -, or URL liar LIE. */
+/* What a worker does: URL NAME ROLE, URL NAME abroad (it builds for OTHER), URL lost -, URL idle -, or URL liar LIE. */
 static int be_worker(char **argv) {
     tc_error why = {0};
     tc_arena *a = tc_arena_new();
     if (strcmp(argv[1], "lost") == 0)
         be_lost(argv[0]);
+    if (strcmp(argv[1], "idle") == 0)
+        be_idle(argv[0]);
     if (strcmp(argv[1], "liar") == 0)
         be_liar(argv[0], argv[2]);
     signal(SIGTERM, on_term);
@@ -378,7 +393,7 @@ static void await_builds(tc_fleet_bus *b, const char *key) {
 static void ask(tc_fleet_bus *b, const char *key, const tc_fleet_build_job *j) {
     tc_strbuf text = {0};
     tc_fleet_build_job_write(j, &text);
-    check(tc_fleet_bus_ask_build(b, key, "board", tc_sb_str(&text), &err));
+    check(tc_fleet_bus_ask_build(b, key, "board", tc_sb_str(&text), NULL, &err));
     tc_strbuf_free(&text);
 }
 
@@ -587,6 +602,110 @@ static void what_a_lost_builder_had_is_built_by_another(void **state) {
     with_builder_after(it_is_lost);
 }
 
+/* ---- what the server passes over ---- */
+
+static tc_fleet_bus *bus_of(const char *name) {
+    tc_fleet_bus *b;
+    assert_int_equal(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, name, &b, NULL), TC_OK);
+    return b;
+}
+
+static void ask_as(tc_fleet_bus *b, const char *key, const char *board, int number) {
+    char trace[64];
+    tc_strbuf text = {0};
+    snprintf(trace, sizeof trace, "io, ii = split t0.i0 [_, %d]\n", number);
+    tc_meas_input in = {.workload = GEMM, .trace = trace};
+    tc_fleet_build_job j = {.board = board, .asked = 1, .target = target, .threads = 1, .limit = 60, .in = &in, .n = 1};
+    tc_fleet_build_job_write(&j, &text);
+    assert_int_equal(tc_fleet_bus_ask_build(b, key, board, tc_sb_str(&text), NULL, NULL), TC_OK);
+    tc_strbuf_free(&text);
+}
+
+/* A builder is given a job of another board that came later, and ends it: the queue has gone on behind the board's job. */
+static void go_on_behind(const char *key) {
+    natsConnection *connection = NULL;
+    jsCtx *js = NULL;
+    natsSubscription *jobs = NULL;
+    natsMsgList list = {0};
+    jsConsumerConfig c;
+    jsSubOptions o;
+    jsErrCode code = 0;
+    const char *subject = "tctune.build.*.later"; /* as in test_share.c */
+    assert_int_equal(natsConnection_ConnectTo(&connection, server.url), NATS_OK);
+    assert_int_equal(natsConnection_JetStream(&js, connection, NULL), NATS_OK);
+    jsConsumerConfig_Init(&c);
+    c.Name = c.Durable = key;
+    c.FilterSubject = subject;
+    c.AckPolicy = js_AckExplicit;
+    assert_int_equal(js_AddConsumer(NULL, js, "TCTUNE_BUILD", &c, NULL, &code), NATS_OK);
+    jsSubOptions_Init(&o);
+    o.Stream = "TCTUNE_BUILD";
+    o.Consumer = key;
+    assert_int_equal(js_PullSubscribe(&jobs, js, subject, key, NULL, &o, &code), NATS_OK);
+    assert_int_equal(natsSubscription_Fetch(&list, jobs, 1, 10000, &code), NATS_OK);
+    assert_int_equal(list.Count, 1);
+    assert_int_equal(natsMsg_AckSync(list.Msgs[0], NULL, &code), NATS_OK);
+    natsMsgList_Destroy(&list);
+    natsSubscription_Destroy(jobs);
+    jsCtx_Destroy(js);
+    natsConnection_Destroy(connection);
+}
+
+static bool is_over(void) {
+    pthread_mutex_lock(&work.lock);
+    bool over = work.is_over;
+    pthread_mutex_unlock(&work.lock);
+    return over;
+}
+
+/* As long as anything is measured, other boards' jobs wait in the queue. */
+static void *be_other_boards(void *none) {
+    enum { WAIT = 4 };
+    tc_arena *a = tc_arena_new();
+    const char *key = own_key(a);
+    tc_fleet_bus *b = bus_of("others");
+    (void)none;
+    for (int number = 100; !is_over();) {
+        int64_t waiting = 0, under_way;
+        assert_int_equal(tc_fleet_bus_build_queue(b, key, &waiting, &under_way, NULL), TC_OK);
+        if (waiting < WAIT)
+            ask_as(b, key, "other", number++);
+        else
+            nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    tc_fleet_bus_close(b);
+    tc_arena_free(a);
+    return NULL;
+}
+
+static pthread_t others;
+
+static void it_is_passed_over(void) {
+    tc_arena *a = tc_arena_new();
+    const char *key = own_key(a);
+    tc_fleet_bus *b = bus_of("later");
+    for (int64_t n = 0; n == 0;) {
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+        assert_int_equal(tc_fleet_bus_builds(b, key, "board", &n, NULL), TC_OK);
+    }
+    ask_as(b, key, "later", 99);
+    go_on_behind(key);
+    tc_fleet_bus_close(b);
+    tc_arena_free(a);
+    assert_int_equal(pthread_create(&others, NULL, be_other_boards, NULL), 0);
+}
+
+/* Jobs that stand in the queue and that no builder will be given are asked for again, however many of others wait there. */
+static void what_is_passed_over_is_asked_for_again(void **state) {
+    (void)state;
+    start("idle", "-");
+    start("board", "measure");
+    await("idle", TC_FLEET_SERVING, "");
+    await("board", TC_FLEET_SERVING, "");
+    with_builder_after(it_is_passed_over);
+    pthread_join(others, NULL);
+}
+
 static void it_is_found(void) {
     await("board", "waiting", "except builders that sent wrong objects");
 }
@@ -655,6 +774,7 @@ int main(int argc, char **argv) {
                                        TEST(a_board_waits_for_a_builder),
                                        TEST(without_a_builder_tuners_say_so),
                                        TEST(what_a_lost_builder_had_is_built_by_another),
+                                       TEST(what_is_passed_over_is_asked_for_again),
                                        TEST(words_that_are_none_are_the_builders_fault),
                                        TEST(chunks_that_are_others_are_the_builders_fault),
                                        TEST(garbage_is_the_builders_fault),

@@ -257,7 +257,7 @@ static void builders_build_for_their_key(void **state) {
     check(tc_fleet_bus_order(smith, "k1", "smith", arena, &text, &number, &err));
     check(tc_fleet_bus_builders_of(w, "k1", count_one, &builders, &err));
     assert_int_equal(builders, 1);
-    check(tc_fleet_bus_ask_build(w, "k1", "w1", "these", &err));
+    check(tc_fleet_bus_ask_build(w, "k1", "w1", "these", NULL, &err));
     check(tc_fleet_bus_fetch(smith, 5, &d, &err));
     assert_non_null(d);
     assert_string_equal(tc_fleet_delivery_text(d), "these");
@@ -279,7 +279,7 @@ static void builders_build_for_their_key(void **state) {
     REFUSED("smith", tc_fleet_bus_serve(who, "k1", 30, &err));
     REFUSED("smith", tc_fleet_bus_answer(who, &self, "desk", "j1", "a time", &err));
     REFUSED("w1", tc_fleet_bus_put_built(who, &another, "j1", "lie", &err));
-    REFUSED("w1", tc_fleet_bus_ask_build(who, "k1", "w2", "these", &err));
+    REFUSED("w1", tc_fleet_bus_ask_build(who, "k1", "w2", "these", NULL, &err));
     REFUSED("w1", tc_fleet_bus_serve_builds(who, "k1", 30, &err));
     tc_fleet_bus_close(smith);
     tc_fleet_bus_close(w);

@@ -23,7 +23,8 @@ typedef struct orders {
     tc_arena *a;
     tc_fleet_build_job job; /* all of them */
     const char **id;
-    uint64_t *seen; /* of each, the number of the last word that was taken */
+    uint64_t *seen;   /* of each, the number of the last word that was taken */
+    uint64_t *number; /* of each, that of its last job in the queue */
     bool *got;
     size_t left;
     tc_meas_made *out;
@@ -77,26 +78,33 @@ static tc_status look(orders *x, tc_error *err) {
 
 /* ---- what is not ---- */
 
-static tc_status send(const orders *x, const tc_fleet_build_job *j, tc_error *err) {
+/* which: of each of the job's candidates, its place among all. */
+static tc_status send(const orders *x, const tc_fleet_build_job *j, const size_t *which, tc_error *err) {
     tc_strbuf text = {0};
+    uint64_t number = 0;
     tc_fleet_build_job_write(j, &text);
-    tc_status s = tc_fleet_bus_ask_build(x->w->bus, x->w->self.key, x->w->self.name, tc_sb_str(&text), err);
+    tc_status s = tc_fleet_bus_ask_build(x->w->bus, x->w->self.key, x->w->self.name, tc_sb_str(&text), &number, err);
+    for (size_t i = 0; i < j->n; i++)
+        x->number[which[i]] = number;
     tc_strbuf_free(&text);
     return s;
 }
 
 static tc_status ask(orders *x, tc_error *err) {
     tc_meas_input some[TC_FLEET_BUILDS];
+    size_t which[TC_FLEET_BUILDS];
     tc_fleet_build_job j = x->job;
     j.asked++;
     j.barred = fleet_wrong_builders(x->w, x->a, &j.nbarred);
     j.in = some;
     j.n = 0;
     for (size_t i = 0; i < x->job.n; i++) {
-        if (!x->got[i])
-            some[j.n++] = x->job.in[i];
+        if (!x->got[i]) {
+            some[j.n] = x->job.in[i];
+            which[j.n++] = i;
+        }
         if (j.n == TC_FLEET_BUILDS || (j.n > 0 && i + 1 == x->job.n)) {
-            TC_TRY(send(x, &j, err));
+            TC_TRY(send(x, &j, which, err));
             j.n = 0;
         }
     }
@@ -107,21 +115,35 @@ static tc_status ask(orders *x, tc_error *err) {
     return TC_OK;
 }
 
-/* Is a job of this board in the queue, for a builder to take? nats-server 2.9 passes over jobs now and then, as it does with jobs
- * of tuners (tc_fleet_bus_ended): such a job stays in the queue, and no builder is given it. It also calls jobs under way that no
- * builder has. */
+/* Whether builders have gone on behind a job of what is left. They have ended it, or the server has passed it over: nats-server 2.9
+ * does that now and then, as it does with jobs of tuners (tc_fleet_bus_ended). Such a job stays in the queue, and no builder is
+ * given it. It does no harm there, and goes after an hour. */
+static tc_status is_behind(const orders *x, bool *is, tc_error *err) {
+    uint64_t ended;
+    TC_TRY(tc_fleet_bus_builds_ended(x->w->bus, x->w->self.key, &ended, err));
+    *is = false;
+    for (size_t i = 0; i < x->job.n; i++)
+        *is |= !x->got[i] && x->number[i] > 0 && x->number[i] <= ended;
+    return TC_OK;
+}
+
+/* Are jobs of this board in the queue, for a builder to take? The server may also call jobs under way that no builder has. */
 static tc_status is_in_queue(const orders *x, bool *is, tc_error *err) {
     const char *key = x->w->self.key;
     int64_t n, waiting, under_way;
+    bool behind = false;
     TC_TRY(tc_fleet_bus_builds(x->w->bus, key, x->w->self.name, &n, err));
     if (n > 0)
         TC_TRY(tc_fleet_bus_build_queue(x->w->bus, key, &waiting, &under_way, err));
     *is = n > 0 && (waiting > 0 || (under_way > 0 && tc_now() - x->asked < x->patience));
+    if (*is)
+        TC_TRY(is_behind(x, &behind, err));
+    *is &= !behind;
     return TC_OK;
 }
 
 /* What is in no queue, and was not built before that was seen, is lost: the queue was deleted, the server passed over the job, or a
- * builder took it for none. */
+ * builder took it for none. Builders put a result on the server before they end the job. */
 static tc_status look_after(orders *x, tc_error *err) {
     bool is;
     x->looked = tc_now();
@@ -170,6 +192,7 @@ static tc_status supply(void *user, const tc_meas_options *o, const tc_meas_inpu
                 .a = a,
                 .id = TC_NEW_N(a, const char *, n),
                 .seen = TC_NEW_N(a, uint64_t, n),
+                .number = TC_NEW_N(a, uint64_t, n),
                 .got = TC_NEW_N(a, bool, n),
                 .left = n,
                 .patience = w->lease,
