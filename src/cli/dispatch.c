@@ -263,7 +263,7 @@ int tc_cli_main(int argc, char **argv) {
     found what;
     tc_error err;
     json_set_alloc_funcs(tc_xmalloc, free); /* what is printed is whole, or the command fails */
-    tc_cli_ignore_write_signals();
+    tc_cli_mend_inherited();
     if (!getenv("TCTUNE_LOG")) /* the command prints warnings for the user; the library alone is silent */
         tc_log_set_level(TC_LOG_WARN);
     if (argc < 2) {

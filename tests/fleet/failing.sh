@@ -73,3 +73,20 @@ bench 0 --json # without the record
 [ "$(json out failed)" -eq 0 ] || fail "a kernel still fails"
 [ "$("$JSON" out "kernels.$which.record" 2>/dev/null || echo none)" != "$record" ] || fail "the record is used again"
 finish
+
+# ---- a build that fails ----
+flaky build
+cp good.db t.db
+bench 1 --json
+[ "$(json out failed)" -eq 1 ] || fail "it is not said how many failed"
+[ "$(json out "kernels.$which.error")" = build_crash ] || fail "the document does not say what failed"
+case $(json out "kernels.$which.worker") in
+build@*) ;;
+*) fail "the document does not say who measured" ;;
+esac
+says err "kernel $which, $kernel, could not be measured by build@"
+says err ": build_crash: killed by signal 6 (Aborted): this builder dies on purpose"
+bench 1
+says err ": build_crash: "
+[ "$(grep -c "%.*@" out)" -eq $((n - 1)) ] || fail "the other kernels are not timed"
+finish

@@ -152,9 +152,21 @@ static void set_times(between *b, const char *payload, size_t n, tc_strbuf *out)
     tc_meas_put_counts(out, &(tc_meas_counted){0});
 }
 
+/* With the fault "build", the builder of the victim dies. */
+static void die_of(between *b, const char *payload, size_t n) {
+    tc_meas_reader r = tc_meas_reader_of(payload, n);
+    (void)tc_meas_get_text(&r, b->a); /* the workload */
+    if (strcmp(getenv(FLAKY_FAULT), "build") == 0 && is_victim(tc_meas_get_text(&r, b->a))) {
+        fprintf(stderr, "this builder dies on purpose\n");
+        abort();
+    }
+}
+
 static void pass_on(between *b, tc_meas_msg type, const char *payload, size_t n) {
     tc_strbuf spoilt = {0}, timed = {0};
     tc_meas_msg answer;
+    if (type == TC_MEAS_MSG_BUILD)
+        die_of(b, payload, n);
     if (type == TC_MEAS_MSG_RUN)
         spoil_run(b, payload, n, &spoilt);
     else

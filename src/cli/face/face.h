@@ -64,8 +64,12 @@ json_t *tc_cli_json_real(double v);
 /* From now on SIGINT and SIGTERM set the flag; a second one ends the process. */
 void tc_cli_catch_signals(void);
 volatile sig_atomic_t *tc_cli_stop_flag(void); /* 0, or the signal's number */
-/* For every command: a closed pipe or a file-size limit is an error of a write, not the end of the process. */
-void tc_cli_ignore_write_signals(void);
+
+/* ---- what the parent left (inherited.c) ---- */
+
+/* For every command, first of all. A closed pipe and a limit of file sizes are errors of a write, not the end of the process. The
+ * parent's ignored or blocked signals, closed descriptors and umask do no harm. */
+void tc_cli_mend_inherited(void);
 
 /* ---- the pager (pager.c) ---- */
 

@@ -20,8 +20,3 @@ void tc_cli_catch_signals(void) {
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
 }
-
-void tc_cli_ignore_write_signals(void) {
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
-}

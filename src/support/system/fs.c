@@ -30,7 +30,7 @@ const char *tc_fs_reason(int error) {
     } known[] = {
         {ENOSPC, "no space is left on the disk; free some and run again"},
         {EDQUOT, "no space is left on the disk; free some and run again"},
-        {EFBIG, "the file would exceed the size limit that is set for this process"},
+        {EFBIG, "the file would exceed the size limit that is set for this process (ulimit -f)"},
         {EROFS, "the file system is read-only"},
         {EACCES, "permission denied"},
         {EPERM, "permission denied"},
@@ -300,7 +300,7 @@ tc_status tc_fs_temp_name(char **out, tc_error *err) {
 }
 
 tc_status tc_fs_temp_make(const char *name, tc_error *err) {
-    if (mkdir(name, 0700) == 0)
+    if (mkdir(name, 0700) == 0 && chmod(name, 0700) == 0) /* whatever the umask takes away */
         return TC_OK;
     int error = errno;
     char *base = tc_fs_dirname(name);

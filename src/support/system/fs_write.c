@@ -82,10 +82,15 @@ static int name_beside(const char *path, const char *source, mode_t mode, char *
     return -1;
 }
 
+/* A file without a name gets its name by way of /proc. */
+static bool can_name_later(void) {
+    return access("/proc/self/fd", X_OK) == 0;
+}
+
 /* A new file in the folder of `path`; *name stays NULL where it needs none yet. */
 static int create_beside(const char *path, mode_t mode, char **name) {
     char *dir = tc_fs_dirname(path);
-    int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    int fd = can_name_later() ? open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode) : -1;
     free(dir);
     *name = NULL;
     return fd >= 0 ? fd : name_beside(path, NULL, mode, name);

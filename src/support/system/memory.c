@@ -72,8 +72,11 @@ tc_status tc_memory_lacking(uint64_t bytes, tc_error *err) {
     int64_t left = tc_memory_left();
     print_size(need, sizeof need, bytes);
     print_size(have, sizeof have, (uint64_t)left);
-    if (left == INT64_MAX)
-        return tc_fail(err, TC_ENV, "out of memory: %s are needed", need);
+    if (bytes <= (uint64_t)left) /* also where it is not known how much is left */
+        return tc_fail(err, TC_ENV,
+                       "out of memory: %s are needed, and the system refuses them: raise the limit that this process runs under "
+                       "(ulimit -v)",
+                       need);
     return tc_fail(err, TC_ENV, "out of memory: %s are needed, and %s are free on this machine", need, have);
 }
 

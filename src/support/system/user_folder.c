@@ -8,17 +8,24 @@
 
 #include "support/strbuf.h"
 
-/* Those that are missing are made for nobody else. */
+/* For nobody else, and for this user also where the umask takes their rights away. Whether it worked shows when files are
+ * written. */
+static void make_folder(const char *path) {
+    if (mkdir(path, 0700) == 0)
+        (void)chmod(path, 0700);
+}
+
+/* Makes those that are missing. */
 static void make_folders(const char *path) {
     char *part = tc_xstrdup(path);
     for (char *p = part + 1; *part && *p; p++) {
         if (*p != '/')
             continue;
         *p = 0;
-        mkdir(part, 0700); /* whether it worked shows when files are written */
+        make_folder(part);
         *p = '/';
     }
-    mkdir(part, 0700);
+    make_folder(part);
     free(part);
 }
 
