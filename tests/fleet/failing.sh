@@ -86,7 +86,11 @@ build@*) ;;
 esac
 says err "kernel $which, $kernel, could not be measured by build@"
 says err ": build_crash: killed by signal 6 (Aborted): this builder dies on purpose"
+bench 0 --json # without the record
+[ "$(json out failed)" -eq 0 ] || fail "a kernel still fails"
+cp good.db t.db
 bench 1
 says err ": build_crash: "
+says err "record $record of t.db is marked as failed"
 [ "$(grep -c "%.*@" out)" -eq $((n - 1)) ] || fail "the other kernels are not timed"
 finish
