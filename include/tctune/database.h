@@ -25,7 +25,8 @@ typedef enum tctune_access {
 TCTUNE_API tctune_status tctune_database_open(const char *file, tctune_access access, tctune_database **database, char *error,
                                               size_t error_size);
 
-/* Closes the database. Lists of records taken from it stay valid. NULL is allowed. */
+/* Closes the database. Lists of records taken from it stay valid. In a callback of a call on this database it is closed when the
+ * call ends. NULL is allowed. */
 TCTUNE_API void tctune_database_close(tctune_database *database);
 
 /* ---- records ---- */

@@ -124,10 +124,12 @@ TCTUNE_API tctune_status tctune_tune_check(const tctune_tune_options *options, c
 TCTUNE_API tctune_status tctune_session_new(tctune_work *work, const tctune_tune_options *options, tctune_session **session,
                                             char *error, size_t error_size);
 
-/* Releases the session, which must not be running. NULL is allowed. */
+/* Releases the session. In a callback this stops the run, and the session is released when the run ends. Otherwise the session must
+ * not be running. NULL is allowed. */
 TCTUNE_API void tctune_session_free(tctune_session *session);
 
-/* Runs the search until the budget is spent. TCTUNE_STOPPED: the run was stopped; the next call continues. */
+/* Runs the search until the budget is spent. TCTUNE_STOPPED: the run was stopped; the next call continues. TCTUNE_BAD_INPUT: it is
+ * running, and a callback made this call. */
 TCTUNE_API tctune_status tctune_session_run(tctune_session *session, char *error, size_t error_size);
 
 /* Ends a run within about a second. Any thread and any signal handler may call it. A run that has not begun ends at once. */

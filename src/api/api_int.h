@@ -102,6 +102,7 @@ TC_NODISCARD tc_status api_check_task(const tctune_work *w, int i, tc_error *err
 
 struct tctune_database {
     tc_meas_db *db;
+    int holders; /* the caller, and each call that calls back: a callback may close the database */
 };
 
 struct tctune_records {

@@ -12,6 +12,7 @@ static tc_status open_database(const char *file, tctune_access access, tctune_da
     if ((size_t)access >= TC_LEN(modes))
         return tc_fail(err, TC_BAD_INPUT, "%s: there is no access %d: give a TCTUNE_ACCESS_...", file, (int)access);
     *out = tc_xcalloc(1, sizeof **out);
+    (*out)->holders = 1;
     return tc_meas_db_open(file, modes[access], &(*out)->db, err);
 }
 
@@ -23,7 +24,7 @@ tctune_status tctune_database_open(const char *file, tctune_access access, tctun
 }
 
 void tctune_database_close(tctune_database *d) {
-    if (!d)
+    if (!d || --d->holders > 0)
         return;
     tc_meas_db_close(d->db);
     free(d);

@@ -114,9 +114,17 @@ static tc_status verify(tctune_database *d, tctune_on_complaint *complain, void 
                    tc_meas_db_path(d->db), (long long)x.problems);
 }
 
+static tctune_status call_verify(tctune_database *d, tctune_on_complaint *complain, void *user, tctune_audit *found, char *error,
+                                 size_t error_size) {
+    API_CALL(err, error, error_size, verify(d, complain, user, found, &err), (void)0);
+}
+
 tctune_status tctune_database_verify(tctune_database *d, tctune_on_complaint *complain, void *user, tctune_audit *found,
                                      char *error, size_t error_size) {
-    API_CALL(err, error, error_size, verify(d, complain, user, found, &err), (void)0);
+    d->holders++;
+    tctune_status s = call_verify(d, complain, user, found, error, error_size);
+    tctune_database_close(d);
+    return s;
 }
 
 /* ---- measured again ---- */
@@ -166,6 +174,10 @@ tctune_status tctune_database_rerun(tctune_database *d, const tctune_rerun_optio
     tc_error err = {0};
     api_find_worker();
     tc_status s = API_OPTIONS(o, options, &err);
-    return s == TC_OK ? api_unless_stopped(call_rerun(d, &o, unmarked, error, error_size), o.stop)
-                      : api_answer(s, &err, error, error_size);
+    if (s != TC_OK)
+        return api_answer(s, &err, error, error_size);
+    d->holders++;
+    tctune_status answer = api_unless_stopped(call_rerun(d, &o, unmarked, error, error_size), o.stop);
+    tctune_database_close(d);
+    return answer;
 }

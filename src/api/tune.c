@@ -24,6 +24,8 @@ struct tctune_session {
     tc_tune_report last;
     tc_arena *arena; /* of `last` */
     json_t *told;    /* of the last search, with its comparisons; NULL: there was no search */
+    bool is_running;
+    bool is_freed; /* by a callback, while it ran */
 };
 
 /* ---- opening ---- */
@@ -142,6 +144,11 @@ tctune_status tctune_session_new(tctune_work *work, const tctune_tune_options *o
 void tctune_session_free(tctune_session *s) {
     if (!s)
         return;
+    if (s->is_running) { /* the run still needs it, and frees it then */
+        s->is_freed = true;
+        tc_raise_to(s->stop, 1);
+        return;
+    }
     tc_graph_search_free(s->search);
     tc_meas_db_close(s->db);
     tc_meas_db_close(s->o.library);
@@ -243,6 +250,8 @@ static void keep_report(tctune_session *s, const tc_tune_report *r) {
 /* ---- running ---- */
 
 static void tell(tctune_session *s, tctune_event e) {
+    if (s->is_freed)
+        return;
     tctune_report r = report_of(s->now);
     r.struct_size = sizeof r;
     e.struct_size = sizeof e;
@@ -298,7 +307,7 @@ static tc_status run(tctune_session *s, tc_error *err) {
     return st;
 }
 
-tctune_status tctune_session_run(tctune_session *s, char *error, size_t error_size) {
+static tctune_status run_once(tctune_session *s, char *error, size_t error_size) {
     tc_error err = {0};
     tc_status st = tc_memory_begin(&err);
     if (st == TC_OK)
@@ -310,6 +319,22 @@ tctune_status tctune_session_run(tctune_session *s, char *error, size_t error_si
     st = tc_fail(&err, TC_ENV, "stopped; the records are in %s, and another run goes on from there", tc_meas_db_path(s->db));
     api_answer(st, &err, error, error_size);
     return TCTUNE_STOPPED;
+}
+
+tctune_status tctune_session_run(tctune_session *s, char *error, size_t error_size) {
+    tc_error err = {0};
+    if (s->is_running)
+        return api_answer(
+            tc_fail(&err, TC_BAD_INPUT,
+                    "this session is running: a callback cannot run it again. Call tctune_session_run after the run "
+                    "has ended"),
+            &err, error, error_size);
+    s->is_running = true;
+    tctune_status st = run_once(s, error, error_size);
+    s->is_running = false;
+    if (s->is_freed)
+        tctune_session_free(s);
+    return st;
 }
 
 void tctune_session_stop(tctune_session *s) {

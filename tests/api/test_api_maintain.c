@@ -2,6 +2,7 @@
 #include "api_documents.h"
 
 #include <math.h>
+#include <sqlite3.h>
 
 static const char db[] = SCRATCH("api_maintain.db"), lines[] = SCRATCH("api_maintain.jsonl"), joined[] = SCRATCH("api_joined.db");
 
@@ -96,6 +97,39 @@ static void on_rerun(void *user, const tctune_rerun *r) {
         assert_true(*r->message && !isfinite(r->now));
 }
 
+static void close_once(void *user, const tctune_rerun *r) {
+    tctune_database **d = user;
+    assert_true(*r->message); /* which is the library's still */
+    tctune_database_close(*d);
+    *d = NULL;
+}
+
+static void complain_and_close(void *user, const char *text) {
+    tctune_database **d = user;
+    assert_true(*text);
+    tctune_database_close(*d);
+    *d = NULL;
+}
+
+/* The call goes on with the database, and closes it when it ends. */
+static void test_closed_by_its_callback(void **state) {
+    (void)state;
+    fill(4, 1);
+    tctune_database *d = opened(db, TCTUNE_ACCESS_CHANGE);
+    tctune_rerun_options o = {.struct_size = sizeof o, .each = close_once, .user = &d};
+    OK(tctune_database_rerun(d, &o, NULL, error, sizeof error));
+    assert_null(d);
+    sqlite3 *sql;
+    assert_int_equal(sqlite3_open(db, &sql), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(sql, "UPDATE records SET median = 2 * median WHERE median NOT NULL", NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(sql);
+    d = opened(db, TCTUNE_ACCESS_READ);
+    REFUSED(TCTUNE_BAD_INPUT, "problems", tctune_database_verify(d, complain_and_close, &d, NULL, error, sizeof error));
+    assert_null(d);
+    remove_database(db);
+}
+
 static void test_rerun(void **state) {
     (void)state;
     int count[3] = {0}, stop = 1;
@@ -122,6 +156,7 @@ int main(void) {
         cmocka_unit_test(test_joined),
         cmocka_unit_test(test_pruned),
         cmocka_unit_test(test_rerun),
+        cmocka_unit_test(test_closed_by_its_callback),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

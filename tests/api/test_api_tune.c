@@ -126,6 +126,47 @@ static void *stop_soon(void *session) {
 }
 
 /* A document says what the structs say; a flag of the caller's ends a run, and is the caller's to clear. */
+/* A callback that frees the session, at some event, and first runs it once more. */
+typedef struct freer {
+    tctune_session *session;
+    int events, free_at;
+    bool is_freed;
+} freer;
+
+static int free_session(void *user, const tctune_event *e) {
+    freer *f = user;
+    assert_false(f->is_freed); /* nothing is told of it any more */
+    assert_ptr_equal(e->session, f->session);
+    REFUSED(TCTUNE_BAD_INPUT, "this session is running", tctune_session_run(f->session, error, sizeof error));
+    f->is_freed = f->events++ == f->free_at;
+    if (f->is_freed)
+        tctune_session_free(f->session);
+    return 0;
+}
+
+static void test_freed_by_its_callback(void **state) {
+    (void)state;
+    freer f = {.is_freed = true};
+    for (int at = 0; f.is_freed; at++) {
+        tctune_session *session;
+        tctune_work *w = open_text(gemm_text);
+        tctune_tune_options o = options_of(NULL);
+        f = (freer){.free_at = at};
+        o.progress = free_session;
+        o.user = &f;
+        remove_database(db);
+        OK(tctune_session_new(w, &o, &session, error, sizeof error));
+        tctune_work_free(w);
+        f.session = session;
+        tctune_status s = tctune_session_run(session, error, sizeof error);
+        assert_int_equal(s, f.is_freed ? TCTUNE_STOPPED : TCTUNE_OK);
+        if (!f.is_freed)
+            tctune_session_free(session);
+        assert_true(f.is_freed || at > 4); /* each event was tried */
+    }
+    remove_database(db);
+}
+
 static void test_described(void **state) {
     (void)state;
     seen s = {.stop_at = -1};
@@ -254,9 +295,13 @@ static void test_structs_of_other_versions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_measures),    cmocka_unit_test(test_stopped_at_every_event),
-        cmocka_unit_test(test_described),   cmocka_unit_test(test_stopped_by_a_thread),
-        cmocka_unit_test(test_bad_options), cmocka_unit_test(test_structs_of_other_versions),
+        cmocka_unit_test(test_measures),
+        cmocka_unit_test(test_stopped_at_every_event),
+        cmocka_unit_test(test_freed_by_its_callback),
+        cmocka_unit_test(test_described),
+        cmocka_unit_test(test_stopped_by_a_thread),
+        cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_structs_of_other_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
