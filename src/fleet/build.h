@@ -6,11 +6,11 @@
 #include "fleet/message.h"
 
 enum {
-    TC_FLEET_BUILDS = 8,        /* candidates of a job at most: as many as tuners ask for at once */
-    TC_FLEET_OBJECT = 64 << 20, /* bytes of an object: what a building process may answer at most */
-    TC_FLEET_CHUNK = 512 << 10, /* of a chunk: half of what a server takes in one message unless it is told otherwise */
-    TC_FLEET_CHUNKS = 4096,     /* of an object */
-    TC_FLEET_SEAL = 64          /* characters of a digest: tc_seal, of the bytes */
+    TC_FLEET_BUILDS = 8,               /* candidates of a job at most: as many as tuners ask for at once */
+    TC_FLEET_OBJECT = TC_BYTES_ANSWER, /* bytes of an object: what a building process may answer at most */
+    TC_FLEET_CHUNK = 512 << 10,        /* of a chunk: half of what a server takes in one message unless it is told otherwise */
+    TC_FLEET_CHUNKS = 4096,            /* of an object */
+    TC_FLEET_SEAL = 64                 /* characters of a digest: tc_seal, of the bytes */
 };
 
 typedef struct tc_fleet_build_job {

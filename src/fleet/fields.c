@@ -25,6 +25,10 @@ tc_status fleet_outcome(const fleet_reader *r) {
 
 json_t *fleet_open(fleet_reader *r, const char *text, const char *kind) {
     json_error_t why = {0};
+    if (strlen(text) > TC_BYTES_MESSAGE) {
+        refuse(r, "it has more than %d MiB, the most that a server takes", TC_BYTES_MESSAGE >> 20);
+        return NULL;
+    }
     json_t *o = tc_meas_json_read(text, JSON_REJECT_DUPLICATES, &why);
     if (!json_is_object(o))
         refuse(r, "it is not a JSON object%s%s", why.text[0] ? ": " : "", why.text);

@@ -12,16 +12,17 @@
 #include "fleet/scale.h"
 #include "measure/carrier.h"
 #include "measure/machine/rates.h"
+#include "support/inputs.h"
 #include "support/strbuf.h"
 
 enum {
-    TC_FLEET_VERSION = 2,      /* of the documents; a reader knows one */
-    TC_FLEET_TEXT = 256 << 10, /* bytes of a workload, a trace, a target at most */
-    TC_FLEET_NAME = 64,        /* of a word */
-    TC_FLEET_MANY = 4096,      /* candidates of a job, sizes of it, samples of a candidate, rounds */
-    TC_FLEET_HEAVIEST = 1000,  /* weight of a tuner; the least is one over it */
-    TC_FLEET_BARRED = 64,      /* workers that a job is not for */
-    TC_FLEET_RANKINGS = 256    /* pairs of workers that a tuner tells of */
+    TC_FLEET_VERSION = 2,            /* of the documents; a reader knows one */
+    TC_FLEET_TEXT = 256 << 10,       /* bytes of a workload, a trace, a target at most */
+    TC_FLEET_NAME = 64,              /* of a word */
+    TC_FLEET_MANY = TC_WORK_MESSAGE, /* candidates of a job, sizes of it, samples of a candidate, rounds */
+    TC_FLEET_HEAVIEST = 1000,        /* weight of a tuner; the least is one over it */
+    TC_FLEET_BARRED = 64,            /* workers that a job is not for */
+    TC_FLEET_RANKINGS = 256          /* pairs of workers that a tuner tells of */
 };
 
 /* Seconds that a limit may be. */

@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -109,6 +110,18 @@ static void what_was_lost_has_no_records(void **state) {
     assert_int_equal(tc_fleet_result_read(tc_sb_str(&b), 2, arena, &back, &err), TC_OK);
     assert_true(back.lost && back.n == 0);
     tc_strbuf_free(&b);
+}
+
+static void what_is_larger_than_servers_take_is_refused(void **state) {
+    (void)state;
+    tc_fleet_tuner t;
+    tc_error err = {0};
+    char *text = tc_xmalloc(TC_BYTES_MESSAGE + 2);
+    memset(text, ' ', TC_BYTES_MESSAGE + 1);
+    text[TC_BYTES_MESSAGE + 1] = 0;
+    assert_int_equal(tc_fleet_tuner_read(text, arena, &t, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "more than 64 MiB"));
+    free(text);
 }
 
 /* One field of a valid document replaced; the message names it. */
@@ -368,6 +381,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_result_is_read_as_it_was_written, setup, teardown),
         cmocka_unit_test_setup_teardown(candidates_of_a_batch_have_ids, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_lost_has_no_records, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_larger_than_servers_take_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_fields_are_named, setup, teardown),
         cmocka_unit_test_setup_teardown(times_that_are_none_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(damage_is_refused_or_whole, setup, teardown),

@@ -10,12 +10,13 @@
 
 #include "measure/records/record.h"
 #include "support/arena.h"
+#include "support/inputs.h"
 #include "support/status.h"
 #include "support/strbuf.h"
 
 enum {
-    TC_MEAS_PROTOCOL = 6,            /* sent in READY; both ends must agree */
-    TC_MEAS_MAX_PAYLOAD = 512 << 20, /* of a request; larger frames are damage */
+    TC_MEAS_PROTOCOL = 6,                   /* sent in READY; both ends must agree */
+    TC_MEAS_MAX_PAYLOAD = TC_BYTES_REQUEST, /* larger frames are damage */
     TC_MEAS_FRAME_MAGIC = 0x314d4354
 };
 
@@ -30,12 +31,12 @@ enum {
 
 /* MSG(id, text, most): frame types, and the bytes that an answer may have; 0: none, it is a request. Requests and their answers. */
 #define TC_MEAS_MESSAGES(MSG)                                                                                                    \
-    MSG(READY, "ready", 4096)        /* worker: after start: protocol, LLVM version, what its sandbox lacks */                   \
-    MSG(BUILD, "build", 0)           /* tuner: workload, trace, target, threads, parts left out */                               \
-    MSG(BUILT, "built", 64 << 20)    /* worker: error, message, program hash, seconds, workspace bytes, object */                \
-    MSG(PREPARE, "prepare", 0)       /* tuner: workload, sizes, seed, denormal: inputs and reference, kept for RUN */            \
-    MSG(PREPARED, "prepared", 65536) /* worker: error, message */                                                                \
-    MSG(RUN, "run", 0)               /* tuner: workload, sizes, seed, denormal, trace, target, object, workspace, timing */      \
+    MSG(READY, "ready", 4096)            /* worker: after start: protocol, LLVM version, what its sandbox lacks */               \
+    MSG(BUILD, "build", 0)               /* tuner: workload, trace, target, threads, parts left out */                           \
+    MSG(BUILT, "built", TC_BYTES_ANSWER) /* worker: error, message, program hash, seconds, workspace bytes, object */            \
+    MSG(PREPARE, "prepare", 0)           /* tuner: workload, sizes, seed, denormal: inputs and reference, kept for RUN */        \
+    MSG(PREPARED, "prepared", 65536)     /* worker: error, message */                                                            \
+    MSG(RUN, "run", 0)                   /* tuner: workload, sizes, seed, denormal, trace, target, object, workspace, timing */  \
     MSG(RAN, "ran",                                                                                                              \
         1 << 20) /* worker: error, message, times, verified, deviation, stopped early, seconds, reference, shares, counts */
 
