@@ -10,8 +10,8 @@
 #include "support/arena.h"
 #include "support/hash.h"
 
-static size_t slot_of(uint64_t key, size_t nslots) {
-    size_t slot = (size_t)tc_hash_mix(key, 0) & (nslots - 1);
+static size_t slot_of(const tc_map *m, uint64_t key, const char *str) {
+    size_t slot = (size_t)(str ? key : tc_hash_mix(key ^ m->of.a, m->of.b)) & (m->nslots - 1);
 #ifdef TCTUNE_HOSTILE
     slot &= ~(size_t)63; /* all keys of a small map at one slot */
 #endif
@@ -20,7 +20,7 @@ static size_t slot_of(uint64_t key, size_t nslots) {
 
 /* The slot that holds (key, str), or the free slot where it belongs. Integer keys have str == NULL. */
 static uint32_t *find_slot(const tc_map *m, uint64_t key, const char *str) {
-    for (size_t s = slot_of(key, m->nslots);; s = (s + 1) & (m->nslots - 1)) {
+    for (size_t s = slot_of(m, key, str);; s = (s + 1) & (m->nslots - 1)) {
         uint32_t *slot = &m->slots[s];
         if (!*slot)
             return slot;
@@ -55,44 +55,53 @@ static bool make_room(tc_map *m) {
     return rehash(m, m->nslots ? 2 * m->nslots : 16);
 }
 
+/* The map has entries. */
 static uintptr_t *get(const tc_map *m, uint64_t key, const char *str) {
-    if (!m->len)
-        return NULL;
     uint32_t slot = *find_slot(m, key, str);
     return slot ? &m->entries[slot - 1].value : NULL;
 }
 
+/* The map has slots. */
 static bool put(tc_map *m, uint64_t key, const char *str, uintptr_t value) {
-    uint32_t *slot = m->nslots ? find_slot(m, key, str) : NULL;
-    if (slot && *slot) {
+    uint32_t *slot = find_slot(m, key, str);
+    if (*slot) {
         m->entries[*slot - 1].value = value;
         return false;
     }
-    if (make_room(m) || !slot)
+    if (make_room(m))
         slot = find_slot(m, key, str);
     *slot = (uint32_t)(m->len + 1);
     m->entries[m->len++] = (tc_map_entry){key, str ? tc_xstrdup(str) : NULL, value};
     return true;
 }
 
-static uint64_t string_key(const char *s) {
-    return tc_hash64(s, strlen(s), 0);
+static void begin(tc_map *m) {
+    if (m->nslots)
+        return;
+    m->of = tc_hash_key_of_process();
+    make_room(m);
+}
+
+static uint64_t string_key(const tc_map *m, const char *s) {
+    return tc_keyed_hash(&m->of, s, strlen(s));
 }
 
 uintptr_t *tc_map_get(const tc_map *m, uint64_t key) {
-    return get(m, key, NULL);
+    return m->len ? get(m, key, NULL) : NULL;
 }
 
 uintptr_t *tc_map_gets(const tc_map *m, const char *key) {
-    return get(m, string_key(key), key);
+    return m->len ? get(m, string_key(m, key), key) : NULL;
 }
 
 bool tc_map_put(tc_map *m, uint64_t key, uintptr_t value) {
+    begin(m);
     return put(m, key, NULL, value);
 }
 
 bool tc_map_puts(tc_map *m, const char *key, uintptr_t value) {
-    return put(m, string_key(key), key, value);
+    begin(m);
+    return put(m, string_key(m, key), key, value);
 }
 
 void tc_map_clear(tc_map *m) {

@@ -1,4 +1,5 @@
-/* Hash map from a 64-bit key, or from a string, to a pointer-sized value. Iteration follows insertion order. No removal. */
+/* Hash map from a 64-bit key, or from a string, to a pointer-sized value. Iteration follows insertion order. No removal. Keys may
+ * come from outside: slots depend on a key of the process (keyed_hash.h), and nothing else does. */
 #ifndef TC_SUPPORT_MAP_H
 #define TC_SUPPORT_MAP_H
 
@@ -6,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "support/keyed_hash.h"
+
 typedef struct tc_map_entry {
-    uint64_t key;    /* the key itself, or the hash of `str` */
+    uint64_t key;    /* the key itself, or the hash of `str`, which differs from run to run */
     const char *str; /* NULL for integer keys; owned by the map */
     uintptr_t value;
 } tc_map_entry;
@@ -17,6 +20,7 @@ typedef struct tc_map {
     tc_map_entry *entries;
     uint32_t *slots;
     size_t len, cap, nslots;
+    tc_hash_key of; /* where there are slots: their key */
 } tc_map;
 
 /* Returns the entry's value slot or NULL. */

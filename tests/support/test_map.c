@@ -1,10 +1,11 @@
-/* map.h and hash.h. */
+/* map.h, hash.h and keyed_hash.h. */
 #include "support/cmocka_all.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "support/hash.h"
+#include "support/keyed_hash.h"
 #include "support/map.h"
 #include "support/rng.h"
 
@@ -69,8 +70,8 @@ static void string_keys_are_copied(void **state) {
 static void integer_and_string_keys_do_not_meet(void **state) {
     (void)state;
     tc_map m = {0};
-    uint64_t h = tc_hash64("abc", 3, 0);
     tc_map_puts(&m, "abc", 1);
+    uint64_t h = m.entries[0].key;
     assert_null(tc_map_get(&m, h));
     tc_map_put(&m, h, 2);
     assert_int_equal(*tc_map_gets(&m, "abc"), 1);
@@ -93,6 +94,77 @@ static void clear_keeps_the_map_usable(void **state) {
         assert_null(tc_map_gets(&m, "s"));
     }
     tc_map_free(&m);
+}
+
+/* The longest row of slots that are taken. */
+static size_t longest_run(const tc_map *m) {
+    size_t longest = 0, run = 0;
+    for (size_t i = 0; i < m->nslots; i++) {
+        run = m->slots[i] ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    return longest;
+}
+
+/* Keys that a hash without a key of the process puts into few slots. Names and numbers in files can be chosen so. */
+static void chosen_keys_do_not_gather(void **state) {
+    (void)state;
+    enum { N = 2000, SLOTS = 1 << 12, GATHERED = SLOTS / 16, LONGEST = 500 };
+    tc_map names = {0}, numbers = {0};
+    char name[32];
+    for (uint64_t i = 0; names.len < N; i++) {
+        int len = snprintf(name, sizeof name, "%llx", (unsigned long long)i);
+        uint64_t h = tc_hash64(name, (size_t)len, 0);
+        if ((tc_hash_mix(h, 0) & (SLOTS - 1)) < GATHERED)
+            tc_map_puts(&names, name, 1);
+    }
+    for (uint64_t i = 0; numbers.len < N; i++)
+        if ((tc_hash_mix(i, 0) & (SLOTS - 1)) < GATHERED)
+            tc_map_put(&numbers, i, 1);
+#ifndef TCTUNE_HOSTILE
+    assert_in_range(longest_run(&names), 1, LONGEST);
+    assert_in_range(longest_run(&numbers), 1, LONGEST);
+#else
+    assert_true(longest_run(&names) > 0 && longest_run(&numbers) > 0);
+#endif
+    tc_map_free(&names);
+    tc_map_free(&numbers);
+}
+
+/* The order of entries is that in which they came, whatever the key of the process is. */
+static void order_is_that_of_insertion(void **state) {
+    (void)state;
+    enum { N = 500 };
+    tc_map m = {0};
+    char name[32];
+    for (int i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "%d", i * 7919 % N);
+        tc_map_puts(&m, name, (uintptr_t)i);
+    }
+    for (int i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "%d", i * 7919 % N);
+        assert_string_equal(m.entries[i].str, name);
+    }
+    tc_map_free(&m);
+}
+
+static void keyed_hash_is_siphash(void **state) {
+    (void)state;
+    const tc_hash_key zero = {0}, counted = {0x0706050403020100u, 0x0f0e0d0c0b0a0908u};
+    const unsigned char text[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+    assert_int_equal(tc_keyed_hash(&zero, "a", 1), 0x407448d2b89b1813u);
+    assert_int_equal(tc_keyed_hash(&zero, "abcdefgh", 8), 0x3f7b849c0b8e35eau);
+    assert_int_equal(tc_keyed_hash(&zero, "The quick brown fox", 19), 0x975e410714568333u);
+    assert_int_equal(tc_keyed_hash(&counted, "", 0), 0xabac0158050fc4dcu);
+    assert_int_equal(tc_keyed_hash(&counted, text, sizeof text), 0xd320d86d2a519956u);
+}
+
+static void keyed_hash_depends_on_the_key(void **state) {
+    (void)state;
+    tc_hash_key own = tc_hash_key_of_process(), same = tc_hash_key_of_process(), other = {own.a, own.b + 1};
+    assert_true(own.a == same.a && own.b == same.b);
+    assert_true(own.a != 0 && own.b != 0 && own.a != own.b);
+    assert_true(tc_keyed_hash(&own, "name", 4) != tc_keyed_hash(&other, "name", 4));
 }
 
 /* These values key records on disk: if this test fails, the function changed, and it may not. */
@@ -157,6 +229,10 @@ int main(void) {
         cmocka_unit_test(string_keys_are_copied),
         cmocka_unit_test(integer_and_string_keys_do_not_meet),
         cmocka_unit_test(clear_keeps_the_map_usable),
+        cmocka_unit_test(chosen_keys_do_not_gather),
+        cmocka_unit_test(order_is_that_of_insertion),
+        cmocka_unit_test(keyed_hash_is_siphash),
+        cmocka_unit_test(keyed_hash_depends_on_the_key),
         cmocka_unit_test(hashes_are_pinned),
         cmocka_unit_test(hash_sees_every_byte_length_and_seed),
         cmocka_unit_test(hash_avalanches),
