@@ -1,15 +1,17 @@
 /* Contexts: an arena, a counter of ids, and the table of interned expressions. A child looks into its own table and the tables
  * of its parents. The parents are frozen while the child lives. So a child never makes a second copy of a parent's node, and
- * pointer equality holds across both contexts. */
+ * pointer equality holds across both contexts. Numbers in files become nodes: slots depend on a key of the process, so that nobody
+ * can choose numbers that share one. */
 #include "te/te_int.h"
 
 #include <stdlib.h>
 
-#include "support/hash.h"
+#include "support/keyed_hash.h"
 
 struct tc_ctx {
     const tc_ctx *parent;
     tc_arena *arena;
+    tc_hash_key key;
     uint32_t first_id, next_id;
     const tc_expr **slots; /* open addressing; at most half full */
     uint32_t nslots, len;
@@ -21,6 +23,7 @@ static tc_ctx *ctx_new(const tc_ctx *parent) {
     tc_ctx *c = tc_xcalloc(1, sizeof *c);
     c->parent = parent;
     c->arena = tc_arena_new();
+    c->key = parent ? parent->key : tc_hash_key_of_process();
     c->first_id = c->next_id = parent ? parent->next_id : 1;
     c->nslots = FIRST_SLOTS;
     c->slots = tc_xcalloc(c->nslots, sizeof *c->slots);
@@ -85,11 +88,12 @@ static uint64_t payload(const tc_expr *e) {
     return (uint64_t)e->u.i; /* also the bits of a double, or a buffer's address */
 }
 
-static uint32_t hash_node(const tc_expr *key, const tc_expr *const *args) {
-    uint64_t h = payload(key) * 0x9e3779b97f4a7c15u ^ ((uint64_t)key->op << 32 | (uint64_t)key->dtype << 24 | key->lanes);
+static uint32_t hash_node(const tc_hash_key *k, const tc_expr *key, const tc_expr *const *args) {
+    uint64_t h =
+        (payload(key) ^ k->a) * 0x9e3779b97f4a7c15u ^ ((uint64_t)key->op << 32 | (uint64_t)key->dtype << 24 | key->lanes);
     for (int i = 0; i < key->nargs; i++)
         h = (h ^ args[i]->hash) * 0xff51afd7ed558ccdu + (h >> 29);
-    h ^= h >> 32;
+    h ^= (h >> 32) ^ k->b;
     h *= 0xc4ceb9fe1a85ec53u;
 #ifdef TCTUNE_HOSTILE
     return (uint32_t)(h >> 32) & 0xfffc0; /* many equal ones in large contexts, none but equal slots in small ones */
@@ -135,7 +139,7 @@ static void grow(tc_ctx *c) {
 }
 
 const tc_expr *te_intern(tc_ctx *c, const tc_expr *key, const tc_expr *const *args) {
-    uint32_t hash = hash_node(key, args);
+    uint32_t hash = hash_node(&c->key, key, args);
     uint32_t s = find(c, key, args, hash);
     if (c->slots[s])
         return c->slots[s];
