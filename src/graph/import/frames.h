@@ -20,6 +20,7 @@ typedef struct tc_graph_import_place {
     const char *path;             /* of the model's file */
     tc_graph *root, *g;           /* the model's graph; the graph to which nodes are being added: root, or that of the frame */
     tc_graph_import_frame *frame; /* NULL: in root */
+    int second;                   /* loops within each other that are imported in a second way */
 } tc_graph_import_place;
 
 /* The body of a loop or of a branch, as a format describes it. A format's own structure begins with this one. */

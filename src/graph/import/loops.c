@@ -16,6 +16,10 @@
  * is folded. MAX_TRIPS: where there is no other way. */
 enum { FEW_TRIPS = 32, FEW_NODES = 1 << 13, MAX_TRIPS = 4096 };
 
+/* A loop that cannot run at run time is written out, and with it the loops in its body. Each of these would be imported in two ways
+ * for each way of the loop around it, so only so many within each other are tried a second time. */
+enum { MAX_SECOND = 2 };
+
 typedef tc_graph_import_trips loop;
 typedef tc_graph_import_scan scan;
 
@@ -111,12 +115,16 @@ static tc_status give(loop *l, tc_graph_value *const *empty, const int64_t *axes
 }
 
 static void keep_rows(loop *l, tc_graph_value *const *rows) {
-    tc_graph_value **all = TC_NEW_N(l->at->g->arena, tc_graph_value *, (size_t)(l->trips + 1) * l->nscan + 1);
-    if (l->trips && l->nscan)
-        memcpy(all, l->rows, (size_t)l->trips * l->nscan * sizeof *all);
+    size_t n = (size_t)l->trips * l->nscan;
+    if (l->trips == l->room) {
+        l->room = l->room ? 2 * l->room : 8;
+        tc_graph_value **more = TC_NEW_N(l->at->g->arena, tc_graph_value *, (size_t)l->room * l->nscan + 1);
+        if (n)
+            memcpy(more, l->rows, n * sizeof *more);
+        l->rows = more;
+    }
     if (l->nscan)
-        memcpy(all + (size_t)l->trips * l->nscan, rows, l->nscan * sizeof *all);
-    l->rows = all;
+        memcpy(l->rows + n, rows, l->nscan * sizeof *l->rows);
 }
 
 /* ---- Loop ---- */
@@ -289,10 +297,12 @@ tc_status tc_graph_import_add_trips(tc_graph_import_trips *l, tc_graph_value ***
     tc_status status = tc_graph_import_trips_at_run_time(l, out, err);
     if (l->at->root->sizes && l->at->root->sizes->again)
         return status; /* import begins again */
-    if (status == TC_BAD_INPUT && l->limit.most >= 0 && l->limit.most <= MAX_TRIPS) {
+    if (status == TC_BAD_INPUT && l->limit.most >= 0 && l->limit.most <= MAX_TRIPS && l->at->second < MAX_SECOND) {
         tc_error again = {0};
-        if (attempt(l, true, &open, out, &again) == TC_OK)
-            return TC_OK;
+        l->at->second++;
+        tc_status other = attempt(l, true, &open, out, &again);
+        l->at->second--;
+        return other == TC_OK ? TC_OK : status;
     }
     return status;
 }

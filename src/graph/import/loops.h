@@ -30,9 +30,9 @@ typedef struct tc_graph_import_trips {
     tc_graph_import_scan *scan; /* NULL: a Loop */
     /* where it is written out: */
     bool data;                 /* go on where the data decide about trips */
-    tc_graph_value **rows;     /* [trips * nscan] */
+    tc_graph_value **rows;     /* [trips * nscan], with room for more */
     tc_graph_value *go, *done; /* does this trip count? NULL: yes. How many did: an i64 scalar; NULL: all */
-    int64_t trips;
+    int64_t trips, room;
 } tc_graph_import_trips;
 
 /* Adds the trips: written out, or as a node. *out: the results, [nstate + nscan]; NULL where nobody wants one. */
