@@ -29,13 +29,6 @@ static tc_graph_data_kind kind_of(const Onnx__TypeProto *t) {
     return is_sequence_of_tensors(held) ? TC_GRAPH_DATA_OPTIONAL_SEQUENCE : TC_GRAPH_DATA_OTHER;
 }
 
-static bool has_initializer(const Onnx__GraphProto *g, const char *name) {
-    for (size_t i = 0; i < g->n_initializer; i++)
-        if (g->initializer[i]->name && strcmp(g->initializer[i]->name, name) == 0)
-            return true;
-    return false;
-}
-
 static void add_port(tc_arena *a, const Onnx__ValueInfoProto *v, tc_graph_data_port *ports, size_t *n) {
     tc_graph_data_port *p = &ports[(*n)++];
     *p = (tc_graph_data_port){.name = tc_arena_strdup(a, v->name ? v->name : ""), .kind = kind_of(v->type)};
@@ -48,11 +41,16 @@ tc_status tc_graph_data_ports_read(const char *model, tc_arena *a, tc_graph_data
     *out = (tc_graph_data_ports){0};
     TC_TRY(tc_onnx_read_outline(model, a, &m, err));
     const Onnx__GraphProto *g = m->graph;
+    tc_map given = {0}; /* names of initializers */
+    for (size_t i = 0; i < g->n_initializer; i++)
+        if (g->initializer[i]->name)
+            tc_map_puts(&given, g->initializer[i]->name, 1);
     out->in = TC_NEW_N(a, tc_graph_data_port, g->n_input + 1);
     out->out = TC_NEW_N(a, tc_graph_data_port, g->n_output + 1);
     for (size_t i = 0; i < g->n_input; i++)
-        if (!has_initializer(g, g->input[i]->name ? g->input[i]->name : ""))
+        if (!tc_map_gets(&given, g->input[i]->name ? g->input[i]->name : ""))
             add_port(a, g->input[i], out->in, &out->nin);
+    tc_map_free(&given);
     for (size_t i = 0; i < g->n_output; i++)
         add_port(a, g->output[i], out->out, &out->nout);
     return TC_OK;

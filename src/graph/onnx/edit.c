@@ -80,25 +80,22 @@ static void know_constant(tc_onnx_edit *e, const char *name, Onnx__TensorProto *
     tc_push(&e->constants, c);
 }
 
-/* Initializers that are inputs too may be given by the caller: they are none of the model's constants. */
-static bool is_input(const Onnx__GraphProto *g, const char *name) {
-    for (size_t i = 0; i < g->n_input; i++)
-        if (strcmp(g->input[i]->name, name) == 0)
-            return true;
-    return false;
-}
-
 static bool is_constant(const Onnx__NodeProto *n) {
     return strcmp(n->op_type, "Constant") == 0 && tc_graph_import_default_domain(n->domain) && n->n_output == 1;
 }
 
 static void read_graph(tc_onnx_edit *e) {
     Onnx__GraphProto *g = e->model->graph;
+    tc_map inputs = {0};
+    for (size_t i = 0; i < g->n_input && e->model->ir_version >= 4; i++)
+        tc_map_puts(&inputs, g->input[i]->name, 1);
+    /* Initializers that are inputs too may be given by the caller: they are none of the model's constants. */
     for (size_t i = 0; i < g->n_initializer; i++) {
         tc_push(&e->initializers, g->initializer[i]);
-        if (e->model->ir_version < 4 || !is_input(g, g->initializer[i]->name))
+        if (!tc_map_gets(&inputs, g->initializer[i]->name))
             know_constant(e, g->initializer[i]->name, g->initializer[i]);
     }
+    tc_map_free(&inputs);
     for (size_t i = 0; i < g->n_node; i++) {
         Onnx__NodeProto *n = g->node[i];
         tc_push(&e->nodes, ((placed){n, (int)i}));

@@ -91,57 +91,88 @@ bool tc_graph_import_is_loop(const Onnx__NodeProto *n) {
            (strcmp(n->op_type, "Loop") == 0 || strcmp(n->op_type, "Scan") == 0);
 }
 
-static bool same_domain(const char *a, const char *b) {
-    return tc_graph_import_default_domain(a) ? tc_graph_import_default_domain(b) : b && strcmp(a, b) == 0;
+/* "11:com.exampleNorm": of an operator or function. */
+static const char *full_name(tc_strbuf *b, const char *domain, const char *name) {
+    domain = tc_graph_import_default_domain(domain) ? "" : domain;
+    tc_sb_clear(b);
+    tc_sb_printf(b, "%zu:%s%s", strlen(domain), domain, name);
+    return tc_sb_str(b);
+}
+
+/* Of two functions of one name the first is called. */
+static void note_functions(tc_graph_importer *im) {
+    tc_strbuf b = {0};
+    for (size_t i = im->model->n_functions; i-- > 0;) {
+        const Onnx__FunctionProto *f = im->model->functions[i];
+        if (f->name)
+            tc_map_puts(&im->functions, full_name(&b, f->domain, f->name), (uintptr_t)f);
+    }
+    tc_strbuf_free(&b);
 }
 
 /* The function of the model's own that n calls, or NULL. */
 const Onnx__FunctionProto *tc_graph_import_called_function(const tc_graph_importer *im, const Onnx__NodeProto *n) {
-    for (size_t i = 0; i < im->model->n_functions; i++) {
-        const Onnx__FunctionProto *f = im->model->functions[i];
-        if (n->op_type && f->name && strcmp(f->name, n->op_type) == 0 && same_domain(f->domain, n->domain))
-            return f;
+    tc_strbuf b = {0};
+    uintptr_t *f = im->functions.len && n->op_type ? tc_map_gets(&im->functions, full_name(&b, n->domain, n->op_type)) : NULL;
+    tc_strbuf_free(&b);
+    return f ? (const Onnx__FunctionProto *)*f : NULL;
+}
+
+/* Unknown operators, for a message. */
+enum { SHOWN_OPERATORS = 8 };
+typedef struct unknown_operators {
+    tc_map count;                                  /* by full name */
+    const Onnx__NodeProto *first[SHOWN_OPERATORS]; /* of each that is shown */
+} unknown_operators;
+
+static void note_unknown(unknown_operators *u, const Onnx__NodeProto *n) {
+    tc_strbuf b = {0};
+    const char *name = full_name(&b, n->domain, n->op_type ? n->op_type : "(no type)");
+    uintptr_t *count = tc_map_gets(&u->count, name);
+    if (count)
+        ++*count;
+    else if (u->count.len < SHOWN_OPERATORS)
+        u->first[u->count.len] = n;
+    if (!count)
+        tc_map_puts(&u->count, name, 1);
+    tc_strbuf_free(&b);
+}
+
+static const char *name_of(const Onnx__NodeProto *n) {
+    return n->name && *n->name ? n->name : n->n_output ? n->output[0] : "(unnamed)";
+}
+
+static tc_status refuse_unknown(const tc_graph_importer *im, const unknown_operators *u, tc_error *err) {
+    tc_strbuf b = {0};
+    for (size_t k = 0; k < u->count.len && k < SHOWN_OPERATORS; k++) {
+        const Onnx__NodeProto *n = u->first[k];
+        tc_sb_printf(&b, "%s%s (domain %s, first in node '%s'; %zu in all)", k ? ", " : "", n->op_type ? n->op_type : "(no type)",
+                     tc_graph_import_default_domain(n->domain) ? "ai.onnx" : n->domain, name_of(n),
+                     (size_t)u->count.entries[k].value);
     }
-    return NULL;
+    if (u->count.len > SHOWN_OPERATORS)
+        tc_sb_printf(&b, ", and %zu others", u->count.len - SHOWN_OPERATORS);
+    tc_status s =
+        tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                  "operators that are not supported at opset %d: %s. docs/reference/operators.md lists the operators that are",
+                  im->at.g->opset, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return s;
 }
 
 /* All unknown operators at once: each with its domain, count and first node. */
 static tc_status check_operators(tc_graph_importer *im, tc_error *err) {
-    tc_map counts = {0};
-    tc_strbuf b = {0};
+    unknown_operators u = {0};
     const Onnx__GraphProto *p = im->proto;
     tc_graph_op op;
     for (size_t i = 0; i < p->n_node; i++) {
         const Onnx__NodeProto *n = p->node[i];
-        if (tc_graph_import_known_operator(im, n, &op) || tc_graph_import_is_if(n) || tc_graph_import_is_loop(n) ||
-            tc_graph_import_is_sequence_operator(im, n) || tc_graph_import_called_function(im, n))
-            continue;
-        const char *domain = tc_graph_import_default_domain(n->domain) ? "ai.onnx" : n->domain;
-        const char *key =
-            tc_arena_printf(im->at.g->arena, "%s (domain %s, first in node '%s'", n->op_type ? n->op_type : "(no type)", domain,
-                            n->name && *n->name ? n->name
-                            : n->n_output       ? n->output[0]
-                                                : "(unnamed)");
-        size_t head = strcspn(key, ",");
-        bool seen = false;
-        for (size_t k = 0; k < counts.len && !seen; k++)
-            if (strncmp(counts.entries[k].str, key, head + 1) == 0) {
-                counts.entries[k].value++;
-                seen = true;
-            }
-        if (!seen)
-            tc_map_puts(&counts, key, 1);
+        if (!tc_graph_import_known_operator(im, n, &op) && !tc_graph_import_is_if(n) && !tc_graph_import_is_loop(n) &&
+            !tc_graph_import_is_sequence_operator(im, n) && !tc_graph_import_called_function(im, n))
+            note_unknown(&u, n);
     }
-    for (size_t k = 0; k < counts.len && k < 8; k++)
-        tc_sb_printf(&b, "%s%s; %zu in all)", k ? ", " : "", counts.entries[k].str, (size_t)counts.entries[k].value);
-    tc_status s = TC_OK;
-    if (counts.len)
-        s = tc_refuse(
-            err, TC_ERROR_UNSUPPORTED,
-            "operators that are not supported at opset %d: %s. docs/reference/operators.md lists the operators that are",
-            im->at.g->opset, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    tc_map_free(&counts);
+    tc_status s = u.count.len ? refuse_unknown(im, &u, err) : TC_OK;
+    tc_map_free(&u.count);
     return s;
 }
 
@@ -300,6 +331,7 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     }
     im.proto = im.model->graph;
     im.at.g = im.at.root = tc_graph_new(path);
+    note_functions(&im);
     im.at.g->sizes = before;
     im.takes_other = before && before->takes_other;
     im.at.g->in_place_cache = opts && opts->in_place_cache;
@@ -312,6 +344,8 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     s = fill_graph(&im, err);
     im.at.g->reserved = NULL;
     tc_map_free(&im.producers);
+    tc_map_free(&im.functions);
+    tc_map_free(&im.places);
     tc_map_free(&im.body_constants);
     free(im.used_shapes);
     free(im.used_fixed);

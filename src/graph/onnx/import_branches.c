@@ -51,22 +51,23 @@ static const char *const names[] = {"then_branch", "else_branch"};
 
 /* ---- a branch that cannot run ---- */
 
-/* "sr": the first input of the model that the condition is computed of; NULL: none is near. */
-static const char *deciding_input(const tc_graph_importer *im, const tc_graph_value *v, int depth) {
+/* "sr": the first input of the model that the condition is computed of; NULL: none is near. *left: values that are looked at. */
+static const char *deciding_input(const tc_graph_importer *im, const tc_graph_value *v, int depth, int *left) {
     enum { NEAR = 8 };
     const tc_graph_value *root = tc_graph_find_value(im->at.root, v->name);
     const char *found = NULL;
     if (!v->producer)
         return root && !root->producer && !root->constant ? root->name : NULL;
-    for (int k = 0; k < v->producer->nin && depth < NEAR && !found; k++)
-        found = v->producer->in[k] ? deciding_input(im, v->producer->in[k], depth + 1) : NULL;
+    for (int k = 0; k < v->producer->nin && depth < NEAR && !found && --*left > 0; k++)
+        found = v->producer->in[k] ? deciding_input(im, v->producer->in[k], depth + 1, left) : NULL;
     return found;
 }
 
 /* What the user reads: `when` the run is refused, or that runs are. */
 static const char *refusal_text(const branches *b, int kept, const char *when, const tc_error *why) {
     tc_graph_importer *im = b->im;
-    const char *input = deciding_input(im, b->t.cond, 0);
+    int left = 256;
+    const char *input = deciding_input(im, b->t.cond, 0, &left);
     return tc_arena_printf(
         im->at.root->arena,
         "%s the condition '%s' of node '%s' (If) is %s: the model was built without the %s, because: %s. To build the model for "

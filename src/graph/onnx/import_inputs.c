@@ -22,24 +22,30 @@ static const tc_graph_binding *find_binding(const tc_graph_importer *im, const c
     return NULL;
 }
 
-static bool has_initializer(const tc_graph_importer *im, const char *name) {
+/* Inputs that initializers give no value. */
+static void note_places(tc_graph_importer *im) {
+    tc_map given = {0};
     for (size_t i = 0; i < im->proto->n_initializer; i++)
-        if (im->proto->initializer[i]->name && strcmp(im->proto->initializer[i]->name, name) == 0)
-            return true;
-    return false;
+        if (im->proto->initializer[i]->name)
+            tc_map_puts(&given, im->proto->initializer[i]->name, 1);
+    for (size_t i = 0, n = 0; i < im->proto->n_input; i++) {
+        const char *name = im->proto->input[i]->name ? im->proto->input[i]->name : "";
+        if (!tc_map_gets(&given, name))
+            tc_map_puts(&im->places, name, n++);
+    }
+    tc_map_free(&given);
 }
 
 /* What the run gives for the input, by name or by its place among the inputs without initializers; NULL: nothing is known. */
-static const tc_graph_tensor *sample_of(const tc_graph_importer *im, const char *name) {
+static const tc_graph_tensor *sample_of(tc_graph_importer *im, const char *name) {
     const tc_graph_bundle *b = im->opts ? im->opts->sample : NULL;
     const tc_graph_tensor *t = b ? tc_graph_bundle_find(b, name) : NULL;
-    size_t at = 0, n = 0;
-    for (size_t i = 0; b && !t && i < im->proto->n_input; i++) {
-        const char *other = im->proto->input[i]->name ? im->proto->input[i]->name : "";
-        at = strcmp(other, name) == 0 ? n : at;
-        n += !has_initializer(im, other);
-    }
-    return !t && b && n == b->len && n ? &b->items[at].t : t;
+    if (!b || t)
+        return t;
+    if (!im->places.len)
+        note_places(im);
+    uintptr_t *at = im->places.len == b->len ? tc_map_gets(&im->places, name) : NULL;
+    return at ? &b->items[*at].t : NULL;
 }
 
 static void print_sizes(tc_strbuf *b, const tc_graph_range *s) {
@@ -165,8 +171,18 @@ static tc_status disagreeing_symbol(const tc_graph_size_symbol *s, const char *i
     return st;
 }
 
-static bool is_said(const tc_graph_importer *im, const char *input, const char *symbol) {
+static bool is_said(tc_graph_importer *im, const char *input, const char *symbol) {
     return find_binding(im, input, false) || find_binding(im, symbol, true) || sample_of(im, input);
+}
+
+/* What is learnt of sizes is compared with what is known of each. */
+enum { MAX_SYMBOLS = 1024 };
+
+static tc_status too_many_symbols(const char *input, const char *name, tc_error *err) {
+    return tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                     "input '%s': the model has more than %d sizes that vary, '%s' is one more; give inputs their sizes with "
+                     "--shape %s=1,128 (its dimensions), or let them share symbols",
+                     input, MAX_SYMBOLS, name, input);
 }
 
 /* The symbol `name` of the input, with these sizes. Several inputs may have been given different single ones. */
@@ -176,6 +192,8 @@ static tc_status want_symbol(tc_graph_importer *im, const char *input, const cha
     const tc_graph_size_symbol *y = tc_graph_sizes_symbol(known, name);
     if (y && (y->least != sizes->least || y->most != sizes->most || y->multiple != sizes->multiple))
         return sizes->least == sizes->most ? TC_OK : disagreeing_symbol(y, input, sizes, err);
+    if (!y && known->symbols.len == MAX_SYMBOLS)
+        return too_many_symbols(input, name, err);
     if (!y)
         tc_graph_sizes_add_symbol(known, &(tc_graph_size_symbol){.name = name,
                                                                  .least = sizes->least,

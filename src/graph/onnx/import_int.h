@@ -31,6 +31,8 @@ typedef struct tc_graph_importer {
     uint32_t bodies;              /* that have taken a node's place */
     bool chose;                   /* one of two branches of different types: runs that take the other one are refused */
     bool takes_other;             /* what is usually chosen does not fit what follows it: the other one is */
+    tc_map functions;             /* domain and name -> the model's own function of that name */
+    tc_map places;                /* name of an input without an initializer -> its place among these */
     tc_map body_constants;        /* address of a body's initializer -> value of root: bodies may be added many times */
 } tc_graph_importer;
 
