@@ -174,20 +174,22 @@ static void places(const tc_graph *g, const uint32_t *uses, bool read, addresses
         }
 }
 
-static void sorted_places(const tc_graph *g, const uint32_t *uses, bool read, addresses *at) {
-    places(g, uses, read, at);
-    if (at->len)
-        qsort(at->data, at->len, sizeof *at->data, by_pointer);
-}
-
-static bool is_attribute(const tc_graph *g, const void *p) {
+/* Where the tensors lie that are attributes. */
+static void attribute_places(const tc_graph *g, addresses *at) {
     for (size_t i = 0; i < g->nodes.len; i++)
         for (size_t k = 0; k < g->nodes.data[i]->nattrs; k++) {
             const tc_graph_attr *a = &g->nodes.data[i]->attrs[k];
-            if (tc_graph_attr_kind_of(a->id) == TC_GRAPH_ATTR_TENSOR && a->tensor->data == p)
-                return true;
+            if (tc_graph_attr_kind_of(a->id) == TC_GRAPH_ATTR_TENSOR)
+                tc_push(at, a->tensor->data);
         }
-    return false;
+}
+
+static void sorted_places(const tc_graph *g, const uint32_t *uses, bool read, addresses *at) {
+    places(g, uses, read, at);
+    if (read)
+        attribute_places(g, at);
+    if (at->len)
+        qsort(at->data, at->len, sizeof *at->data, by_pointer);
 }
 
 /* Constants that share memory start at the same byte: one is the other in another shape. */
@@ -199,7 +201,7 @@ void tc_graph_release_constants(tc_graph *g) {
     sorted_places(g, uses, false, &dead);
     for (size_t i = 0; i < g->blocks.len; i++) {
         void *p = g->blocks.data[i];
-        if (!holds(dead.data, dead.len, p) || holds(kept.data, kept.len, p) || is_attribute(g, p))
+        if (!holds(dead.data, dead.len, p) || holds(kept.data, kept.len, p))
             g->blocks.data[len++] = p;
         else
             free(p);

@@ -25,8 +25,8 @@ tc_graph_sizes *tc_graph_sizes_take(tc_graph *g) {
     if (!s)
         return NULL;
     tc_map_free(&s->numbers);
+    tc_map_free(&s->truths);
     tc_map_free(&s->values);
-    s->numbers = s->values = (tc_map){0};
     for (size_t i = 0; i < s->symbols.len; i++)
         forget(s, &s->symbols.data[i]);
     size_t kept = 0;
@@ -41,10 +41,13 @@ tc_graph_sizes *tc_graph_sizes_take(tc_graph *g) {
 }
 
 tc_graph_size_symbol *tc_graph_sizes_symbol(const tc_graph_sizes *s, const char *name) {
-    for (size_t i = 0; i < s->symbols.len; i++)
-        if (strcmp(s->symbols.data[i].name, name) == 0)
-            return &s->symbols.data[i];
-    return NULL;
+    uintptr_t *index = tc_map_gets(&s->symbol_named, name);
+    return index ? &s->symbols.data[*index] : NULL;
+}
+
+tc_graph_size_symbol *tc_graph_sizes_symbol_of(const tc_graph_sizes *s, const tc_var *var) {
+    uintptr_t *index = tc_map_get(&s->symbol_of, var->id);
+    return index ? &s->symbols.data[*index] : NULL;
 }
 
 void tc_graph_sizes_add_symbol(tc_graph_sizes *s, const tc_graph_size_symbol *symbol) {
@@ -55,6 +58,8 @@ void tc_graph_sizes_add_symbol(tc_graph_sizes *s, const tc_graph_size_symbol *sy
     y.now = (tc_ival){y.least, y.most};
     y.own = tc_bin(s->ctx, TC_OP_MUL, tc_varx(s->ctx, y.var), tc_i64(s->ctx, y.multiple));
     y.is = y.least == y.most ? tc_i64(s->ctx, y.least) : y.own;
+    tc_map_puts(&s->symbol_named, y.name, s->symbols.len);
+    tc_map_put(&s->symbol_of, y.var->id, s->symbols.len);
     tc_push(&s->symbols, y);
     forget(s, &y);
 }
@@ -75,10 +80,30 @@ bool tc_graph_sizes_is_narrowed(const tc_graph_size_symbol *symbol) {
 
 bool tc_graph_sizes_is_other_variable(const tc_expr *x, const void *user) {
     const tc_graph_sizes *s = user;
-    for (size_t i = 0; i < s->symbols.len && x->op == TC_OP_VAR; i++)
-        if (s->symbols.data[i].var == x->u.var)
-            return false;
-    return x->op == TC_OP_VAR;
+    return x->op == TC_OP_VAR && !tc_graph_sizes_symbol_of(s, x->u.var);
+}
+
+/* Which symbols are in an expression. */
+typedef struct symbols_in {
+    const tc_graph_sizes *s;
+    tc_graph_size_symbol *one; /* the last that was found; NULL: there is none */
+    size_t n, assumed;         /* the latter: of the n */
+} symbols_in;
+
+static void note_symbol(const tc_expr *x, void *user) {
+    symbols_in *in = user;
+    tc_graph_size_symbol *y = x->op == TC_OP_VAR ? tc_graph_sizes_symbol_of(in->s, x->u.var) : NULL;
+    if (!y)
+        return;
+    in->one = y;
+    in->n++;
+    in->assumed += in->one->assumed;
+}
+
+static symbols_in symbols_of(const tc_graph_sizes *s, const tc_expr *x) {
+    symbols_in in = {.s = s};
+    tc_expr_walk(x, note_symbol, &in);
+    return in;
 }
 
 /* The symbol that x is, if it is one of which nothing is known but its range. */
@@ -242,6 +267,26 @@ static bool join(tc_graph_sizes *s, tc_graph_size_symbol *y, tc_graph_size_symbo
     return true;
 }
 
+/* With x in the place of y's variable e does not grow too much: walks over it as a tree end. */
+static bool stays_small(tc_graph_sizes *s, const tc_expr *e, const tc_graph_size_symbol *y, const tc_expr *x) {
+    enum { MOST_DEPTH = 128, MOST_NODES = 4096 };
+    const tc_expr *with = e ? tc_expr_subst(s->ctx, e, 1, &y->var, &x) : NULL;
+    return with == e || (with->depth <= MOST_DEPTH && tc_expr_tree_size(with, MOST_NODES) <= MOST_NODES);
+}
+
+/* All that is made of y stays small if y is x. Else a few symbols that are made of each other would stand for very much text. */
+static bool all_stay_small(tc_graph_sizes *s, const tc_graph_size_symbol *y, const tc_expr *x) {
+    const tc_expr *times = tc_bin(s->ctx, TC_OP_DIV, x, tc_i64(s->ctx, y->multiple));
+    bool small = true;
+    for (size_t i = 0; i < s->symbols.len && small; i++)
+        small = s->symbols.data[i].is == s->symbols.data[i].own || stays_small(s, s->symbols.data[i].is, y, times);
+    for (size_t i = 0; i < s->limits.len && small; i++) {
+        const tc_graph_size_limit *l = &s->limits.data[i];
+        small = stays_small(s, l->x, y, times) && stays_small(s, l->by, y, times) && stays_small(s, l->same, y, times);
+    }
+    return small;
+}
+
 static bool define(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
     tc_graph_size_symbol *y = free_symbol(s, a), *x = free_symbol(s, b);
     if (!y || (x && x > y) || tc_expr_uses_var(b, y->var))
@@ -249,7 +294,7 @@ static bool define(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
     if (x && y->multiple == x->multiple)
         return join(s, y, x);
     tc_ival both = tc_ival_meet(tc_te_bounds(b, s->sure), y->now);
-    if (!y->assumed && (b->op == TC_OP_INT || both.lo > both.hi))
+    if ((!y->assumed && (b->op == TC_OP_INT || both.lo > both.hi)) || !all_stay_small(s, y, b))
         return false;
     set_symbol(s, y, b);
     if (!y->assumed && tc_te_bounds(b, s->sure).hi > y->now.hi)
@@ -303,10 +348,7 @@ static bool may_be_zero(const tc_graph_sizes *s, const tc_expr *x) {
 /* One size at most is left of the only symbol in a, if b is a number. */
 static bool leaves_one(const tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
     tc_affine sum;
-    int in_it = 0;
-    for (size_t i = 0; i < s->symbols.len; i++)
-        in_it += tc_expr_uses_var(a, s->symbols.data[i].var);
-    return b->op == TC_OP_INT && in_it == 1 && tc_te_affine(s->ctx, a, s->sure, &sum) && sum.n == 1 &&
+    return b->op == TC_OP_INT && symbols_of(s, a).n == 1 && tc_te_affine(s->ctx, a, s->sure, &sum) && sum.n == 1 &&
            sum.term[0].atom->op == TC_OP_VAR;
 }
 
@@ -413,37 +455,53 @@ tc_graph_meeting tc_graph_sizes_meet(tc_graph_sizes *s, const tc_expr *a, const 
 /* ---- sizes that import assumes ---- */
 
 bool tc_graph_sizes_is_assumed(const tc_graph_sizes *s, const tc_expr *x) {
-    int n = 0;
-    for (size_t i = 0; i < s->symbols.len; i++) {
-        const tc_graph_size_symbol *y = &s->symbols.data[i];
-        bool in_it = tc_expr_uses_var(x, y->var);
-        if (in_it && !y->assumed)
-            return false;
-        n += in_it;
-    }
-    return n > 0 && !tc_expr_any(x, tc_graph_sizes_is_other_variable, s);
+    symbols_in in = symbols_of(s, x);
+    return in.n > 0 && in.assumed == in.n && !tc_expr_any(x, tc_graph_sizes_is_other_variable, s);
 }
 
 /* The only symbol in x; NULL: there are several, or none. */
 static tc_graph_size_symbol *only_symbol(const tc_graph_sizes *s, const tc_expr *x) {
-    tc_graph_size_symbol *only = NULL;
-    for (size_t i = 0; i < s->symbols.len; i++) {
-        tc_graph_size_symbol *y = &s->symbols.data[i];
-        if (!tc_expr_uses_var(x, y->var))
-            continue;
-        if (only)
-            return NULL;
-        only = y;
-    }
-    return only;
+    symbols_in in = symbols_of(s, x);
+    return in.n == 1 ? in.one : NULL;
 }
 
-static bool holds_at(const tc_graph_size_symbol *y, const tc_expr *condition, int64_t units) {
-    tc_env *at = tc_env_new();
-    tc_env_set(at, y->var, (tc_ival){units, units});
-    bool holds = tc_te_decide(condition, at) == 1;
-    tc_env_free(at);
-    return holds;
+/* ---- trying sizes ---- */
+
+typedef TC_VEC(const tc_graph_size_limit *) limits;
+
+/* Sizes of y, one after the other. */
+typedef struct trial {
+    tc_graph_sizes *s;
+    tc_graph_size_symbol *y;
+    tc_env *at;
+    limits of_y; /* limits on y alone */
+} trial;
+
+static trial begin_trial(tc_graph_sizes *s, tc_graph_size_symbol *y) {
+    return (trial){.s = s, .y = y, .at = tc_env_new()};
+}
+
+static void find_limits(trial *t) {
+    for (size_t i = 0; i < t->s->limits.len; i++)
+        if (only_symbol(t->s, t->s->limits.data[i].x) == t->y)
+            tc_push(&t->of_y, &t->s->limits.data[i]);
+}
+
+static void end_trial(trial *t) {
+    tc_env_free(t->at);
+    tc_vec_free(&t->of_y);
+}
+
+/* False: import has tried so many sizes, for all conditions and limits together, that it tries no more. */
+static bool try_units(trial *t, int64_t units) {
+    enum { MOST_TRIED = 1 << 22 }; /* half a second */
+    t->s->tried += 1 + (int64_t)t->of_y.len;
+    tc_env_set(t->at, t->y->var, (tc_ival){units, units});
+    return t->s->tried <= MOST_TRIED;
+}
+
+static bool holds_at(trial *t, const tc_expr *condition, int64_t units) {
+    return try_units(t, units) && tc_te_decide(condition, t->at) == 1;
 }
 
 static bool is_within(const tc_graph_size_limit *l, int64_t x) {
@@ -451,29 +509,29 @@ static bool is_within(const tc_graph_size_limit *l, int64_t x) {
 }
 
 /* No limit on y alone excludes so many. */
-static bool is_allowed(const tc_graph_sizes *s, const tc_graph_size_symbol *y, int64_t units) {
-    tc_env *at = tc_env_new();
-    bool allowed = true;
-    tc_env_set(at, y->var, (tc_ival){units, units});
-    for (size_t i = 0; i < s->limits.len && allowed; i++) {
-        const tc_graph_size_limit *l = &s->limits.data[i];
-        tc_ival r = only_symbol(s, l->x) == y ? tc_te_bounds(l->x, at) : TC_IVAL_ALL;
-        allowed = r.lo != r.hi || is_within(l, r.lo);
+static bool is_allowed(trial *t, int64_t units) {
+    bool allowed = try_units(t, units);
+    for (size_t i = 0; i < t->of_y.len && allowed; i++) {
+        tc_ival r = tc_te_bounds(t->of_y.data[i]->x, t->at);
+        allowed = r.lo != r.hi || is_within(t->of_y.data[i], r.lo);
     }
-    tc_env_free(at);
     return allowed;
 }
 
-bool tc_graph_sizes_mostly_hold(const tc_graph_sizes *s, const tc_expr *condition) {
+bool tc_graph_sizes_mostly_hold(tc_graph_sizes *s, const tc_expr *condition) {
     enum { LOOKED_AT = 1024 }; /* from the largest down */
-    const tc_graph_size_symbol *y = only_symbol(s, condition);
-    int64_t hold = 0, n = 0, most = y ? y->now.hi / y->multiple : 0,
-            least = y ? TC_MAX(y->now.lo / y->multiple, most - LOOKED_AT) : 1;
+    tc_graph_size_symbol *y = only_symbol(s, condition);
+    if (!y)
+        return false;
+    trial t = begin_trial(s, y);
+    int64_t hold = 0, n = 0, most = y->now.hi / y->multiple, least = TC_MAX(y->now.lo / y->multiple, most - LOOKED_AT);
+    find_limits(&t);
     for (int64_t v = least; v <= most; v++) {
-        bool allowed = is_allowed(s, y, v);
+        bool allowed = is_allowed(&t, v);
         n += allowed;
-        hold += allowed && holds_at(y, condition, v);
+        hold += allowed && holds_at(&t, condition, v);
     }
+    end_trial(&t);
     return hold > n / 2;
 }
 
@@ -483,27 +541,28 @@ enum {
 };
 
 /* The units of y for which the condition holds: around the largest that it has, or above all of them. False: nothing is found. */
-static bool find_units(const tc_graph_size_symbol *y, const tc_expr *condition, bool is_end, tc_ival *units) {
+static bool find_units(trial *t, const tc_expr *condition, bool is_end, tc_ival *units) {
+    const tc_graph_size_symbol *y = t->y;
     const int64_t lo = y->now.lo / y->multiple, hi = y->now.hi / y->multiple, end = FARTHER * TC_MAX(hi, 1);
     int64_t v = hi;
-    while (v >= lo && !holds_at(y, condition, v))
+    while (v >= lo && !holds_at(t, condition, v))
         v--;
     for (; v < lo && hi < end; v = hi) /* once */
         for (int64_t above = hi + 1;; above++) {
             if (above > end)
                 return false;
-            if (!holds_at(y, condition, above))
+            if (!holds_at(t, condition, above))
                 continue;
             *units = (tc_ival){above, above};
-            while (units->hi < TIMES * above && holds_at(y, condition, units->hi + 1))
+            while (units->hi < TIMES * above && holds_at(t, condition, units->hi + 1))
                 units->hi++;
             return true;
         }
     *units = (tc_ival){v, v};
-    while (units->lo > lo && holds_at(y, condition, units->lo - 1))
+    while (units->lo > lo && holds_at(t, condition, units->lo - 1))
         units->lo--;
     int64_t last = v;
-    while (is_end && v == hi && last < end && holds_at(y, condition, last + 1))
+    while (is_end && v == hi && last < end && holds_at(t, condition, last + 1))
         last++;
     if (last < end)
         units->hi = last;
@@ -534,14 +593,18 @@ static void forget_facts(tc_graph_sizes *s) {
 static void begin_at_least(tc_graph_sizes *s, tc_graph_size_symbol *y) {
     const int64_t lo = y->now.lo / y->multiple, hi = y->now.hi / y->multiple, end = FARTHER * TC_MAX(hi, 1);
     const bool whole = y->now.hi == y->most; /* nothing has narrowed the range that is assumed */
+    const int64_t last = whole ? end : hi;
     int64_t least = lo;
     if (!y->assumed || y->is != y->own)
         return;
-    while (least <= (whole ? end : hi) && !is_allowed(s, y, least))
+    trial t = begin_trial(s, y);
+    find_limits(&t);
+    while (least <= last && !is_allowed(&t, least))
         least++;
-    if (least == lo || least > (whole ? end : hi) || (least <= hi && (y->settled || has_end(s, y))))
+    const bool grows = whole && least <= last && is_allowed(&t, TIMES * least);
+    end_trial(&t);
+    if (least == lo || least > last || (least <= hi && (y->settled || has_end(s, y))))
         return;
-    const bool grows = whole && is_allowed(s, y, TIMES * least);
     y->now = (tc_ival){least * y->multiple, TC_MAX(hi, grows ? TIMES * least : least) * y->multiple};
     y->least = y->now.lo;
     y->most = y->now.hi;
@@ -560,7 +623,12 @@ void tc_graph_sizes_find_ends(tc_graph_sizes *s) {
 bool tc_graph_sizes_choose(tc_graph_sizes *s, const tc_expr *condition, bool is_end) {
     tc_graph_size_symbol *y = tc_graph_sizes_is_assumed(s, condition) ? only_symbol(s, condition) : NULL;
     tc_ival units;
-    if (!y || y->is != y->own || (is_end && (y->settled || s->is_chosen)) || !find_units(y, condition, is_end, &units))
+    if (!y || y->is != y->own || (is_end && (y->settled || s->is_chosen)))
+        return false;
+    trial t = begin_trial(s, y);
+    bool found = find_units(&t, condition, is_end, &units);
+    end_trial(&t);
+    if (!found)
         return false;
     tc_ival sizes = {units.lo * y->multiple, units.hi * y->multiple};
     if (sizes.lo == y->now.lo && sizes.hi == y->now.hi)
@@ -598,10 +666,12 @@ void tc_graph_sizes_print(tc_strbuf *b, const tc_expr *x) {
 }
 
 void tc_graph_sizes_print_assumed(tc_strbuf *b, const tc_graph_sizes *s) {
+    enum { SHOWN = 16 }; /* the reason stands behind them, and a message is not long */
     const char *between = "";
+    size_t n = 0;
     for (size_t i = 0; i < s->symbols.len; i++) {
         const tc_graph_size_symbol *y = &s->symbols.data[i];
-        if (!y->assumed)
+        if (!y->assumed || ++n > SHOWN)
             continue;
         tc_sb_printf(b, "%s%s=", between, y->name);
         if (y->is == y->own)
@@ -610,4 +680,6 @@ void tc_graph_sizes_print_assumed(tc_strbuf *b, const tc_graph_sizes *s) {
             tc_graph_sizes_print(b, y->is);
         between = ", ";
     }
+    if (n > SHOWN)
+        tc_sb_printf(b, " and %zu others", n - SHOWN);
 }

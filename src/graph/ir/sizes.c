@@ -16,7 +16,11 @@ tc_graph_sizes *tc_graph_sizes_of(tc_graph *g) {
 void tc_graph_sizes_free(tc_graph_sizes *s) {
     if (!s)
         return;
+    tc_map_free(&s->symbol_named);
+    tc_map_free(&s->symbol_of);
     tc_map_free(&s->numbers);
+    tc_map_free(&s->truths);
+    tc_map_free(&s->captured);
     tc_map_free(&s->values);
     tc_map_free(&s->outer);
     tc_vec_free(&s->symbols);
@@ -57,14 +61,10 @@ tc_graph_value *tc_graph_sizes_outer(const tc_graph_sizes *s, const tc_graph_val
 }
 
 tc_graph_value *tc_graph_sizes_captured(const tc_graph_sizes *s, const tc_expr *var, int64_t *i) {
-    for (size_t k = 0; k < s->numbers.len; k++) {
-        const tc_map_entry *e = &s->numbers.entries[k];
-        uintptr_t *outer = e->value == (uintptr_t)var ? tc_map_get(&s->outer, e->key >> 32) : NULL;
-        *i = (int64_t)(uint32_t)e->key;
-        if (outer)
-            return (tc_graph_value *)*outer;
-    }
-    return NULL;
+    uintptr_t *key = tc_map_get(&s->captured, (uint64_t)(uintptr_t)var);
+    uintptr_t *outer = key ? tc_map_get(&s->outer, *key >> 32) : NULL;
+    *i = key ? (int64_t)(uint32_t)*key : 0;
+    return outer ? (tc_graph_value *)*outer : NULL;
 }
 
 /* ---- numbers ---- */
@@ -80,6 +80,27 @@ const tc_expr *tc_graph_sizes_number(const tc_graph_sizes *s, const tc_graph_val
 
 void tc_graph_sizes_set_number(tc_graph_sizes *s, const tc_graph_value *v, int64_t i, const tc_expr *x) {
     tc_map_put(&s->numbers, key_of(v, i), (uintptr_t)x);
+    if (x->op == TC_OP_VAR && tc_map_get(&s->outer, v->id) && !tc_map_get(&s->captured, (uint64_t)(uintptr_t)x))
+        tc_map_put(&s->captured, (uint64_t)(uintptr_t)x, key_of(v, i));
+}
+
+bool tc_graph_sizes_truth(const tc_graph_sizes *s, const tc_graph_value *v, int64_t i, const tc_expr **x) {
+    uintptr_t *known = tc_map_get(&s->truths, key_of(v, i));
+    *x = known ? (const tc_expr *)*known : NULL;
+    return known != NULL;
+}
+
+void tc_graph_sizes_set_truth(tc_graph_sizes *s, const tc_graph_value *v, int64_t i, const tc_expr *x) {
+    tc_map_put(&s->truths, key_of(v, i), (uintptr_t)x);
+}
+
+bool tc_graph_sizes_is_small(const tc_expr *x) {
+    enum {
+        MOST_DEPTH = 32,
+        MOST_NODES = 1024,
+        FLAT = 10
+    }; /* operations of two operands that are FLAT have fewer than MOST_NODES */
+    return x->depth < MOST_DEPTH && (x->depth <= FLAT || tc_expr_tree_size(x, MOST_NODES) <= MOST_NODES);
 }
 
 const tc_expr *tc_graph_sizes_unknown(tc_graph_sizes *s, const char *name, tc_ival range) {

@@ -29,6 +29,13 @@ typedef struct tc_graph_size_limit {
     bool relied_upon; /* by what stands before the node */
 } tc_graph_size_limit;
 
+/* Element i of v, as a number, or as a condition: what must hold for it not to be 0. */
+typedef struct tc_graph_element {
+    tc_graph_value *v;
+    int64_t i;
+    bool is_condition;
+} tc_graph_element;
+
 /* Of one graph. The symbols outlive it: where the model relates sizes, import begins again, and knows it from the start. */
 typedef struct tc_graph_sizes {
     tc_ctx *ctx;
@@ -46,14 +53,22 @@ typedef struct tc_graph_sizes {
         size_t symbol; /* its index */
         tc_ival before;
     } choice;
+    int64_t tried; /* sizes of symbols that were put into conditions and limits: there is a bound (size_symbols.c) */
     bool reconsidered;
     bool takes_other; /* import failed with the branches that it chose of those of different types: it chooses the others */
     bool guards;      /* import failed without: what only a branch needs of sizes is checked in the runs that take it */
     bool is_chosen;   /* while a second branch is imported: the first one says what is assumed */
     /* Ranges of variables; likely: and that what is not known is not negative, as sizes are, and what models compute of them. */
     tc_env *sure, *likely;
-    tc_map numbers; /* value and element -> its expression */
-    tc_map values;  /* expression -> i64 scalar of the graph that is it */
+    tc_map symbol_named, symbol_of; /* name, or id of the variable -> index of the symbol */
+    tc_map numbers;                 /* value and element -> its expression */
+    tc_map truths;                  /* the same for bools; 0: not known as a condition of sizes */
+    tc_map captured;                /* address of a variable -> the number that it is, of an input in `outer`, as in `numbers` */
+    tc_map values;                  /* expression -> i64 scalar of the graph that is it */
+    /* While numbers are computed of others (ops/dynamic_trace.c): how many are under way, each for the one before, and, if they
+     * are too many, what is computed before them; v NULL: nothing. */
+    int nested;
+    tc_graph_element first;
     /* Of a body, while import adds to it: */
     tc_graph *around;    /* NULL: it is none, or import is done with it */
     bool is_branch;      /* runs may compute without it */
@@ -84,6 +99,11 @@ tc_graph_value *tc_graph_sizes_captured(const tc_graph_sizes *s, const tc_expr *
 /* Element i of the integer value v, which is what the graph says of it so far; NULL: nothing yet. */
 const tc_expr *tc_graph_sizes_number(const tc_graph_sizes *s, const tc_graph_value *v, int64_t i);
 void tc_graph_sizes_set_number(tc_graph_sizes *s, const tc_graph_value *v, int64_t i, const tc_expr *x);
+/* The same of a bool. False: nothing yet. *x NULL: it is no condition of sizes. */
+bool tc_graph_sizes_truth(const tc_graph_sizes *s, const tc_graph_value *v, int64_t i, const tc_expr **x);
+void tc_graph_sizes_set_truth(tc_graph_sizes *s, const tc_graph_value *v, int64_t i, const tc_expr *x);
+/* Small enough to be told of in messages, and for walks over it as a tree: a larger number counts as not known. */
+bool tc_graph_sizes_is_small(const tc_expr *x);
 /* A number of which only the range is known. */
 const tc_expr *tc_graph_sizes_unknown(tc_graph_sizes *s, const char *name, tc_ival range);
 /* A node needs x, which is called `what`, to be from `least` to `most`, and a multiple. Not checked is what depends on data, what
@@ -115,6 +135,8 @@ int64_t tc_graph_sizes_limit_of(const tc_graph_sizes *s, const tc_expr *x);
 /* ---- symbols ---- */
 /* That of this name; NULL: there is none. Valid until the next is added. */
 tc_graph_size_symbol *tc_graph_sizes_symbol(const tc_graph_sizes *s, const char *name);
+/* The same of its variable. */
+tc_graph_size_symbol *tc_graph_sizes_symbol_of(const tc_graph_sizes *s, const tc_var *var);
 void tc_graph_sizes_add_symbol(tc_graph_sizes *s, const tc_graph_size_symbol *symbol); /* its first five fields */
 /* All sizes that it may have in a run. */
 tc_ival tc_graph_sizes_range(const tc_graph_sizes *s, const tc_graph_size_symbol *symbol);
@@ -136,13 +158,13 @@ tc_graph_meeting tc_graph_sizes_meet(tc_graph_sizes *s, const tc_expr *a, const 
 bool tc_graph_sizes_equate(tc_graph_sizes *s, const char *what, const tc_expr *a, const tc_expr *b);
 /* "past + sequence" */
 void tc_graph_sizes_print(tc_strbuf *b, const tc_expr *x);
-/* "batch=1..16, sequence=1..512": what import assumes. Nothing: no symbol is assumed. */
+/* "batch=1..16, sequence=1..512": what import assumes, of the first symbols. Nothing: no symbol is assumed. */
 void tc_graph_sizes_print_assumed(tc_strbuf *b, const tc_graph_sizes *s);
 
 /* x is made of symbols whose sizes import assumes, and of nothing else. */
 bool tc_graph_sizes_is_assumed(const tc_graph_sizes *s, const tc_expr *x);
 /* It holds for more than half of the sizes that the one symbol in it may have. */
-bool tc_graph_sizes_mostly_hold(const tc_graph_sizes *s, const tc_expr *condition);
+bool tc_graph_sizes_mostly_hold(tc_graph_sizes *s, const tc_expr *condition);
 /* The bool `condition` depends on one symbol, whose sizes import assumes: from now on these are sizes for which it holds, the largest
  * that were assumed or, if it holds for none of them, larger ones. is_end: the condition also says up to which size the symbol goes.
  * True: the sizes are others now, so begin again. */
@@ -186,6 +208,7 @@ typedef struct tc_graph_size_rules {
     const tc_graph_sized_input *in;
     tc_graph_size_rule *size;
     tc_graph_size_bound *limit;
+    int64_t *left; /* while the largest sizes are looked for: how many rules are still evaluated; NULL: any number */
 } tc_graph_size_rules;
 /* Those of g, in the arena; for as long as g lives. */
 void tc_graph_size_rules_of(const tc_graph *g, tc_arena *a, tc_graph_size_rules *out);

@@ -563,12 +563,17 @@ static tc_status complete(const binding *b, tc_error *err) {
     return check_relations(b, err);
 }
 
+/* How many sizes are tried: a few ms, however many rules there are. */
+static int most_tried(const tc_graph_size_rules *r) {
+    enum { MOST = 4096, FEW = 64 };
+    return MOST / (1 + (r->nsize + r->nlimit) / FEW);
+}
+
 /* The least size k above its own with which a run with the other sizes is possible; -1: none was found. */
 static int64_t next_fit(const binding *b, int k) {
-    enum { MOST_TRIED = 4096 }; /* a few ms */
     const tc_graph_size_rule *rule = &b->r->size[k];
     int64_t *tried = tc_xcalloc((size_t)b->r->nsize, sizeof *tried), at = b->size[k], fits = -1;
-    for (int n = 0; n < MOST_TRIED && fits < 0 && !rule->is.text && at <= rule->most - rule->multiple; n++) {
+    for (int n = 0, most = most_tried(b->r); n < most && fits < 0 && !rule->is.text && at <= rule->most - rule->multiple; n++) {
         at += rule->multiple;
         for (int i = 0; i < b->r->nsize; i++)
             tried[i] = i == k ? at : b->r->size[i].is.text ? -1 : b->size[i];
@@ -606,10 +611,10 @@ static bool count_up(const tc_graph_size_rules *r, const bool *open, int64_t *si
 
 /* Sizes that go together, from the least of each. */
 static bool search(const tc_graph_size_rules *r, const bool *open, int64_t *size) {
-    enum { MOST_TRIED = 4096 }; /* a few ms */
-    int64_t *tried = tc_xcalloc((size_t)r->nsize, sizeof *tried);
+    int64_t *tried = tc_xcalloc((size_t)r->nsize, sizeof *tried), own = INT64_MAX, *left = r->left ? r->left : &own;
     bool right = false, more = true;
-    for (int n = 0; n < MOST_TRIED && more && !right; n++) {
+    for (int n = 0, most = most_tried(r); n < most && more && !right && *left > 0; n++) {
+        *left -= r->nsize + r->nlimit;
         more = count_up(r, open, size);
         memcpy(tried, size, (size_t)r->nsize * sizeof *tried);
         right = more && complete(&(binding){.r = r, .size = tried}, NULL) == TC_OK;
@@ -682,7 +687,11 @@ static int64_t largest_of(const tc_graph_size_rules *r, int k) {
     return r->size[k].most / step * step;
 }
 
-tc_status tc_graph_size_rules_largest(const tc_graph_size_rules *r, int64_t *size, tc_error *err) {
+tc_status tc_graph_size_rules_largest(const tc_graph_size_rules *of, int64_t *size, tc_error *err) {
+    enum { MOST_EVALUATED = 1 << 23 }; /* less than a second */
+    int64_t left = MOST_EVALUATED;
+    tc_graph_size_rules all = *of, *r = &all;
+    r->left = &left;
     for (int k = 0; k < r->nsize; k++)
         size[k] = r->size[k].is.text ? -1 : largest_of(r, k);
     if (tc_graph_size_rules_complete(r, size, NULL) == TC_OK)

@@ -5,7 +5,11 @@
 #include "graph/ir/sizes.h"
 #include "graph/ops/dynamic.h"
 
-enum { DEPTH = 16, MAX_POWER = 20 };
+enum {
+    DEPTH = 16,
+    MOST = 64, /* operations, counted as often as they are read: models take fewer than ten */
+    MAX_POWER = 20
+};
 
 typedef struct fraction {
     const tc_expr *num, *den; /* NULL: only the range is known. Not negative, and above 0 */
@@ -59,6 +63,8 @@ static bool of_constant(tc_graph *g, const tc_graph_value *v, int64_t i, fractio
 static bool of_integer(tc_graph *g, tc_graph_value *v, int64_t i, fraction *out) {
     tc_ctx *c = g->sizes->ctx;
     const tc_expr *x = tc_graph_number_of(g, v, i);
+    if (!x) /* something else is computed first */
+        return false;
     tc_ival range = tc_te_bounds(x, g->sizes->sure);
     *out = (fraction){.num = x, .den = tc_i64(c, 1), .lo = (double)range.lo, .hi = (double)range.hi};
     return range.lo >= 0 && range.hi < (int64_t)1 << 53;
@@ -103,12 +109,12 @@ static fraction whole(tc_graph *g, fraction f, bool up) {
                       .hi = up ? ceil(f.hi) : floor(f.hi)};
 }
 
-/* False: nothing is known of it. */
-static bool fraction_of(tc_graph *g, tc_graph_value *v, int64_t i, int depth, fraction *out) {
+/* False: nothing is known of it. *left: operations that are still followed. */
+static bool fraction_of(tc_graph *g, tc_graph_value *v, int64_t i, int depth, int *left, fraction *out) {
     tc_graph_look_through(&v, &i);
     const tc_graph_node *n = v->producer;
     fraction a, b;
-    if (most_whole(v->dtype) == 0 || depth == DEPTH)
+    if (most_whole(v->dtype) == 0 || depth == DEPTH || (*left)-- == 0)
         return false;
     if (v->constant)
         return of_constant(g, v, i, out);
@@ -128,7 +134,7 @@ static bool fraction_of(tc_graph *g, tc_graph_value *v, int64_t i, int depth, fr
     case TC_GRAPH_OP_FLOOR:
     case TC_GRAPH_OP_CEIL:
     case TC_GRAPH_OP_SQRT:
-        if (!fraction_of(g, n->in[0], at[0], depth + 1, &a))
+        if (!fraction_of(g, n->in[0], at[0], depth + 1, left, &a))
             return false;
         if (n->op == TC_GRAPH_OP_SQRT)
             a = (fraction){.lo = sqrt(a.lo), .hi = sqrt(a.hi)};
@@ -141,7 +147,8 @@ static bool fraction_of(tc_graph *g, tc_graph_value *v, int64_t i, int depth, fr
     case TC_GRAPH_OP_SUB:
     case TC_GRAPH_OP_MUL:
     case TC_GRAPH_OP_DIV:
-        if (n->nin != 2 || !fraction_of(g, n->in[0], at[0], depth + 1, &a) || !fraction_of(g, n->in[1], at[1], depth + 1, &b))
+        if (n->nin != 2 || !fraction_of(g, n->in[0], at[0], depth + 1, left, &a) ||
+            !fraction_of(g, n->in[1], at[1], depth + 1, left, &b))
             return false;
         a = binary(g, n->op, a, b);
         break;
@@ -154,7 +161,8 @@ static bool fraction_of(tc_graph *g, tc_graph_value *v, int64_t i, int depth, fr
 
 const tc_expr *tc_graph_cast_of(tc_graph *g, tc_graph_value *v, int64_t i, tc_ival *range) {
     fraction f;
-    if (!fraction_of(g, v, i, 0, &f) || f.hi >= 0x1p31)
+    int left = MOST;
+    if (!fraction_of(g, v, i, 0, &left, &f) || f.hi >= 0x1p31)
         return NULL;
     f = whole(g, f, false);
     *range = (tc_ival){(int64_t)f.lo, (int64_t)f.hi};

@@ -1,16 +1,23 @@
 /* Numbers that the graph computes: shapes as models compute them are vectors put together from sizes. Their elements are looked
- * up through what only moves them, and are expressions of what is not computed of others (graph/ir/sizes.h). */
+ * up through what only moves them, and are expressions of what is not computed of others (graph/ir/sizes.h).
+ *
+ * Each number, and each condition, is computed once. One that is computed of others asks for them by recursion. Since a model can
+ * have chains of any length, only a few calls are within each other: where one more would be needed, all of them give up, and the
+ * outermost call computes first what was missing, and then tries again (element). */
 #include "graph/ir/sizes.h"
 #include "graph/ops/dynamic.h"
 
-enum { DEPTH = 32 };
+enum {
+    MOVES = 32, /* of a number or condition, one behind the other, that are looked through */
+    NESTED = 8  /* calls within each other: with the floats between them (dynamic_float.c) 40 KB of stack for each graph */
+};
 
 static bool is_index_type(tc_dtype t) {
     return t == TC_I64 || t == TC_I32;
 }
 
 void tc_graph_look_through(tc_graph_value **v, int64_t *i) {
-    for (int depth = 0; depth < DEPTH && (*v)->producer; depth++) {
+    for (int moves = 0; moves < MOVES && (*v)->producer; moves++) {
         const tc_graph_node *n = (*v)->producer;
         size_t len;
         if (n->op == TC_GRAPH_OP_CONCAT && (*v)->shape.ndim == 1) {
@@ -53,11 +60,12 @@ static bool is_arithmetic(tc_graph_op op, tc_op *out) {
     return false;
 }
 
+/* NULL, as below: something else is computed first. */
 static const tc_expr *operand(tc_graph *g, const tc_graph_node *n, int k, int64_t i) {
     return tc_graph_number_of(g, n->in[k], tc_graph_shape_count(&n->in[k]->shape) == 1 ? 0 : i);
 }
 
-static const tc_expr *condition_of(tc_graph *g, tc_graph_value *v, int64_t i, int depth);
+static const tc_expr *condition_of(tc_graph *g, tc_graph_value *v, int64_t i);
 
 /* The range of element i of v, which is an input of a body: what the graph around knows of it. */
 static tc_ival range_around(const tc_graph_sizes *s, const tc_graph_value *v, int64_t i) {
@@ -83,6 +91,8 @@ static const tc_expr *simple_number(tc_graph *g, const tc_expr *x) {
 static const tc_expr *arithmetic(tc_graph *g, const tc_graph_node *n, tc_op op, int64_t i) {
     tc_graph_sizes *s = g->sizes;
     const tc_expr *a = operand(g, n, 0, i), *b = operand(g, n, 1, i);
+    if (!a || !b)
+        return NULL;
     bool divides = op == TC_OP_TDIV || op == TC_OP_MOD;
     if (divides && tc_te_bounds(a, s->sure).lo >= 0 && tc_te_bounds(b, s->sure).lo >= 0)
         op = op == TC_OP_TDIV ? TC_OP_DIV : op; /* the same, and more is known of it */
@@ -100,6 +110,8 @@ static const tc_expr *reduced(tc_graph *g, const tc_graph_node *n, tc_op op) {
         return NULL;
     for (int64_t i = 0; i < count; i++) {
         const tc_expr *next = tc_graph_number_of(g, v, i);
+        if (!next)
+            return NULL;
         x = x ? tc_bin(g->sizes->ctx, op, x, next) : next;
     }
     return x;
@@ -107,11 +119,14 @@ static const tc_expr *reduced(tc_graph *g, const tc_graph_node *n, tc_op op) {
 
 /* One of two numbers; where sizes do not decide which, *range is what both leave. */
 static const tc_expr *chosen(tc_graph *g, const tc_graph_node *n, int64_t i, tc_ival *range) {
-    const tc_expr *when = condition_of(g, n->in[0], tc_graph_shape_count(&n->in[0]->shape) == 1 ? 0 : i, 0);
+    const tc_expr *when = condition_of(g, n->in[0], tc_graph_shape_count(&n->in[0]->shape) == 1 ? 0 : i), *x, *y;
     int known = when ? tc_graph_decide(g, when) : -1;
     if (known >= 0)
         return operand(g, n, known ? 1 : 2, i);
-    tc_ival a = tc_te_bounds(operand(g, n, 1, i), g->sizes->sure), b = tc_te_bounds(operand(g, n, 2, i), g->sizes->sure);
+    x = operand(g, n, 1, i), y = operand(g, n, 2, i);
+    if (!x || !y)
+        return NULL;
+    tc_ival a = tc_te_bounds(x, g->sizes->sure), b = tc_te_bounds(y, g->sizes->sure);
     *range = (tc_ival){TC_MIN(a.lo, b.lo), TC_MAX(a.hi, b.hi)};
     return NULL;
 }
@@ -146,21 +161,76 @@ static const tc_expr *made_of(tc_graph *g, tc_graph_value *v, int64_t i) {
         return tc_i64(s->ctx, tc_load_i(v->dtype, v->constant->data, i));
     if (v->producer && is_index_type(v->dtype) && v->shape.ndim <= 1 && !tc_graph_is_dynamic(v)) {
         const tc_expr *x = result_of(g, v->producer, i, &range);
-        if (x && x->depth < DEPTH)
-            return simple_number(g, x);
+        if (s->first.v)
+            return NULL;
+        x = x && tc_graph_sizes_is_small(x) ? simple_number(g, x) : NULL;
+        if (x && tc_graph_sizes_is_small(x))
+            return x;
     }
     return tc_graph_sizes_unknown(s, v->name, range);
 }
 
+/* ---- in which order ---- */
+
+static const tc_expr *truth_of(tc_graph *g, tc_graph_value *v, int64_t i);
+
+static bool is_known(const tc_graph_sizes *s, const tc_graph_element *e, const tc_expr **x) {
+    if (e->is_condition)
+        return tc_graph_sizes_truth(s, e->v, e->i, x);
+    *x = tc_graph_sizes_number(s, e->v, e->i);
+    return *x != NULL;
+}
+
+/* s->first says whether something else is needed first. */
+static const tc_expr *make(tc_graph *g, const tc_graph_element *e) {
+    tc_graph_sizes *s = g->sizes;
+    s->nested++;
+    const tc_expr *x = e->is_condition ? truth_of(g, e->v, e->i) : made_of(g, e->v, e->i);
+    s->nested--;
+    if (s->first.v)
+        return NULL;
+    if (e->is_condition)
+        tc_graph_sizes_set_truth(s, e->v, e->i, x);
+    else
+        tc_graph_sizes_set_number(s, e->v, e->i, x);
+    return x;
+}
+
+/* *e, and before it what it needs: s->first, what that needs, and so on. */
+static const tc_expr *make_in_order(tc_graph *g, const tc_graph_element *e) {
+    tc_graph_sizes *s = g->sizes;
+    TC_VEC(tc_graph_element) waiting = {0};
+    const tc_expr *x = NULL;
+    tc_push(&waiting, *e);
+    while (waiting.len) {
+        if (s->first.v)
+            tc_push(&waiting, s->first);
+        s->first.v = NULL;
+        tc_graph_element next = waiting.data[waiting.len - 1];
+        x = make(g, &next);
+        waiting.len -= !s->first.v;
+    }
+    tc_vec_free(&waiting);
+    return x;
+}
+
+/* A number is NULL only within this file: too many calls are within each other. A condition also where none is known. */
+static const tc_expr *element(tc_graph *g, const tc_graph_element *e) {
+    tc_graph_sizes *s = tc_graph_sizes_of(g);
+    const tc_expr *x;
+    if (is_known(s, e, &x) || s->first.v)
+        return x;
+    if (s->nested == NESTED) {
+        s->first = *e;
+        return NULL;
+    }
+    x = make(g, e);
+    return s->first.v && s->nested == 0 ? make_in_order(g, e) : x;
+}
+
 const tc_expr *tc_graph_number_of(tc_graph *g, tc_graph_value *v, int64_t i) {
     tc_graph_look_through(&v, &i);
-    tc_graph_sizes *s = tc_graph_sizes_of(g);
-    const tc_expr *x = tc_graph_sizes_number(s, v, i);
-    if (!x) {
-        x = made_of(g, v, i);
-        tc_graph_sizes_set_number(s, v, i, x);
-    }
-    return x;
+    return element(g, &(tc_graph_element){.v = v, .i = i});
 }
 
 bool tc_graph_numbers_are_fixed(tc_graph *g, tc_graph_value *v, tc_graph_tensor *out) {
@@ -211,36 +281,46 @@ static bool are_numbers(const tc_graph_value *v) {
     return is_index_type(v->dtype) && is_list(v);
 }
 
-/* Whether element i of v, bools or integers, is not 0. */
-static const tc_expr *condition_of(tc_graph *g, tc_graph_value *v, int64_t i, int depth) {
-    tc_ctx *c = tc_graph_sizes_of(g)->ctx;
+/* Of v, a bool that a node makes. */
+static const tc_expr *truth_of(tc_graph *g, tc_graph_value *v, int64_t i) {
+    tc_ctx *c = g->sizes->ctx;
     const tc_graph_node *n = v->producer;
+    const tc_expr *x, *y;
     tc_op op;
     bool compares;
-    if (depth == DEPTH || !is_list(v))
-        return NULL;
-    if (n && (tc_graph_keeps_memory(n) || (n->op == TC_GRAPH_OP_CAST && (v->dtype == TC_BOOL || n->in[0]->dtype == TC_BOOL))))
-        return condition_of(g, n->in[0], i, depth + 1);
-    if (v->dtype != TC_BOOL)
-        return is_index_type(v->dtype) ? tc_un(c, TC_OP_NOT, tc_bin(c, TC_OP_EQ, tc_graph_number_of(g, v, i), tc_i64(c, 0)))
-                                       : NULL;
-    if (!n)
-        return NULL;
     if (n->op == TC_GRAPH_OP_NOT) {
-        const tc_expr *x = condition_of(g, n->in[0], i, depth + 1);
+        x = condition_of(g, n->in[0], i);
         return x ? tc_un(c, TC_OP_NOT, x) : NULL;
     }
-    if (!is_condition(n->op, &op, &compares))
+    if (!is_condition(n->op, &op, &compares) || (compares && !(are_numbers(n->in[0]) && are_numbers(n->in[1]))))
         return NULL;
     int64_t at[2];
     for (int k = 0; k < 2; k++)
         at[k] = tc_graph_shape_count(&n->in[k]->shape) == 1 ? 0 : i;
-    if (compares)
-        return are_numbers(n->in[0]) && are_numbers(n->in[1])
-                   ? tc_bin(c, op, tc_graph_number_of(g, n->in[0], at[0]), tc_graph_number_of(g, n->in[1], at[1]))
-                   : NULL;
-    const tc_expr *x = condition_of(g, n->in[0], at[0], depth + 1), *y = condition_of(g, n->in[1], at[1], depth + 1);
-    return x && y ? tc_bin(c, op, x, y) : NULL;
+    x = compares ? tc_graph_number_of(g, n->in[0], at[0]) : condition_of(g, n->in[0], at[0]);
+    y = compares ? tc_graph_number_of(g, n->in[1], at[1]) : condition_of(g, n->in[1], at[1]);
+    x = x && y ? tc_bin(c, op, x, y) : NULL;
+    return x && tc_graph_sizes_is_small(x) ? x : NULL;
+}
+
+/* v is the same list of bools in another shape or type, or the other way round. */
+static bool moves_bools(const tc_graph_value *v) {
+    const tc_graph_node *n = v->producer;
+    return n && (tc_graph_keeps_memory(n) || (n->op == TC_GRAPH_OP_CAST && (v->dtype == TC_BOOL || n->in[0]->dtype == TC_BOOL)));
+}
+
+/* Whether element i of v, bools or integers, is not 0. */
+static const tc_expr *condition_of(tc_graph *g, tc_graph_value *v, int64_t i) {
+    tc_ctx *c = tc_graph_sizes_of(g)->ctx;
+    int moves = 0;
+    for (; is_list(v) && moves_bools(v) && moves < MOVES; moves++)
+        v = v->producer->in[0];
+    if (!is_list(v) || moves == MOVES)
+        return NULL;
+    if (v->dtype == TC_BOOL)
+        return v->producer ? element(g, &(tc_graph_element){v, i, true}) : NULL;
+    const tc_expr *x = is_index_type(v->dtype) ? tc_graph_number_of(g, v, i) : NULL;
+    return x ? tc_un(c, TC_OP_NOT, tc_bin(c, TC_OP_EQ, x, tc_i64(c, 0))) : NULL;
 }
 
 const tc_expr *tc_graph_condition_of(tc_graph **g, tc_graph_value *v) {
@@ -249,7 +329,7 @@ const tc_expr *tc_graph_condition_of(tc_graph **g, tc_graph_value *v) {
         v = tc_graph_sizes_outer(s, v);
         *g = s->around;
     }
-    return tc_graph_shape_count(&v->shape) == 1 ? condition_of(*g, v, 0, 0) : NULL;
+    return tc_graph_shape_count(&v->shape) == 1 ? condition_of(*g, v, 0) : NULL;
 }
 
 /* ---- as values ---- */

@@ -89,8 +89,11 @@ static void note_condition(tc_graph *g, const tc_expr *holds) {
     while (root->sizes->around)
         root = root->sizes->around;
     const tc_expr *when = g->sizes->when;
-    if (!when || g->sizes->when_of == root)
-        tc_graph_sizes_set_condition(g, root, when ? tc_bin(root->sizes->ctx, TC_OP_AND, when, holds) : holds);
+    if (when && g->sizes->when_of != root)
+        return;
+    when = when ? tc_bin(root->sizes->ctx, TC_OP_AND, when, holds) : holds;
+    if (tc_graph_sizes_is_small(when)) /* else less is known: thousands of checks may stand in a branch */
+        tc_graph_sizes_set_condition(g, root, when);
 }
 
 void tc_graph_rely_on(tc_graph *g, tc_graph_value *condition, bool holds) {
@@ -537,13 +540,32 @@ tc_status tc_graph_meet_broadcast(tc_graph_emitter *e, tc_graph_value *a, tc_gra
     return TC_OK;
 }
 
+/* Of very many operands not every two are compared: in each dimension each with the first that does not broadcast there. */
+static tc_status meet_first(tc_graph_emitter *e) {
+    const tc_graph_node *n = e->c->n;
+    const tc_graph_value *first[TC_GRAPH_MAX_DIMS + 1] = {NULL}; /* by the place from the end */
+    for (int k = 0; k < n->nin; k++)
+        for (int i = 1; n->in[k] && i <= n->in[k]->shape.ndim; i++) {
+            const tc_graph_value *v = n->in[k];
+            int d = v->shape.ndim - i;
+            if (first[i])
+                TC_TRY(tc_graph_meet(e, first[i], first[i]->shape.ndim - i, v, d, true));
+            else if (!tc_is_int(tc_graph_size_number(e, v, d), 1))
+                first[i] = v;
+        }
+    return e->status;
+}
+
 tc_status tc_graph_rewrite_broadcast(tc_graph_emitter *e) {
+    enum { FEW = 8 };
     const tc_graph_node *n = e->c->n;
     int at;
     TC_TRY(tc_graph_old_place(e->c, &at));
     for (int d = 0; at >= 0 && d < n->in[1]->shape.ndim; d++)
         if (at + d < n->in[0]->shape.ndim)
             TC_TRY(tc_graph_meet(e, n->in[0], at + d, n->in[1], d, true));
+    if (at < 0 && n->nin > FEW)
+        return meet_first(e);
     for (int k = 0; k < n->nin && at < 0; k++)
         for (int l = 0; l < k; l++)
             if (n->in[k] && n->in[l])

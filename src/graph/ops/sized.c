@@ -109,9 +109,10 @@ static const tc_expr *own_size(tc_graph_sized *s, const tc_expr *x, int64_t *mul
     const tc_graph *g = s->g;
     if (s->around)
         return given_size(s, x);
-    for (size_t k = 0; k < g->symbols.len; k++) {
+    const tc_graph_size_symbol *symbol = tc_graph_sizes_symbol_of(g->sizes, x->u.var);
+    for (size_t k = 0; k < g->symbols.len && symbol; k++) {
         const tc_graph_symbol *y = &g->symbols.data[k];
-        if (y->is || tc_graph_sizes_symbol(g->sizes, y->name)->var != x->u.var)
+        if (y->is || strcmp(y->name, symbol->name) != 0)
             continue;
         const tc_var *own = tc_graph_sized_symbol(s, y->value);
         *multiple *= y->multiple;
