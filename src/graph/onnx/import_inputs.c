@@ -10,6 +10,7 @@
 #include "graph/onnx/import.h"
 #include "graph/onnx/import_int.h"
 #include "support/guess.h"
+#include "support/inputs.h"
 
 /* ---- which sizes ---- */
 
@@ -175,14 +176,11 @@ static bool is_said(tc_graph_importer *im, const char *input, const char *symbol
     return find_binding(im, input, false) || find_binding(im, symbol, true) || sample_of(im, input);
 }
 
-/* What is learnt of sizes is compared with what is known of each. */
-enum { MAX_SYMBOLS = 1024 };
-
 static tc_status too_many_symbols(const char *input, const char *name, tc_error *err) {
     return tc_refuse(err, TC_ERROR_UNSUPPORTED,
                      "input '%s': the model has more than %d sizes that vary, '%s' is one more; give inputs their sizes with "
                      "--shape %s=1,128 (its dimensions), or let them share symbols",
-                     input, MAX_SYMBOLS, name, input);
+                     input, TC_WORK_SYMBOLS, name, input);
 }
 
 /* The symbol `name` of the input, with these sizes. Several inputs may have been given different single ones. */
@@ -192,7 +190,7 @@ static tc_status want_symbol(tc_graph_importer *im, const char *input, const cha
     const tc_graph_size_symbol *y = tc_graph_sizes_symbol(known, name);
     if (y && (y->least != sizes->least || y->most != sizes->most || y->multiple != sizes->multiple))
         return sizes->least == sizes->most ? TC_OK : disagreeing_symbol(y, input, sizes, err);
-    if (!y && known->symbols.len == MAX_SYMBOLS)
+    if (!y && known->symbols.len == TC_WORK_SYMBOLS)
         return too_many_symbols(input, name, err);
     if (!y)
         tc_graph_sizes_add_symbol(known, &(tc_graph_size_symbol){.name = name,
