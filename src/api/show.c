@@ -39,17 +39,18 @@ static tc_tune_query query_of(const request *r, const tc_tune_task *task) {
 
 /* ---- all tasks ---- */
 
-static tc_status list_task(const request *r, int i, json_t *kernels, tc_error *err) {
+/* a: for this task alone, as schedules are large. */
+static tc_status list_task(const request *r, int i, tc_arena *a, json_t *kernels, tc_error *err) {
     const tc_tune_task *t = &r->tasks[i];
     tc_tune_query q = query_of(r, t);
     tc_tune_schedule k;
     tc_tune_variants v = {0};
-    TC_TRY(tc_tune_schedule_find(&q, r->arena, &k, err));
+    TC_TRY(tc_tune_schedule_find(&q, a, &k, err));
     if (t->workload->nsymbol)
-        TC_TRY(tc_tune_variants_find(&q, t->sizes, r->arena, &v, err));
+        TC_TRY(tc_tune_variants_find(&q, t->sizes, a, &v, err));
     const char *origin =
-        v.n ? tc_arena_printf(r->arena, "%d variants (%s), of %d programs at %d sizes", v.n, v.form, v.nprogram, v.npoint)
-            : tc_report_origin(&k, r->arena);
+        v.n ? tc_arena_printf(a, "%d variants (%s), of %d programs at %d sizes", v.n, v.form, v.nprogram, v.npoint)
+            : tc_report_origin(&k, a);
     json_array_append_new(kernels, json_pack("{s:i,s:s,s:o,s:f,s:b,s:f,s:s,s:s,s:s}", "index", i, "name", t->name, "nodes",
                                              tc_report_names(t->nnode, t->nodes), "weight", t->weight, "instead_of_others",
                                              t->ninstead > 0, "flops", tc_te_flops(t->workload), "hash", k.hash.hex, "form",
@@ -61,8 +62,11 @@ static tc_status show_tasks(const tctune_work *w, const tctune_show_options *opt
     request r;
     tc_status st = begin(w, options, &r, err);
     json_t *kernels = json_array();
-    for (int i = 0; st == TC_OK && i < tctune_work_num_tasks(w); i++)
-        st = list_task(&r, i, kernels, err);
+    for (int i = 0; st == TC_OK && i < tctune_work_num_tasks(w); i++) {
+        tc_arena *a = tc_arena_new();
+        st = list_task(&r, i, a, kernels, err);
+        tc_arena_free(a);
+    }
     if (st == TC_OK)
         st = tc_report_text(json_pack("{s:s,s:O}", "model", tc_graph_work_path(w->w), "kernels", kernels), json, err);
     json_decref(kernels);
