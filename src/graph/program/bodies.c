@@ -196,13 +196,26 @@ static void forget(maker *m, tc_graph_inside *x, size_t inner) {
         tc_graph_sized_free(m->insides.data[--m->insides.len].sized);
 }
 
-/* Each round but the last has a state end at fewer sizes. */
+/* The states are computed at their largest. */
+static void ask_whole_states(maker *m, const tc_graph_node *n) {
+    for (int k = 1; k <= (int)tc_graph_attr_states(n); k++)
+        tc_graph_sized_ask(m->sized, n->out[k], NULL);
+}
+
+/* Each round but the last has a state end at fewer sizes. A round asks the loops in the body, which have rounds of their own: so that
+ * rounds do not multiply too often, they are few, and inner loops have one. */
 static tc_status ask_trips(maker *m, const tc_graph_node *n, const tc_graph_value *const *given, tc_graph_inside *x,
                            tc_error *err) {
+    enum { ROUNDS = 8, NESTED = 2 };
     size_t inner = m->insides.len;
-    for (;;) {
+    for (int round = 0;; round++) {
+        if (round >= ROUNDS || m->loops >= NESTED)
+            ask_whole_states(m, n);
         x->sized = tc_graph_sized_within(m->sized, x->g, given);
-        TC_TRY(ask_inside(m, n, x, err));
+        m->loops++;
+        tc_status s = ask_inside(m, n, x, err);
+        m->loops--;
+        TC_TRY(s);
         if (agree(m, n, x))
             return TC_OK;
         forget(m, x, inner);

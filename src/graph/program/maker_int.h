@@ -32,6 +32,7 @@ typedef struct tc_graph_maker {
     const tc_graph *g;     /* whose nodes are being added */
     tc_graph_sized *sized; /* which part of its values is computed; NULL: all of all */
     TC_VEC(tc_graph_inside) insides;
+    int loops;                          /* within each other that are asked */
     double times;                       /* how often, in a run */
     const bool *merge;                  /* by number of a merge: it is launched as one; NULL: none is */
     int nfound;                         /* merges that fusion found */
