@@ -98,32 +98,49 @@ static void value_ranges_close(value_ranges *v) {
 
 enum { MAX_SCOPES = 8 };
 
-bool te_scan_reads(te_scan *s, const tc_expr *e, te_ranges *r) {
+static bool scan(te_scan *s, const tc_expr *e, te_ranges *r);
+
+/* What was seen elsewhere is looked at again here, where more is known, and what is seen here again elsewhere. */
+static bool scan_arm(te_scan *s, const tc_expr *select, int arm, te_ranges *r) {
+    te_ranges under;
+    te_memo here, *elsewhere = s->seen;
+    te_ranges_under(&under, r, select->args[0], arm == 2);
+    te_memo_init(&here);
+    s->seen = &here;
+    tc_push(&s->known, ((tc_known_cond){select->args[0], arm == 1}));
+    bool go_on = scan(s, select->args[arm], under.nfact && under.depth < MAX_SCOPES ? &under : r);
+    s->known.len--;
+    s->seen = elsewhere;
+    te_memo_free(&here);
+    return go_on;
+}
+
+static bool scan(te_scan *s, const tc_expr *e, te_ranges *r) {
     if (!e->nargs && e->op != TC_OP_READ)
         return true;
-    if (!r->outer && !te_memo_put(&s->seen, e->id, e))
+    if (!te_memo_put(s->seen, e->id, e))
         return true;
     if (e->op == TC_OP_SELECT) {
-        if (!te_scan_reads(s, e->args[0], r))
+        if (!scan(s, e->args[0], r))
             return false;
-        int known = te_decide(r, e->args[0]);
-        for (int arm = 1; arm <= 2; arm++) {
-            te_ranges under;
-            te_ranges_under(&under, r, e->args[0], arm == 2);
-            if (known == (arm == 1 ? 0 : 1)) /* this arm is never taken */
-                continue;
-            tc_push(&s->known, ((tc_known_cond){e->args[0], arm == 1}));
-            bool go_on = te_scan_reads(s, e->args[arm], under.nfact && under.depth < MAX_SCOPES ? &under : r);
-            s->known.len--;
-            if (!go_on)
-                return false;
-        }
-        return true;
+        int known = te_decide(r, e->args[0]); /* the other arm is never taken */
+        return (known == 0 || scan_arm(s, e, 1, r)) && (known == 1 || scan_arm(s, e, 2, r));
     }
     for (int i = 0; i < e->nargs; i++)
-        if (!te_scan_reads(s, e->args[i], r))
+        if (!scan(s, e->args[i], r))
             return false;
     return e->op != TC_OP_READ || s->visit(s, e, r);
+}
+
+bool te_scan_reads(te_scan *s, int n, const tc_expr *const *body, te_ranges *r) {
+    bool go_on = true;
+    te_memo seen;
+    te_memo_init(&seen);
+    s->seen = &seen;
+    for (int o = 0; o < n && go_on; o++)
+        go_on = scan(s, body[o], r);
+    te_memo_free(&seen);
+    return go_on;
 }
 
 /* Nothing is computed, or nothing is reduced. */
@@ -176,7 +193,6 @@ static bool scan_workload(te_scan *s, const tc_workload *w, value_ranges *v) {
         s->op = w->computes[i];
         if (is_empty(s->op))
             continue;
-        te_memo_init(&s->seen);
         te_ranges r;
         size_t mark = enter(v->env, w->ctx, s->op);
         s->known.len = 0;
@@ -185,9 +201,7 @@ static bool scan_workload(te_scan *s, const tc_workload *w, value_ranges *v) {
         te_ranges_init(&r, v->env);
         r.read_range = of_read;
         r.user = v;
-        for (int o = 0; o < s->op->nout && go_on; o++)
-            go_on = te_scan_reads(s, s->op->body[o], &r);
-        te_memo_free(&s->seen);
+        go_on = te_scan_reads(s, s->op->nout, s->op->body, &r);
         tc_env_undo(v->env, mark);
     }
     tc_vec_free(&s->known);

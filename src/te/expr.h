@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "support/arena.h"
+#include "support/inputs.h"
 #include "support/status.h"
 #include "support/strbuf.h"
 #include "te/dtype.h"
@@ -90,11 +91,11 @@ typedef struct tc_var {
  * refused when it becomes part of a workload, a schedule or a program (tc_te_workload, the parsers, inlining, split and fused
  * loops).
  *
- * TC_MAX_DEPTH bounds every recursion over expressions, and so the stack: at most 4 KB a level (tests/te/test_limits.c; the check
- * of accesses takes 2.9 KB), 2 MB in all. Lowering replaces axes by indices, which may add half as much depth again. TC_MAX_TREE
- * bounds the nodes of an expression written as a tree: text, hashes and estimates take so many steps, even if memory shares the
- * nodes. */
-enum { TC_MAX_DEPTH = 500, TC_MAX_TREE = 1 << 20, TC_MAX_LANES = 4096 };
+ * TC_MAX_DEPTH bounds every recursion over expressions, and so the stack: at most 4 KB a level (tests/te/test_limits.c; ranges of
+ * conditions take 1.8 KB), 2 MB in all. Lowering replaces axes by indices, which may add half as much depth again. TC_MAX_TREE
+ * bounds the nodes of all expressions of a workload, written as trees: text, hashes and estimates take so many steps, even if
+ * memory shares the nodes. TC_MAX_SIZE_TREE bounds the definition of one symbol, written with the definitions of its symbols. */
+enum { TC_MAX_DEPTH = 500, TC_MAX_TREE = TC_WORK_TE, TC_MAX_SIZE_TREE = TC_WORK_SYMBOL, TC_MAX_LANES = 4096 };
 enum { TC_MAX_SIZE = INT32_MAX }; /* the largest size: the product of two sizes does not wrap */
 
 struct tc_expr {
@@ -176,7 +177,7 @@ void tc_expr_walk(const tc_expr *e, tc_expr_visit *fn, void *user);
 /* Whether the test holds for e or for an operand at any depth. */
 typedef bool tc_expr_test(const tc_expr *e, const void *user);
 bool tc_expr_any(const tc_expr *e, tc_expr_test *test, const void *user);
-/* The number of nodes of e written as a tree; counting stops at `most` + 1. For depths up to TC_MAX_DEPTH. */
+/* The number of nodes of e written as a tree; counting stops at `most` + 1 nodes. For depths up to TC_MAX_DEPTH. */
 int64_t tc_expr_tree_size(const tc_expr *e, int64_t most);
 bool tc_expr_uses_var(const tc_expr *e, const tc_var *v);
 bool tc_expr_touches_memory(const tc_expr *e); /* any READ or LOAD */

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "support/map.h"
-
 void te_memo_init(te_memo *m) {
     m->keys = m->inline_keys;
     m->values = m->inline_values;
@@ -163,24 +161,10 @@ bool tc_expr_any(const tc_expr *e, tc_expr_test *test, const void *user) {
     return found;
 }
 
-typedef struct sizes {
-    tc_map of; /* by node */
-    int64_t most;
-} sizes;
-
-static void add_size(const tc_expr *e, void *user) {
-    sizes *k = user;
-    int64_t n = 1;
-    for (int i = 0; i < e->nargs; i++)
-        n = TC_MIN(n + (int64_t)*tc_map_get(&k->of, e->args[i]->id), k->most + 1);
-    tc_map_put(&k->of, e->id, (uintptr_t)n);
-}
-
 int64_t tc_expr_tree_size(const tc_expr *e, int64_t most) {
-    sizes k = {.most = most};
-    tc_expr_walk(e, add_size, &k);
-    int64_t n = (int64_t)*tc_map_get(&k.of, e->id);
-    tc_map_free(&k.of);
+    int64_t n = 1;
+    for (int i = 0; i < e->nargs && n <= most; i++)
+        n += tc_expr_tree_size(e->args[i], most - n);
     return n;
 }
 

@@ -13,6 +13,9 @@
 #include "te/expr.h"
 
 enum { TC_MAX_DIMS = 8, TC_MAX_OUTS = 2 };
+/* Inputs, symbols and computes of a workload, each. Schedules and lowering compare each compute with each other one, and each makes
+ * a block of the program inside of the one before. */
+enum { TC_MAX_MEMBERS = TC_WORK_SCHEDULE };
 
 typedef struct tc_compute tc_compute;
 

@@ -185,16 +185,16 @@ int te_decide(te_ranges *r, const tc_expr *cond);
 /* ---- walking the reads of a body (access.c) ---- */
 /* Axes run below their extents and their sizes; undo the latter with a mark. */
 void te_know_axes(tc_env *env, tc_ctx *c, const tc_axis *axes, int n);
-/* Calls `visit` for every read with what is known where it happens; stops when that returns false. */
+/* Calls `visit` for every read of n bodies, with what is known where it happens; stops when that returns false. */
 typedef struct te_scan {
     bool (*visit)(struct te_scan *s, const tc_expr *read, te_ranges *r);
     const tc_compute *op;
     void *user;
-    te_memo seen;                /* outside of conditions */
+    te_memo *seen;               /* under the conditions that are known */
     TC_VEC(tc_known_cond) known; /* sizes of axes, and conditions of selects around */
     int64_t work;                /* what is left of the budget of proofs (index/prove.h) */
 } te_scan;
-bool te_scan_reads(te_scan *s, const tc_expr *e, te_ranges *r);
+bool te_scan_reads(te_scan *s, int n, const tc_expr *const *body, te_ranges *r);
 /* Axes end at their sizes. */
 void te_scan_know(te_scan *s, tc_ctx *c, const tc_axis *axes, int n);
 /* Whether the index is in [0, size), whatever the sizes are. */

@@ -92,6 +92,7 @@ typedef struct tc_te_scope {
     void *user;                      /* of `resolve` and `number` */
     const char **why;                /* NULL, or where `resolve` may leave a better reason than "unknown name" */
     const tc_dtype *literal;         /* of a literal that stands alone ("store this value into an f16 buffer"); NULL: its own */
+    int64_t *terms; /* nodes that the expressions of a text may still have, written as trees; NULL: TC_MAX_TREE */
 } tc_te_scope;
 
 /* Reads one expression at the lexer's current token. */

@@ -145,8 +145,8 @@ static tc_status check_name(tc_map *names, const tc_tensor *t, tc_error *err) {
     return check_size(t, err);
 }
 
-/* The body's size and the iteration space. */
-static tc_status check_sizes(const tc_compute *op, tc_error *err) {
+/* Takes the body's terms off those that are `left`, and checks the iteration space. */
+static tc_status check_sizes(const tc_compute *op, int64_t *left, tc_error *err) {
     int64_t n = 1;
     bool over = false;
     for (int i = 0; i < op->naxis; i++)
@@ -154,16 +154,36 @@ static tc_status check_sizes(const tc_compute *op, tc_error *err) {
     for (int i = 0; i < op->nraxis; i++)
         over |= __builtin_mul_overflow(n, op->raxes[i].extent, &n);
     for (int o = 0; o < op->nout; o++)
-        if (tc_expr_tree_size(op->body[o], TC_MAX_TREE) > TC_MAX_TREE)
-            return tc_fail(err, TC_BAD_INPUT, "compute %s: its expression has more than %d terms; split it over several computes",
-                           op->name, TC_MAX_TREE);
+        *left -= tc_expr_tree_size(op->body[o], *left);
+    if (*left < 0)
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "compute %s: up to its expression, the expressions of the workload have more than %d terms; let computes read "
+            "an intermediate result instead of computing it again",
+            op->name, TC_MAX_TREE);
     if (over)
         return tc_fail(err, TC_BAD_INPUT, "compute %s: its axes have more than 2^63 points together; check the extents",
                        op->name);
     return TC_OK;
 }
 
+static tc_status check_members(const tc_workload *w, tc_error *err) {
+    const struct {
+        const char *what;
+        int n;
+    } members[] = {{"inputs", w->nin}, {"symbols", w->nsymbol + w->ndefined}, {"computes", w->ncompute}};
+    for (size_t i = 0; i < TC_LEN(members); i++)
+        if (members[i].n > TC_MAX_MEMBERS)
+            return tc_fail(err, TC_BAD_INPUT, "the workload has %d %s, but may have %d; split it into several workloads",
+                           members[i].n, members[i].what, TC_MAX_MEMBERS);
+    return TC_OK;
+}
+
 static tc_status check(const tc_workload *w, tc_map *names, const tc_compute **culprit, tc_error *err) {
+    int64_t left = TC_MAX_TREE;
+    TC_TRY(check_members(w, err));
+    for (int i = 0; i < w->ndefined; i++)
+        left -= tc_expr_tree_size(w->defined[i]->value, TC_MAX_SIZE_TREE);
     for (int i = 0; i < w->nin; i++) {
         TC_TRY(check_name(names, w->in[i], err));
         TC_TRY(check_constant(w->in[i], err));
@@ -171,7 +191,7 @@ static tc_status check(const tc_workload *w, tc_map *names, const tc_compute **c
     for (int i = 0; i < w->ncompute; i++) {
         for (int o = 0; o < w->computes[i]->nout; o++)
             TC_TRY(check_name(names, w->computes[i]->out[o], err));
-        tc_status s = check_sizes(w->computes[i], err);
+        tc_status s = check_sizes(w->computes[i], &left, err);
         if (s != TC_OK && culprit)
             *culprit = w->computes[i];
         TC_TRY(s);

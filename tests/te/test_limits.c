@@ -98,8 +98,102 @@ static void too_large(void **state) {
         e = tc_add(k.c, tc_mul(k.c, e, e), e);
     assert_int_equal(tc_expr_tree_size(e, 1000), 1001);
     assert_int_equal(make(&k, e, &w, &err), TC_BAD_INPUT);
-    assert_non_null(strstr(err.msg, "compute Y: its expression has more than 1048576 terms"));
+    assert_non_null(
+        strstr(err.msg, "compute Y: up to its expression, the expressions of the workload have more than 1048576 terms"));
     tc_ctx_free(k.c);
+}
+
+/* ---- texts that are small, and stand for much ---- */
+
+static void refused(const char *text, const char *why) {
+    tc_ctx *c = tc_ctx_new();
+    const tc_workload *w;
+    tc_error err = {0};
+    assert_int_equal(tc_te_parse(c, "k.te", text, &w, &err), TC_BAD_INPUT);
+    if (!strstr(err.msg, why))
+        fail_msg("expected '%s', found '%s'", why, err.msg);
+    tc_ctx_free(c);
+}
+
+/* Each symbol has the one before twice: 2^40 terms. */
+static void doubling_symbols(void **state) {
+    (void)state;
+    tc_strbuf b = {0};
+    tc_sb_add(&b, "symbol n 1..4\nsymbol a0 = n + 1\n");
+    for (int i = 1; i <= 40; i++)
+        tc_sb_printf(&b, "symbol a%d = (a%d + a%d) / 2\n", i, i - 1, i - 1);
+    tc_sb_add(&b, "tensor X[a40] f32\ncompute Y[i:a40] = X[i]\noutput Y\n");
+    refused(tc_sb_str(&b),
+            "k.te:10:13: this expression cannot define symbol a8: with the definitions of its symbols written out, it "
+            "has more than 1024 terms");
+    tc_strbuf_free(&b);
+}
+
+/* Each gelu has its operand twice. */
+static void doubling_functions(void **state) {
+    (void)state;
+    tc_strbuf b = {0};
+    tc_sb_add(&b, "tensor X[8] f32\ncompute Y[i:8] = ");
+    for (int i = 0; i < 40; i++)
+        tc_sb_add(&b, "gelu(");
+    tc_sb_add(&b, "X[i]");
+    for (int i = 0; i < 40; i++)
+        tc_sb_add(&b, ")");
+    tc_sb_add(&b, "\noutput Y\n");
+    refused(tc_sb_str(&b), "k.te:2:18: with what its names and functions stand for, this expression has too many terms");
+    tc_strbuf_free(&b);
+}
+
+/* 50 computes, each of 2^15 terms. */
+static void large_together(void **state) {
+    (void)state;
+    tc_strbuf b = {0};
+    tc_sb_add(&b, "tensor X[8] f32\n");
+    for (int k = 0; k < 50; k++) {
+        tc_sb_printf(&b, "compute Y%d[i:8] = ", k);
+        for (int i = 0; i < 13; i++)
+            tc_sb_add(&b, "gelu(");
+        tc_sb_printf(&b, k ? "Y%d[i]" : "X[i]", k - 1);
+        for (int i = 0; i < 13; i++)
+            tc_sb_add(&b, ")");
+        tc_sb_add(&b, "\n");
+    }
+    tc_sb_add(&b, "output Y49\n");
+    refused(tc_sb_str(&b), "this expression has too many terms; all expressions here may have 1048576");
+    tc_strbuf_free(&b);
+}
+
+static void many_members(void **state) {
+    (void)state;
+    tc_strbuf b = {0};
+    for (int k = 0; k <= TC_MAX_MEMBERS; k++)
+        tc_sb_printf(&b, "compute Y%d[i:8] = f32(i)\n", k);
+    tc_sb_add(&b, "output ");
+    for (int k = 0; k <= TC_MAX_MEMBERS; k++)
+        tc_sb_printf(&b, "%sY%d", k ? ", " : "", k);
+    refused(tc_sb_str(&b), "k.te: the workload has 1025 computes, but may have 1024");
+    tc_sb_clear(&b);
+    for (int k = 0; k <= TC_MAX_MEMBERS; k++)
+        tc_sb_printf(&b, "tensor X%d[8] f32\n", k);
+    tc_sb_add(&b, "compute Y[i:8] = X0[i]\noutput Y\n");
+    refused(tc_sb_str(&b), "k.te: the workload has 1025 inputs, but may have 1024");
+    tc_strbuf_free(&b);
+}
+
+/* What a condition shows of a read is shown of that read alone, not of the same read elsewhere. */
+static void conditions_of_one_read(void **state) {
+    (void)state;
+    const char *form = "symbol N 1..8\nsymbol M 1..8\ntensor X[N] f32\ncompute Y[i:M, j:M] = %s\noutput Y\n";
+    static const char *const bodies[] = {
+        "select(i * M + j < N, X[i * M + j], 0.0) + X[i * M + j]",
+        "X[i * M + j] + select(i * M + j < N, X[i * M + j], 0.0)",
+        "select(i != j, select(i * M + j < N, X[i * M + j], 0.0) + X[i * M + j], 0.0)",
+    };
+    char text[400];
+    for (size_t i = 0; i < TC_LEN(bodies); i++) {
+        snprintf(text, sizeof text, form, bodies[i]);
+        refused(text, "index 0 ");
+    }
 }
 
 /* ---- stack ---- */
@@ -164,6 +258,15 @@ static void deep_ones_fit(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(too_deep), cmocka_unit_test(too_large), cmocka_unit_test(deep_ones_fit)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(too_deep),
+        cmocka_unit_test(too_large),
+        cmocka_unit_test(doubling_symbols),
+        cmocka_unit_test(doubling_functions),
+        cmocka_unit_test(large_together),
+        cmocka_unit_test(many_members),
+        cmocka_unit_test(conditions_of_one_read),
+        cmocka_unit_test(deep_ones_fit),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

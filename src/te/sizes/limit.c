@@ -161,14 +161,12 @@ static void limit_compute(limiter *k, int number) {
     te_ranges r;
     te_ranges_init(&r, env);
     te_scan s = {.visit = visit_read, .op = op, .user = k, .work = TC_PROOF_WORK};
-    te_memo_init(&s.seen);
     te_scan_know(&s, k->c, l->axes, op->naxis);
     te_scan_know(&s, k->c, op->raxes, op->nraxis);
     for (int o = 0; o < op->nout; o++) {
         l->body[o] = tc_te_simplify(k->c, op->body[o], env);
-        te_scan_reads(&s, l->body[o], &r);
+        te_scan_reads(&s, 1, &l->body[o], &r);
     }
-    te_memo_free(&s.seen);
     tc_vec_free(&s.known);
     tc_env_free(env);
 }

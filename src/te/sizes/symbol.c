@@ -12,8 +12,16 @@ static bool is_definition(const tc_expr *e) {
     return sums && is_definition(e->args[0]) && is_definition(e->args[1]);
 }
 
+/* A name stands for its definition, so that each line of a text can double the terms. */
+static bool is_too_large(const tc_expr *value) {
+    return value->depth > TC_MAX_DEPTH || tc_expr_tree_size(value, TC_MAX_SIZE_TREE) > TC_MAX_SIZE_TREE;
+}
+
 const char *tc_symbol_problem(const tc_expr *value) {
-    if (value->depth > TC_MAX_DEPTH || !is_definition(value))
+    _Static_assert(TC_MAX_SIZE_TREE == 1024, "the message names it");
+    if (is_too_large(value))
+        return "with the definitions of its symbols written out, it has more than 1024 terms; define it by fewer symbols";
+    if (!is_definition(value))
         return "expected symbols and integers with +, -, * and division by a positive integer";
     tc_ival r = tc_te_bounds(value, NULL);
     return r.lo < 0 || r.hi < 1 || r.hi > TC_MAX_SIZE ? "its value can be negative or too large, or is never positive" : NULL;

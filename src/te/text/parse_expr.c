@@ -594,6 +594,18 @@ static tc_status parse(parser *p, int min_prec, operand *out) {
     return TC_OK;
 }
 
+/* Each gelu(x) has x twice, and each symbol all of its definition: a short text can make a large tree. */
+static tc_status check_terms(parser *p, const operand *x) {
+    int64_t own = TC_MAX_TREE, *left = p->scope->terms ? p->scope->terms : &own;
+    *left -= tc_expr_tree_size(x->e, *left);
+    if (*left >= 0)
+        return TC_OK;
+    return FAIL_AT(p, x->at,
+                   "with what its names and functions stand for, this expression has too many terms; all expressions here "
+                   "may have %d",
+                   TC_MAX_TREE);
+}
+
 tc_status tc_te_parse_expr(tc_ctx *c, tc_lex *lex, const tc_te_scope *scope, const tc_expr **out, tc_error *err) {
     parser p = {.c = c, .lex = lex, .scope = scope, .err = err};
     operand x;
@@ -602,5 +614,5 @@ tc_status tc_te_parse_expr(tc_ctx *c, tc_lex *lex, const tc_te_scope *scope, con
         TC_TRY(settle(&p, &x, *scope->literal, 1));
     TC_TRY(settle_alone(&p, &x));
     *out = x.e;
-    return TC_OK;
+    return check_terms(&p, &x);
 }

@@ -31,6 +31,7 @@ typedef struct te_parser {
     int naxis, nraxis;
     tc_axis axes[TC_MAX_DIMS], raxes[TC_MAX_DIMS];
     const char *why;
+    int64_t terms; /* that bodies may still have */
 } te_parser;
 
 /* ---- names ---- */
@@ -297,7 +298,7 @@ static tc_status parse_reducer(te_parser *p, tc_reducer *r) {
 static tc_status parse_body(te_parser *p, int nout, const tc_expr **body) {
     if (nout > 1)
         TC_TRY(tc_lex_expect(&p->lex, "(", p->err));
-    const tc_te_scope scope = {.dialect = TC_DIALECT_TE, .resolve = resolve, .user = p, .why = &p->why};
+    const tc_te_scope scope = {.dialect = TC_DIALECT_TE, .resolve = resolve, .user = p, .why = &p->why, .terms = &p->terms};
     for (int o = 0; o < nout; o++) {
         if (o)
             TC_TRY(tc_lex_expect(&p->lex, ",", p->err));
@@ -449,7 +450,7 @@ static tc_status make_workload(te_parser *p, tc_workload **w) {
 }
 
 tc_status tc_te_parse(tc_ctx *c, const char *file, const char *text, const tc_workload **out, tc_error *err) {
-    te_parser p = {.c = c, .file = file, .err = err};
+    te_parser p = {.c = c, .file = file, .err = err, .terms = TC_MAX_TREE};
     tc_workload *w = NULL;
     tc_status s = parse_file(&p, text);
     if (s == TC_OK)

@@ -10,9 +10,6 @@
 #include "tir_lower/text/text.h"
 #include "tir_lower/tir.h"
 
-/* Of blocks: far beyond what lowering makes; whatever walks statements recurs. */
-enum { MAX_NESTING = TC_DEPTH_TIR };
-
 typedef struct parser {
     tc_ctx *c;
     tc_lex l;
@@ -22,7 +19,8 @@ typedef struct parser {
     TC_VEC(tc_param) params;
     TC_VEC(tc_placement) place;
     TC_VEC(const char *) place_names;
-    int nesting; /* open blocks */
+    int nesting;   /* open blocks */
+    int64_t terms; /* that expressions may still have */
 } parser;
 
 static tc_status parse_block(parser *p, const tc_stmt **out);
@@ -72,7 +70,7 @@ static const tc_expr *resolve(void *user, const char *name, int nidx, const tc_e
 
 /* `literal`: the dtype of a literal that stands alone; NULL: its own. */
 static tc_status parse_expr_as(parser *p, const tc_dtype *literal, const tc_expr **out) {
-    const tc_te_scope scope = {.dialect = TC_DIALECT_TIR, .resolve = resolve, .user = p, .literal = literal};
+    const tc_te_scope scope = {.dialect = TC_DIALECT_TIR, .resolve = resolve, .user = p, .literal = literal, .terms = &p->terms};
     return tc_te_parse_expr(p->c, &p->l, &scope, out, p->err);
 }
 
@@ -436,8 +434,8 @@ static tc_status parse_stmts(parser *p, const char *close, const tc_stmt **out) 
 }
 
 static tc_status parse_block(parser *p, const tc_stmt **out) {
-    if (p->nesting == MAX_NESTING)
-        return tc_lex_fail(&p->l, p->err, "blocks are nested too deeply (more than %d levels)", MAX_NESTING);
+    if (p->nesting == TC_DEPTH_TIR)
+        return tc_lex_fail(&p->l, p->err, "blocks are nested too deeply (more than %d levels)", TC_DEPTH_TIR);
     TC_TRY(expect(p, "{"));
     p->nesting++;
     TC_TRY(parse_stmts(p, "}", out));
@@ -530,7 +528,7 @@ static tc_status parse_func(parser *p, tc_func *f) {
 }
 
 tc_status tc_tir_parse(tc_ctx *c, const char *file, const char *text, tc_func **out, tc_error *err) {
-    parser p = {.c = c, .err = err};
+    parser p = {.c = c, .err = err, .terms = TC_WORK_TIR};
     tc_func *f = TC_NEW(tc_ctx_arena(c), tc_func);
     tc_status s = tc_lex_open(&p.l, tc_ctx_arena(c), file, text, false, err);
     if (s == TC_OK)
