@@ -202,24 +202,36 @@ static const tc_expr *pack_read(tc_ctx *c, const tc_expr *e, void *user) {
     return tc_read(c, p->packed, p->layout->nout, idx);
 }
 
-static void pack(tc_sched *s, const tc_tensor *t, const tc_layout *l, const int64_t *shape) {
+/* Stage i's compute, reading the packed constant. NULL: the stage does not read the constant. */
+static tc_status packed_op(tc_sched *s, const tc_instr *in, int i, tc_packed *p, const tc_compute **out, tc_error *err) {
+    const tc_compute *op = s->stages[i].op;
+    const tc_expr *body[TC_MAX_OUTS];
+    *out = NULL;
+    if (!tc_sch_reads_tensor(s, i, p->original))
+        return TC_OK;
+    for (int o = 0; o < op->nout; o++)
+        body[o] = tc_expr_map(s->ctx, op->body[o], pack_read, p);
+    *out = tc_sch_with_body(s, op, body);
+    return tc_sch_check_bodies(in, s->stages[i].name, *out, err);
+}
+
+static tc_status pack(tc_sched *s, const tc_instr *in, const tc_tensor *t, const tc_layout *l, const int64_t *shape,
+                      tc_error *err) {
     tc_arena *a = tc_ctx_arena(s->ctx);
-    tc_packed *packed = TC_NEW_N(a, tc_packed, s->npacked + 1);
+    tc_packed *packed = TC_NEW_N(a, tc_packed, s->npacked + 1), *p = &packed[s->npacked];
+    const tc_compute **op = TC_NEW_N(a, const tc_compute *, s->nstage);
+    const char *name = tc_arena_printf(a, "%s_packed", t->name);
+    *p = (tc_packed){.original = t, .layout = l, .packed = tc_te_placeholder(s->ctx, name, t->dtype, l->nout, shape, true)};
+    for (int i = 0; i < s->nstage; i++)
+        TC_TRY(packed_op(s, in, i, p, &op[i], err));
     if (s->npacked)
         memcpy(packed, s->packed, sizeof *packed * (size_t)s->npacked);
-    const char *name = tc_arena_printf(a, "%s_packed", t->name);
-    tc_packed *p = &packed[s->npacked++];
-    *p = (tc_packed){.original = t, .layout = l, .packed = tc_te_placeholder(s->ctx, name, t->dtype, l->nout, shape, true)};
     s->packed = packed;
-    for (int i = 0; i < s->nstage; i++) {
-        const tc_compute *op = s->stages[i].op;
-        const tc_expr *body[TC_MAX_OUTS];
-        if (!tc_sch_reads_tensor(s, i, t))
-            continue;
-        for (int o = 0; o < op->nout; o++)
-            body[o] = tc_expr_map(s->ctx, op->body[o], pack_read, p);
-        tc_sch_set_op(s, i, tc_sch_with_body(s, op, body));
-    }
+    s->npacked++;
+    for (int i = 0; i < s->nstage; i++)
+        if (op[i])
+            tc_sch_set_op(s, i, op[i]);
+    return TC_OK;
 }
 
 static tc_status transform_stage(tc_sched *s, const tc_instr *in, int stage, const tc_layout *l, tc_error *err) {
@@ -252,8 +264,7 @@ tc_status tc_sch_do_transform_layout(tc_sched *s, const tc_instr *in, tc_error *
     TC_TRY(check_layout(in, l, t, shape, err));
     if (stage >= 0)
         return transform_stage(s, in, stage, l, err);
-    pack(s, t, l, shape);
-    return TC_OK;
+    return pack(s, in, t, l, shape, err);
 }
 
 tc_status tc_sch_do_prefetch(tc_sched *s, const tc_instr *in, tc_error *err) {

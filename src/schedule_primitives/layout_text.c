@@ -2,6 +2,9 @@
  * layout.c checks whether the layout is legal. */
 #include "schedule_primitives/sch_int.h"
 
+/* Of brackets and of operations. A part that layout.c accepts has 16 digits at most, each of three operations, and a constant. */
+enum { MAX_DEPTH = TC_DEPTH_LAYOUT, MOST = 100 /* characters of its text in messages */ };
+
 typedef struct layout_text {
     const tc_sched *s;
     const tc_instr *in;
@@ -18,15 +21,16 @@ static void skip(layout_text *t) {
 }
 
 static tc_status expected(layout_text *t, const char *what) {
-    return BAD(t->err, t->in, "expected %s before `%s` in the layout `%s`", what, *t->p ? t->p : "(end of line)", t->in->text);
+    return BAD(t->err, t->in, "expected %s before `%.*s` in the layout `%.*s`", what, MOST, *t->p ? t->p : "(end of line)", MOST,
+               t->in->text);
 }
 
 static tc_status expect(layout_text *t, const char *token) {
     skip(t);
     size_t n = strlen(token);
     if (strncmp(t->p, token, n) != 0)
-        return BAD(t->err, t->in, "expected `%s` before `%s` in the layout `%s`", token, *t->p ? t->p : "(end of line)",
-                   t->in->text);
+        return BAD(t->err, t->in, "expected `%s` before `%.*s` in the layout `%.*s`", token, MOST, *t->p ? t->p : "(end of line)",
+                   MOST, t->in->text);
     t->p += n;
     return TC_OK;
 }
@@ -83,9 +87,18 @@ static tc_status parse_layout_name(layout_text *t, size_t n, const tc_expr **out
     return TC_OK;
 }
 
+/* As it grows: neither may a sum be long, since each of its terms is a level. */
+static tc_status check_depth(const layout_text *t, const tc_expr *e) {
+    if (e->depth <= MAX_DEPTH)
+        return TC_OK;
+    return BAD(t->err, t->in, "part %d of the layout has more than %d operations, one inside of the other; write it shorter",
+               t->l->nout, MAX_DEPTH);
+}
+
 static tc_status parse_atom(layout_text *t, const tc_expr **out) {
-    if (t->depth > 32)
-        return BAD(t->err, t->in, "the layout is nested too deeply");
+    if (t->depth > MAX_DEPTH)
+        return BAD(t->err, t->in, "part %d of the layout has more than %d brackets, one inside of the other", t->l->nout,
+                   MAX_DEPTH);
     if (accept(t, '(')) {
         t->depth++;
         TC_TRY(parse_sum(t, out));
@@ -111,8 +124,9 @@ static tc_status parse_product(layout_text *t, const tc_expr **out) {
         const tc_expr *right;
         TC_TRY(parse_atom(t, &right));
         if (op != TC_OP_MUL && (right->op != TC_OP_INT || right->u.i < 1))
-            return REFUSE(t->err, t->in, "in the layout `%s` a divisor is not a positive constant", t->in->text);
+            return REFUSE(t->err, t->in, "in the layout `%.*s` a divisor is not a positive constant", MOST, t->in->text);
         *out = tc_bin(t->s->ctx, op, *out, right);
+        TC_TRY(check_depth(t, *out));
     }
     return TC_OK;
 }
@@ -124,6 +138,7 @@ static tc_status parse_sum(layout_text *t, const tc_expr **out) {
         const tc_expr *right;
         TC_TRY(parse_product(t, &right));
         *out = tc_bin(t->s->ctx, op, *out, right);
+        TC_TRY(check_depth(t, *out));
     }
     return TC_OK;
 }

@@ -259,7 +259,7 @@ tc_status tc_sch_new_loop_names(const tc_sched *s, const tc_instr *in, int stage
             if (strcmp(names[i], names[k]) == 0)
                 return BAD(err, in, "`%s` is bound twice", names[i]);
     }
-    return TC_OK;
+    return tc_sch_room_for_loops(s, in, stage, n - 1, err); /* they stand for one at least */
 }
 
 tc_status tc_sch_new_stage_name(const tc_sched *s, const tc_instr *in, const char *name, tc_error *err) {
@@ -269,5 +269,5 @@ tc_status tc_sch_new_stage_name(const tc_sched *s, const tc_instr *in, const cha
     tc_instr probe = {.prim = in->prim, .names = &name, .nnames = 1};
     if (tc_sch_find_stage(s, name) >= 0 || tc_sch_tensor_operand(s, &probe, 0, &t, NULL) == TC_OK)
         return REFUSE(err, in, "there is a stage or tensor `%s` already; choose another name", name);
-    return TC_OK;
+    return tc_sch_room_for_stage(s, in, err);
 }

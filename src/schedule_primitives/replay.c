@@ -49,12 +49,14 @@ tc_status tc_sch_apply(tc_sched *s, const tc_instr *step, tc_rng *rng, tc_error 
 }
 
 static void name_step(tc_error *err, int n, const tc_instr *step) {
+    enum { MOST = 200 }; /* characters of a step, so that there is room for what is wrong with it */
     tc_strbuf b = {0};
     tc_sch_print_step(&b, step);
+    const char *cut = b.len > MOST ? " ..." : "";
     if (step->line)
-        tc_error_prefix(err, "step %d (line %d, column %d), `%s`: ", n, step->line, step->col, tc_sb_str(&b));
+        tc_error_prefix(err, "step %d (line %d, column %d), `%.*s%s`: ", n, step->line, step->col, MOST, tc_sb_str(&b), cut);
     else
-        tc_error_prefix(err, "step %d, `%s`: ", n, tc_sb_str(&b));
+        tc_error_prefix(err, "step %d, `%.*s%s`: ", n, MOST, tc_sb_str(&b), cut);
     tc_strbuf_free(&b);
 }
 

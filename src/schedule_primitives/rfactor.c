@@ -195,8 +195,12 @@ tc_status tc_sch_do_rfactor(tc_sched *s, const tc_instr *in, tc_error *err) {
     rebuild r = {.s = s, .st = &s->stages[d], .value = TC_NEW_N(tc_ctx_arena(s->ctx), const tc_expr *, s->nloop)};
     make_axes(&r, &f);
     invert_relations(&r);
+    for (int i = 0; i < r.st->nroot; i++)
+        if (r.value[r.st->root[i]] && !tc_sch_index_fits(r.value[r.st->root[i]]))
+            return REFUSE(err, in, "the loops of stage %s were split and fused too often", r.st->name);
     guard_symbols(&r);
     const tc_compute *partial = partial_compute(&r, &f, in->outs[0]);
+    TC_TRY(tc_sch_check_bodies(in, in->outs[0], partial, err));
     tc_for_kind kind[TC_SCH_MAX_NAMES];
     for (int i = 0; i < f.nraxis; i++)
         kind[i] = s->loops[f.rloop[i]].kind;

@@ -74,6 +74,13 @@ tc_status tc_sch_fail(tc_error *err, tc_status status, const tc_instr *in, const
 #define REFUSE(err, in, ...) ((err) ? tc_sch_fail((err), TC_ILLEGAL, (in), __VA_ARGS__) : TC_ILLEGAL)
 #define BAD(err, in, ...) ((err) ? tc_sch_fail((err), TC_BAD_INPUT, (in), __VA_ARGS__) : TC_BAD_INPUT)
 
+/* ---- bound.c: what schedules may grow to ---- */
+/* Refuses a compute that a step would give a stage, if its bodies exceed the limits of te/expr.h. */
+tc_status tc_sch_check_bodies(const tc_instr *in, const char *stage, const tc_compute *op, tc_error *err);
+/* There is room for n more loops of the stage; for one more stage. */
+tc_status tc_sch_room_for_loops(const tc_sched *s, const tc_instr *in, int stage, int n, tc_error *err);
+tc_status tc_sch_room_for_stage(const tc_sched *s, const tc_instr *in, tc_error *err);
+
 /* ---- sched.c: making and changing stages ---- */
 /* Inserts a root stage for `op` before index `at`; its loops are op's axes. Indices of later stages move up by one. */
 tc_stage *tc_sch_insert_stage(tc_sched *s, int at, const char *name, const tc_compute *op);

@@ -141,6 +141,10 @@ int64_t tc_sch_pragma(const tc_stage *st, const char *key, int64_t otherwise);
 /* Candidates of the sampled steps, for mutation. tile: see sample.h. Location: legal loops for compute_at of a stage, in order
  * from root inwards; returns count, names are "root", "Y.jm", ... */
 int tc_sch_locations(const tc_sched *s, int stage, const char **out, int cap);
+/* The value of a loop, as an expression of the loops that it became, is small enough for the indices that it becomes part of. Loops
+ * that are fused in another order than they were split in, over and over, double the terms each time. */
+enum { TC_SCH_MAX_INDEX = 4096 };
+bool tc_sch_index_fits(const tc_expr *value);
 /* Physical extents of a layout for a buffer of the given logical extents (of the whole tensor, or of the region that an attached
  * stage computes). False when an extent overflows; layouts of schedules are checked to be injective and never negative. */
 bool tc_sch_layout_shape(const tc_layout *l, const int64_t *logical, int64_t *physical);

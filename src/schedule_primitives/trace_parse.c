@@ -89,6 +89,9 @@ static tc_status parse_ints(parser *p, const tc_sch_form *form, tc_instr *in) {
     return TC_OK;
 }
 
+/* Of 8 parts with 16 digits each, the most that layout.c reads. */
+enum { MAX_LAYOUT = TC_BYTES_LAYOUT };
+
 /* A layout's text is kept as tokens with canonical spacing, so that equal layouts have equal text. Brackets must balance. */
 static tc_status parse_layout_text(parser *p, tc_instr *in) {
     tc_strbuf b = {0};
@@ -101,7 +104,8 @@ static tc_status parse_layout_text(parser *p, tc_instr *in) {
             tc_sb_addc(&b, ' ');
         tc_sb_add(&b, t->text);
         before = t->text;
-        s = tc_lex_next(&p->lex, p->err);
+        s = b.len > MAX_LAYOUT ? tc_lex_fail(&p->lex, p->err, "the layout is longer than %d characters", MAX_LAYOUT)
+                               : tc_lex_next(&p->lex, p->err);
     }
     in->text = tc_sb_keep(&b, p->arena);
     if (s == TC_OK && !*in->text)
