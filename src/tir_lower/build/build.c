@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "support/inputs.h"
 #include "tir_lower/build/build.h"
 #include "tir_lower/build/build_int.h"
 
@@ -283,6 +284,19 @@ static bool is_read(const builder *b, int id) {
     return false;
 }
 
+/* What comes after a stage stands inside of the blocks that declare its results. All that walks a program recurs by its blocks. */
+static tc_status check_blocks(builder *b, nest *n) {
+    n->blocks = n->st->nleaf + (int)n->guards.len + (n->at_pos >= 0 ? b->nests[n->st->at_stage].blocks : 0);
+    b->nalloc += n->st->is_output ? 0 : n->st->op->nout;
+    if (n->blocks + b->nalloc <= TC_DEPTH_TIR)
+        return TC_OK;
+    return tc_fail(
+        b->err, TC_ILLEGAL,
+        "stage %s is computed inside %d loops and guards, among %d intermediate results; the sum may be %d: inline stages, "
+        "or fuse loops",
+        n->st->name, n->blocks, b->nalloc, TC_DEPTH_TIR);
+}
+
 static tc_status infer(builder *b) {
     for (int i = 0; i < b->s->nstage; i++)
         init_nest(b, i);
@@ -300,6 +314,7 @@ static tc_status infer(builder *b) {
             TC_TRY(bounds_of_region(b, n));
         }
         TC_TRY(nest_finish(b, n));
+        TC_TRY(check_blocks(b, n));
     }
     return TC_OK;
 }

@@ -37,6 +37,7 @@ typedef struct nest {
     const tc_stage *st;
     int id;
     bool live;
+    int blocks;       /* loops and guards around its stores, those of the stages that it is attached in included */
     bool reduces;     /* initialises and then updates; false also for a reduction over a single element */
     int at_pos;       /* leaf position of the attach loop in its stage; -1 at root */
     int first_reduce; /* leaf position of the outermost reduction loop; nleaf if there is none */
@@ -78,6 +79,7 @@ typedef struct builder {
     TC_VEC(input_slot) inputs;
     bool in_parallel;
     int64_t bytes; /* of all buffers allocated so far */
+    int nalloc;    /* results of stages, without those of the function */
     int nbuffer;
     const char **used_names;
 } builder;

@@ -97,16 +97,11 @@ static void split_value(builder *b, nest *n, const tc_rel *r) {
         add_guard(b, n, tc_bin(c, TC_OP_LT, v, tc_i64(c, b->loop_ext[r->whole])), false);
 }
 
-/* Loops that are fused in another order than they were split in, over and over, double the terms of an index each time. Far beyond
- * what a nest can need. */
-enum { MAX_INDEX_TERMS = 4096, SHALLOW = 12 };
-
 static tc_status check_value(const builder *b, tc_loop l) {
-    const tc_expr *v = b->loop_val[l];
-    if (v->depth <= SHALLOW || (v->depth <= TC_MAX_DEPTH / 2 && tc_expr_tree_size(v, MAX_INDEX_TERMS) <= MAX_INDEX_TERMS))
+    if (tc_sch_index_fits(b->loop_val[l]))
         return TC_OK;
     return tc_fail(b->err, TC_ILLEGAL, "loop %s is an expression of more than %d terms: it is split and fused too often",
-                   b->s->loops[l].name, MAX_INDEX_TERMS);
+                   b->s->loops[l].name, TC_SCH_MAX_INDEX);
 }
 
 static void fuse_values(builder *b, const tc_rel *r) {

@@ -269,9 +269,16 @@ static int64_t saturate(int64_t a, int64_t b) {
     return __builtin_mul_overflow(a, b, &r) ? INT64_MAX / 4 : TC_MIN(r, INT64_MAX / 4);
 }
 
+/* A store counts 1, unless its value is larger than any of a network's: then each 16 terms more are another store. */
+static int64_t weight_of_store(const tc_expr *value) {
+    enum { SHALLOW = 10, ORDINARY = 1024, TERMS = 16 }; /* so shallow a value is no larger */
+    int64_t terms = value->depth <= SHALLOW ? 0 : tc_expr_tree_size(value, TC_MAX_TREE);
+    return 1 + TC_MAX(terms - ORDINARY, 0) / TERMS;
+}
+
 int64_t tir_weight(const tc_stmt *s, int lanes) {
     const tc_stmt *inside;
-    int64_t n, w = s->kind == TC_STMT_STORE;
+    int64_t n, w = s->kind == TC_STMT_STORE ? weight_of_store(s->u.store.value) : 0;
     for (int i = 0; (inside = tc_tir_child(s, i)); i++) {
         w += tir_weight(inside, lanes); /* not in TC_MIN, which would call it twice, and so 2^depth times */
         w = TC_MIN(w, INT64_MAX / 4);
