@@ -75,6 +75,7 @@ void tc_graph_import_open_frame(tc_graph_import_place *at, tc_graph_import_insid
     x->c = (tc_graph_infer_ctx){.g = x->f.g, .opset = TC_GRAPH_OPSET_MAX, .err = err};
     x->f.g->origin = at->g->origin;
     x->f.g->texts = tc_graph_texts_of(at->g);
+    x->f.g->budget = at->g->budget;
     x->c.n = tc_graph_new_node(x->f.g, TC_GRAPH_OP_IDENTITY, x->f.g->name, NULL, 0);
     x->e = (tc_graph_emitter){&x->c, TC_OK};
     tc_graph_sizes_enter(x->f.g, at->g, is_branch);

@@ -10,6 +10,7 @@
 
 #include "graph/import/lists.h"
 #include "graph/import/loops.h"
+#include "graph/ir/budget.h"
 #include "graph/ir/sizes.h"
 
 /* Written out, small bodies gain from each other, and from constants: up to so many trips, and nodes of all trips before anything
@@ -268,9 +269,14 @@ tc_status tc_graph_import_turn_rows(tc_graph_import_trips *l, size_t k, tc_graph
 
 /* ---- which way ---- */
 
+/* Loops in loops multiply. What is written out takes at most a part of the copies that import may make: the rest is for bodies
+ * of loops that are no longer written out. */
 static bool is_small(const loop *l) {
-    size_t nodes = l->body->nodes;
-    return l->limit.most <= FEW_TRIPS && (nodes == 0 || (size_t)TC_MAX(l->limit.most, 0) <= FEW_NODES / nodes);
+    size_t nodes = l->body->nodes, trips = (size_t)TC_MAX(l->limit.most, 0);
+    const tc_graph_budget *b = l->at->root->budget;
+    if (l->limit.most > FEW_TRIPS || (nodes && trips > FEW_NODES / nodes))
+        return false;
+    return !b || b->spent[TC_GRAPH_BUDGET_COPIES] + nodes * trips <= b->bound[TC_GRAPH_BUDGET_COPIES] / 8;
 }
 
 static tc_status write_out(loop *l, bool *open, tc_graph_value ***out, tc_error *err) {
@@ -302,7 +308,10 @@ tc_status tc_graph_import_add_trips(tc_graph_import_trips *l, tc_graph_value ***
         l->at->second++;
         tc_status other = attempt(l, true, &open, out, &again);
         l->at->second--;
-        return other == TC_OK ? TC_OK : status;
+        if (other == TC_OK)
+            return TC_OK;
+        if (err && l->at->root->budget && l->at->root->budget->is_over)
+            *err = again;
     }
     return status;
 }

@@ -1,4 +1,5 @@
 /* The containers of a graph: values, nodes, replacement, verification. */
+#include "graph/ir/budget.h"
 #include "graph/ir/build.h"
 #include "graph/ir/sizes.h"
 
@@ -129,6 +130,8 @@ tc_graph_node *tc_graph_new_node(tc_graph *g, tc_graph_op op, const char *name, 
     tc_graph_node *n = TC_NEW(g->arena, tc_graph_node);
     n->op = op;
     n->id = g->next_id++;
+    if (g->budget)
+        g->budget->spent[TC_GRAPH_BUDGET_NODES]++;
     n->origin = g->origin;
     n->name = name && *name ? tc_arena_strdup(g->arena, name) : tc_arena_printf(g->arena, "%s_%u", tc_graph_op_name(op), n->id);
     tc_graph_set_inputs(g, n, in, nin);

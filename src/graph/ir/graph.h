@@ -57,6 +57,7 @@ struct tc_graph_node {
     size_t nattrs, cap_attrs;
     tc_graph_attr *attrs;
     struct tc_graph *body[2]; /* If: the two branches; Loop: the body in body[0] (see ops.def) */
+    bool is_left;             /* only during import: of constants alone, and left to runs (budget.h) */
 };
 
 /* An output has the model's name, and any value of the graph, which may be an input or a constant. */
@@ -98,6 +99,8 @@ typedef struct tc_graph {
     tc_map suffixes;                  /* base of a made-up name -> the last number given to it */
     const tc_map *reserved;           /* during import: names that the file defines, also those yet to come */
     struct tc_graph_texts *texts;     /* during import: texts of operators that are read already (ops/expand.h) */
+    struct tc_graph_budget *budget;   /* during import: what it may still spend (budget.h); else NULL */
+    size_t budgeted;                  /* bytes of the arena that the budget has counted */
     TC_VEC(void *) blocks;            /* storage of constants, malloc'ed */
     TC_VEC(struct tc_graph *) bodies; /* of nodes: owned; their constants may be this graph's */
     uint32_t next_id;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "graph/ir/budget.h"
 #include "graph/ir/sizes.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/import_int.h"
@@ -198,6 +199,7 @@ static tc_status name_producers(tc_graph_importer *im, tc_error *err) {
 tc_status tc_graph_import_initializer(tc_graph_importer *im, Onnx__TensorProto *p, const char *name, tc_error *err) {
     tc_graph_tensor t;
     TC_TRY(tc_onnx_read_tensor(p, im->dir, true, &t, err));
+    tc_graph_budget_grow(im->at.g->budget, tc_graph_tensor_bytes(&t));
     tc_graph_add_constant(im->at.g, name, &t);
     return TC_OK;
 }
@@ -268,7 +270,7 @@ static void look_behind(tc_graph_importer *im, size_t failed) {
     tc_graph_sizes *sizes = im->at.root->sizes;
     if (!sizes || !sizes->wanted.x)
         return;
-    for (size_t i = failed + 1; i < im->proto->n_node && !sizes->again; i++) {
+    for (size_t i = failed + 1; i < im->proto->n_node && !sizes->again && !im->at.root->budget->is_over; i++) {
         tc_error unread = {0};
         (void)!tc_graph_import_node(im, im->proto->node[i], &unread);
     }
@@ -301,7 +303,7 @@ static tc_status fill_graph(tc_graph_importer *im, tc_error *err) {
     if (im->at.root->sizes)
         tc_graph_sizes_find_ends(im->at.root->sizes);
     tc_graph_simplify(im->at.g);
-    return TC_OK;
+    return tc_graph_check_budget(im->at.g, err);
 }
 
 /* What would help is said where sizes are import's own assumption. */
@@ -316,13 +318,30 @@ static void explain_failure(const char *path, const tc_graph_sizes *known, tc_er
     tc_strbuf_free(&assumed);
 }
 
+/* The bytes of the model's file; weights beside it are added as they are read. */
+static uint64_t bytes_of_file(const char *path, const tc_graph_import_options *opts) {
+    struct stat st;
+    if (opts && opts->bytes)
+        return opts->nbytes;
+    return stat(path, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+}
+
+/* The graph and its bodies are made. */
+static void leave_budget(tc_graph *g) {
+    g->budget = NULL;
+    for (size_t i = 0; i < g->bodies.len; i++)
+        leave_budget(g->bodies.data[i]);
+}
+
 /* known: of symbols, by an attempt before; after it, by this one, if that is to be followed by another. */
-static tc_status import_once(const char *path, const tc_graph_import_options *opts, tc_graph_sizes **known, tc_graph **out,
-                             tc_error *err) {
+static tc_status import_once(const char *path, const tc_graph_import_options *opts, tc_graph_budget *budget,
+                             tc_graph_sizes **known, tc_graph **out, tc_error *err) {
     tc_graph_importer im = {.opts = opts, .at = {.path = path}};
     tc_graph_sizes *before = *known;
     *known = NULL;
     bool in_memory = opts && opts->bytes;
+    budget->model_bytes = 0;
+    tc_graph_budget_grow(budget, bytes_of_file(path, opts));
     tc_status s = in_memory ? tc_onnx_read_bytes(opts->bytes, opts->nbytes, path, NULL, &im.model, err)
                             : tc_onnx_read_model(path, NULL, &im.model, err);
     if (s != TC_OK) {
@@ -333,6 +352,7 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     im.at.g = im.at.root = tc_graph_new(path);
     note_functions(&im);
     im.at.g->sizes = before;
+    im.at.g->budget = budget;
     im.takes_other = before && before->takes_other;
     im.at.g->in_place_cache = opts && opts->in_place_cache;
     if (im.proto->name && *im.proto->name)
@@ -341,7 +361,12 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     im.used_fixed = tc_xcalloc(opts ? opts->nfixed + 1 : 1, sizeof *im.used_fixed);
     char *dir = in_memory ? NULL : tc_fs_dirname(path);
     im.dir = opts && opts->folder ? opts->folder : dir;
-    s = fill_graph(&im, err);
+    s = tc_graph_spend(budget, TC_GRAPH_BUDGET_ATTEMPTS, 1, err);
+    if (s == TC_OK)
+        s = tc_graph_spend(budget, TC_GRAPH_BUDGET_NODES, im.proto->n_input, err); /* each input may begin another attempt */
+    if (s == TC_OK)
+        s = fill_graph(&im, err);
+    leave_budget(im.at.g);
     im.at.g->reserved = NULL;
     tc_map_free(&im.producers);
     tc_map_free(&im.functions);
@@ -354,13 +379,15 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
     for (size_t i = 0; i < im.notes.len && s == TC_OK && !(im.at.root->sizes && im.at.root->sizes->again); i++)
         tc_log(TC_LOG_WARN, "%s: %s", path, im.notes.data[i]);
     tc_vec_free(&im.notes);
-    if (s != TC_OK && im.at.root->sizes && !im.at.root->sizes->again)
+    bool may_go_on = s != TC_OK && !budget->is_over && im.at.root->sizes && !im.at.root->sizes->again;
+    if (may_go_on)
         tc_graph_sizes_reconsider(im.at.root->sizes);
-    if (s != TC_OK && im.chose && !im.takes_other && !im.at.root->sizes->again) {
+    if (may_go_on && im.chose && !im.takes_other && !im.at.root->sizes->again) {
         explain_failure(path, im.at.root->sizes, err); /* which is said if the other branches do not fit, either */
         im.at.root->sizes->again = im.at.root->sizes->takes_other = true;
     }
-    bool again = im.at.root->sizes && im.at.root->sizes->again; /* also where there was another way than what failed then */
+    const tc_graph_sizes *sizes = im.at.root->sizes;
+    bool again = sizes && sizes->again && !budget->is_over; /* also where there was another way than what failed then */
     if (s == TC_OK && !again) {
         *out = im.at.root;
         return TC_OK;
@@ -376,17 +403,18 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
 tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts, tc_graph **out, tc_error *err) {
     double start = tc_now();
     tc_graph_sizes *known = NULL;
+    tc_graph_budget budget = {0};
     tc_error first = {0};
     bool others = false; /* first: the failure without them */
     tc_status s;
     *out = NULL;
     do { /* ends: each attempt leaves a symbol fewer that is free, or fewer sizes of one, or relies on a limit more */
-        s = import_once(path, opts, &known, out, err);
+        s = import_once(path, opts, &budget, &known, out, err);
         if (known && known->takes_other && !others && err)
             first = *err;
         others |= known && known->takes_other;
     } while (known);
-    if (s != TC_OK && others && err)
+    if (s != TC_OK && others && !budget.is_over && err)
         *err = first;
     if (s == TC_OK)
         tc_log(TC_LOG_INFO, "imported %s: %zu nodes in %.2f s", path, (*out)->nodes.len, tc_now() - start);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/import/branches.h"
+#include "graph/ir/budget.h"
 #include "graph/ir/sizes.h"
 #include "graph/onnx/import_int.h"
 
@@ -94,7 +95,8 @@ static tc_status keep_branch(branches *b, int kept, const tc_error *why, tc_erro
  * sizes is left out where runs cannot check that themselves. Test cases can give the value that decides. */
 static bool may_be_left_out(const branches *b, const tc_error *why) {
     const tc_graph_sizes *sizes = b->im->at.root->sizes;
-    if (why->status != TC_BAD_INPUT || (sizes && (sizes->again || (sizes->wanted.x && !sizes->guards))))
+    if (why->status != TC_BAD_INPUT || b->im->at.root->budget->is_over ||
+        (sizes && (sizes->again || (sizes->wanted.x && !sizes->guards))))
         return false;
     if (tc_error_wants_constant(why))
         return !b->t.no_rows && !(b->im->opts && b->im->opts->sample);

@@ -28,7 +28,6 @@ typedef struct tc_graph_importer {
     bool *used_shapes, *used_fixed;
     tc_graph_import_scope *scope; /* NULL: in the graph itself */
     TC_VEC(const char *) notes;   /* what the user should know of this import, in the root's arena */
-    uint32_t bodies;              /* that have taken a node's place */
     bool chose;                   /* one of two branches of different types: runs that take the other one are refused */
     bool takes_other;             /* what is usually chosen does not fit what follows it: the other one is */
     tc_map functions;             /* domain and name -> the model's own function of that name */

@@ -3,11 +3,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "graph/ir/budget.h"
 #include "graph/onnx/import_int.h"
 #include "support/inputs.h"
 
-/* Functions and branches within each other, in all, and the nodes they may become: a small file can ask for 2^32 of them. */
-enum { MAX_CALLS = TC_DEPTH_BODIES, MAX_BODIES = TC_WORK_BODIES, MAX_NODES = TC_WORK_MODEL };
+/* Functions and branches within each other. How much they may become in all, graph/ir/budget.def says. */
+enum { MAX_CALLS = TC_DEPTH_BODIES };
 
 static char *bytes_to_text(tc_arena *a, ProtobufCBinaryData b) {
     return tc_arena_strndup(a, b.data ? (const char *)b.data : "", b.len);
@@ -279,9 +280,6 @@ static tc_status add_body(tc_graph_importer *im, const Onnx__NodeProto *p, tc_gr
     im->scope = s;
     if (s->depth > MAX_CALLS)
         status = tc_fail(err, TC_BAD_INPUT, "bodies are nested more than %d deep; does the function call itself?", MAX_CALLS);
-    else if (++im->bodies > MAX_BODIES || im->at.g->next_id > MAX_NODES)
-        status = tc_fail(err, TC_BAD_INPUT, "the model's functions and branches become more than %d bodies or %d nodes",
-                         MAX_BODIES, MAX_NODES);
     else if (p->n_output > b->n_outputs)
         status = tc_fail(err, TC_BAD_INPUT, "it has %zu outputs, but its body has %zu", p->n_output, b->n_outputs);
     else
@@ -495,6 +493,12 @@ static const tc_graph_origin *origin_of(const tc_graph_importer *im, const Onnx_
     return p->name && *p->name ? tc_graph_origin_of(im->at.g, p->name) : NULL;
 }
 
+/* Also a node that adds nothing to the graph counts, as a copy in a body or by what it is made of. */
+static tc_status count_node(tc_graph_importer *im, tc_error *err) {
+    TC_TRY(tc_graph_check_budget(im->at.g, err));
+    return im->scope ? tc_graph_spend(im->at.g->budget, TC_GRAPH_BUDGET_COPIES, 1, err) : TC_OK;
+}
+
 static tc_status import_node(tc_graph_importer *im, const Onnx__NodeProto *p, tc_error *err) {
     tc_graph_op op;
     const Onnx__FunctionProto *f = tc_graph_import_known_operator(im, p, &op) ? NULL : tc_graph_import_called_function(im, p);
@@ -516,7 +520,11 @@ tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, 
     const char *outer = g->importing;
     g->origin = origin_of(im, p);
     g->importing = node_text(g->arena, p);
-    tc_status s = import_node(im, p, err);
+    tc_status s = count_node(im, err);
+    if (s == TC_OK)
+        s = import_node(im, p, err);
+    else
+        prefix_node(im, p, err);
     g->origin = around;
     g->importing = outer;
     return s;

@@ -299,6 +299,8 @@ tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, tc_graph_attr_id id,
 
 tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k, const tc_graph_number *v) {
     int i = 0;
+    if (tc_graph_is_left(e->c->n->in[k]))
+        return tc_graph_refuse_left(e->c, k, what);
     while (v[i].constant || v[i].most >= 0)
         i++;
     return tc_graph_node_refuse(

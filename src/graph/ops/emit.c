@@ -1,5 +1,6 @@
 /* Building expressions of graph values in front of a node: emit.h. */
 #include "graph/ops/emit.h"
+#include "graph/ir/budget.h"
 
 #include <string.h>
 
@@ -172,6 +173,9 @@ static tc_graph_value *keep(tc_graph_emitter *e, tc_graph_tensor *t) {
 static bool allocated(tc_graph_emitter *e, tc_graph_tensor *t, tc_dtype type, const tc_graph_shape *shape) {
     if (e->status == TC_OK)
         e->status = tc_graph_shape_check(shape, e->c->err);
+    uint64_t bytes = e->status == TC_OK ? (uint64_t)tc_graph_shape_count(shape) * (uint64_t)tc_dtype_bytes(type) : 0;
+    if (e->status == TC_OK)
+        e->status = tc_graph_spend(e->c->g->budget, TC_GRAPH_BUDGET_BYTES, bytes, e->c->err);
     if (e->status == TC_OK)
         e->status = tc_graph_tensor_alloc(t, type, shape, e->c->err);
     return e->status == TC_OK;
@@ -243,7 +247,7 @@ enum { MAX_TABLE = 1 << 26 };
 
 tc_status tc_graph_want_table(tc_graph_infer_ctx *c, double entries) {
     if (entries <= MAX_TABLE)
-        return TC_OK;
+        return tc_graph_want_bytes(c->g, entries * sizeof(double), c->err);
     return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "it needs a table of %.0f entries; at most %d are supported", entries,
                                 MAX_TABLE);
 }
@@ -254,10 +258,13 @@ tc_status tc_graph_want_floats(tc_graph_infer_ctx *c, int k, const char *what, c
     *len = 0;
     if (!in)
         return TC_OK;
+    if (tc_graph_is_left(in))
+        return tc_graph_refuse_left(c, k, what);
     if (!in->constant)
         return tc_graph_node_refuse(c, TC_ERROR_NOT_CONSTANT,
                                     "input %d (%s), value '%s', must be known when the model is imported", k, what, in->name);
     int64_t n = tc_graph_shape_count(&in->shape);
+    TC_TRY(tc_graph_want_bytes(c->g, (double)n * sizeof **v, c->err));
     double *copy = TC_NEW_N(c->g->arena, double, n + 1);
     tc_graph_tensor_to_f64(in->constant, copy);
     *v = copy;

@@ -1,9 +1,11 @@
 /* The reference evaluator's entry points, and folding, which is the evaluator applied to constants. */
 #include "graph/ops/functions.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/ir/budget.h"
 #include "graph/ir/sizes.h"
 #include "support/system/memory.h"
 
@@ -46,18 +48,23 @@ static tc_status check_scratch(const tc_graph_node *n, const tc_graph_tensor *co
     return tc_memory_check(elements > UINT64_MAX / WIDE ? UINT64_MAX : elements * WIDE, err);
 }
 
-tc_status tc_graph_eval_node(const tc_graph_node *n, const tc_graph_tensor *const *in, tc_graph_tensor *out, tc_error *err) {
-    tc_graph_eval_ctx c = {.n = n, .in = in, .out = out, .err = err};
-    tc_status s = check_scratch(n, in, err);
-    memset(out, 0, sizeof *out * (size_t)n->nout);
+static tc_status evaluate(tc_graph_eval_ctx *c) {
+    const tc_graph_node *n = c->n;
+    tc_status s = check_scratch(n, c->in, c->err);
+    memset(c->out, 0, sizeof *c->out * (size_t)n->nout);
     for (int k = 0; k < n->nout && s == TC_OK; k++)
         if (n->out[k])
-            s = tc_graph_tensor_alloc(&out[k], n->out[k]->dtype, &n->out[k]->shape, err);
+            s = tc_graph_tensor_alloc(&c->out[k], n->out[k]->dtype, &n->out[k]->shape, c->err);
     if (s == TC_OK)
-        s = tc_graph_functions_of(n->op)->eval(&c);
-    for (int k = 0; k < n->nout && s != TC_OK; k++)
-        tc_graph_tensor_free(&out[k]);
+        s = tc_graph_functions_of(n->op)->eval(c);
+    for (int k = 0; k < n->nout && (s != TC_OK || c->is_left); k++)
+        tc_graph_tensor_free(&c->out[k]);
     return s;
+}
+
+tc_status tc_graph_eval_node(const tc_graph_node *n, const tc_graph_tensor *const *in, tc_graph_tensor *out, tc_error *err) {
+    tc_graph_eval_ctx c = {.n = n, .in = in, .out = out, .err = err};
+    return evaluate(&c);
 }
 
 /* ---- folding ---- */
@@ -66,21 +73,93 @@ tc_status tc_graph_eval_node(const tc_graph_node *n, const tc_graph_tensor *cons
  * position tables fold and expanded weights do not. */
 enum { FOLD_ALWAYS_BYTES = 16 << 20, FOLD_GROWTH = 2 };
 
-static bool worth_folding(const tc_graph_node *n) {
-    size_t in = 0, out = 0;
+/* So much is free: sizes, axes and other small lists are always folded. The number of nodes bounds their sum. */
+enum { FREE_ELEMENTS = 256, FREE_BYTES = 4096 };
+
+bool tc_graph_spend_work(tc_graph_eval_ctx *c, double work) {
+    tc_graph_budget *b = c->budget;
+    uint64_t n = work < 0x1p60 ? (uint64_t)work : UINT64_MAX;
+    c->is_left = n > FREE_ELEMENTS && !tc_graph_can_spend(b, TC_GRAPH_BUDGET_WORK, n);
+    if (b && !c->is_left)
+        b->spent[TC_GRAPH_BUDGET_WORK] += n;
+    return !c->is_left;
+}
+
+/* May it be folded? A loop may take for ever. */
+static bool is_of_constants(const tc_graph_node *n) {
     if (n->body[0] || tc_graph_op_is(n->op, TC_GRAPH_WIDENS))
-        return false; /* a loop may take for ever */
-    for (int k = 0; k < n->nin; k++) {
-        if (!n->in[k])
-            continue;
-        if (!n->in[k]->constant)
+        return false;
+    for (int k = 0; k < n->nin; k++)
+        if (n->in[k] && !n->in[k]->constant)
             return false;
-        in += tc_graph_tensor_bytes(n->in[k]->constant);
-    }
+    return true;
+}
+
+typedef struct operand_bytes {
+    size_t in, out;
+} operand_bytes;
+
+static operand_bytes bytes_of(const tc_graph_node *n) {
+    operand_bytes b = {0};
+    for (int k = 0; k < n->nin; k++)
+        b.in += n->in[k] ? tc_graph_tensor_bytes(n->in[k]->constant) : 0;
     for (int k = 0; k < n->nout; k++)
         if (n->out[k])
-            out += (size_t)tc_graph_shape_count(&n->out[k]->shape) * (size_t)tc_dtype_bytes(n->out[k]->dtype);
-    return out <= FOLD_ALWAYS_BYTES || out <= FOLD_GROWTH * in;
+            b.out += (size_t)tc_graph_shape_count(&n->out[k]->shape) * (size_t)tc_dtype_bytes(n->out[k]->dtype);
+    return b;
+}
+
+static bool is_worth_folding(const operand_bytes *b) {
+    return b->out <= FOLD_ALWAYS_BYTES || b->out <= FOLD_GROWTH * b->in;
+}
+
+/* How often a kernel looks at each element, at most. */
+static double looks_of(const tc_graph_node *n) {
+    enum { SORTS = 32 };
+    switch ((int)n->op) {
+    case TC_GRAPH_OP_ROI_ALIGN_LIST: /* the regions say how often */
+    case TC_GRAPH_OP_MAX_ROI_POOL_LIST:
+        return HUGE_VAL;
+    case TC_GRAPH_OP_NMS_LIST: /* a box with all others */
+        return (double)n->in[1]->shape.d[2];
+    case TC_GRAPH_OP_DET_LIST:
+        return (double)n->in[0]->shape.d[n->in[0]->shape.ndim - 1];
+    default:
+        return tc_graph_class_of(n->op) == TC_GRAPH_CLASS_LIBRARY ? SORTS : 1;
+    }
+}
+
+/* Work of an evaluator that does not lower the node. */
+static double work_of(const tc_graph_node *n) {
+    enum { MOVES = 16 }; /* so many elements are moved in the time in which the interpreter computes one */
+    bool is_kernel = tc_graph_class_of(n->op) == TC_GRAPH_CLASS_LIBRARY; /* others read as much as they write */
+    double elements = 0;
+    for (int k = 0; k < n->nin && is_kernel; k++)
+        elements += n->in[k] ? (double)tc_graph_shape_count(&n->in[k]->shape) : 0;
+    for (int k = 0; k < n->nout; k++)
+        elements += n->out[k] ? (double)tc_graph_shape_count(&n->out[k]->shape) : 0;
+    return elements / MOVES * looks_of(n);
+}
+
+/* May the import spend as much? An evaluator that lowers the node learns its work by that, and asks again. */
+static bool is_affordable(tc_graph_eval_ctx *c, size_t bytes) {
+    const tc_graph_budget *b = c->budget;
+    bool is_small = bytes <= FREE_BYTES;
+    if (!is_small && !tc_graph_can_spend(b, TC_GRAPH_BUDGET_BYTES, bytes))
+        return false;
+    if (tc_graph_functions_of(c->n->op)->eval == tc_graph_eval_lowered)
+        return is_small || tc_graph_can_spend(b, TC_GRAPH_BUDGET_WORK, bytes / sizeof(double));
+    return tc_graph_spend_work(c, work_of(c->n));
+}
+
+/* What is computed of nodes that are left to runs is left, too. */
+static void note_left(tc_graph *g, tc_graph_node *n, bool is_left) {
+    bool all = g->budget && g->budget->has_left && n->nin > 0;
+    for (int k = 0; k < n->nin && all && !is_left; k++)
+        all = !n->in[k] || n->in[k]->constant || tc_graph_is_left(n->in[k]);
+    n->is_left = is_left || all;
+    if (g->budget)
+        g->budget->has_left |= is_left;
 }
 
 /* What keeps the memory shares the bytes of its operand. */
@@ -93,23 +172,46 @@ static bool fold_view(tc_graph *g, tc_graph_node *n) {
     return true;
 }
 
-tc_status tc_graph_fold(tc_graph *g, tc_graph_node *n, bool *folded, tc_error *err) {
-    *folded = false;
-    if (!worth_folding(n))
-        return TC_OK;
-    *folded = true;
-    if (fold_view(g, n))
-        return TC_OK;
+/* *folded stays false where that takes too much. */
+static tc_status fold(tc_graph *g, tc_graph_node *n, tc_graph_budget *budget, size_t bytes, bool *folded, tc_error *err) {
     const tc_graph_tensor **in = TC_NEW_N(g->arena, const tc_graph_tensor *, n->nin);
     tc_graph_tensor *out = TC_NEW_N(g->arena, tc_graph_tensor, n->nout);
+    tc_graph_eval_ctx c = {.n = n, .in = in, .out = out, .budget = budget, .err = err};
     for (int k = 0; k < n->nin; k++)
         in[k] = n->in[k] ? n->in[k]->constant : NULL;
-    TC_TRY(tc_graph_eval_node(n, in, out, err));
+    if (!is_affordable(&c, bytes))
+        return TC_OK;
+    TC_TRY(evaluate(&c));
+    if (c.is_left)
+        return TC_OK;
     for (int k = 0; k < n->nout; k++)
         if (n->out[k]) {
             n->out[k]->constant = tc_graph_keep_tensor(g, &out[k]);
             n->out[k]->producer = NULL;
         }
+    budget->spent[TC_GRAPH_BUDGET_BYTES] += bytes;
+    *folded = true;
+    return TC_OK;
+}
+
+tc_status tc_graph_fold(tc_graph *g, tc_graph_node *n, bool *folded, tc_error *err) {
+    *folded = false;
+    if (!is_of_constants(n)) {
+        note_left(g, n, false);
+        return TC_OK;
+    }
+    const operand_bytes bytes = bytes_of(n);
+    if (is_worth_folding(&bytes) && fold_view(g, n)) {
+        *folded = true;
+        return TC_OK;
+    }
+    tc_graph_budget own = {0}; /* after import, a node may take what a model of its operands might */
+    if (!g->budget)
+        tc_graph_budget_grow(&own, bytes.in);
+    if (is_worth_folding(&bytes))
+        TC_TRY(fold(g, n, g->budget ? g->budget : &own, bytes.out, folded, err));
+    if (!*folded)
+        note_left(g, n, true);
     return TC_OK;
 }
 

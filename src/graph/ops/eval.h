@@ -8,11 +8,15 @@ typedef struct tc_graph_eval_ctx {
     const tc_graph_node *n;
     const tc_graph_tensor *const *in; /* NULL where the node's input is */
     tc_graph_tensor *out;             /* allocated and zeroed; data NULL for outputs that are left out */
+    struct tc_graph_budget *budget;   /* of an import that folds the node; else NULL */
+    bool is_left;                     /* set by an evaluator that has done nothing, because the import may not spend as much */
     tc_error *err;
 } tc_graph_eval_ctx;
 
 typedef tc_status tc_graph_eval_fn(tc_graph_eval_ctx *c);
 
+/* Spends the work of an evaluation, in elements that the interpreter computes. False: the import may not; little work is free. */
+bool tc_graph_spend_work(tc_graph_eval_ctx *c, double work);
 /* Whether so many arrays of widened elements can be had; where not, memory ran out (tc_ran_out). Evaluators need not ask: whoever
  * calls them did. */
 bool tc_graph_can_widen(int64_t elements, int arrays);

@@ -39,6 +39,21 @@ static void isolate(tc_arena *a, const tc_graph_eval_ctx *c, alone *x) {
     }
 }
 
+/* Elements that the interpreter computes, those that it sums up included. */
+static double work_of(const tc_workload *w) {
+    double sum = 0;
+    for (int i = 0; i < w->ncompute; i++) {
+        const tc_compute *op = w->computes[i];
+        double points = 1;
+        for (int d = 0; d < op->naxis; d++)
+            points *= (double)op->axes[d].extent;
+        for (int d = 0; d < op->nraxis; d++)
+            points *= (double)op->raxes[d].extent;
+        sum += points;
+    }
+    return sum;
+}
+
 static tc_status run(const tc_graph_eval_ctx *c, tc_arena *a, const tc_graph_lowered *l) {
     const void **in = TC_NEW_N(a, const void *, l->workload->nin);
     void **out = TC_NEW_N(a, void *, l->workload->nout);
@@ -61,7 +76,7 @@ tc_status tc_graph_eval_lowered(tc_graph_eval_ctx *c) {
     tc_status s = TC_OK;
     if (x.nwanted) {
         s = tc_graph_lower_group(ctx, &nowhere, NULL, NULL, &group, x.nwanted, x.wanted, &lowered, c->err);
-        if (s == TC_OK)
+        if (s == TC_OK && tc_graph_spend_work(c, work_of(lowered.workload)))
             s = run(c, tc_ctx_arena(ctx), &lowered);
     }
     tc_ctx_free(ctx);

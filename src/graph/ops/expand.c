@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "graph/ir/budget.h"
 #include "graph/ops/expand_syntax.h"
 #include "graph/ops/functions.h"
 
@@ -70,7 +71,11 @@ static term of_values(frame *f, const syntax *s, tc_graph_op op, term a, term b)
 }
 
 static term joined(frame *f, term a, term b) {
-    term r = {.kind = TC_GRAPH_LIST, .n = a.n + b.n, .list = TC_NEW_N(f->e->c->g->arena, term, a.n + b.n + 1)};
+    tc_graph_emitter *e = f->e;
+    e->status = tc_graph_want_bytes(e->c->g, (double)(a.n + b.n) * sizeof(term), e->c->err);
+    if (e->status != TC_OK)
+        return nothing;
+    term r = {.kind = TC_GRAPH_LIST, .n = a.n + b.n, .list = TC_NEW_N(e->c->g->arena, term, a.n + b.n + 1)};
     for (int64_t i = 0; i < r.n; i++)
         r.list[i] = i < a.n ? a.list[i] : b.list[i - a.n];
     return r;
@@ -451,6 +456,8 @@ static void each(frame *f, const syntax *s) {
     for (int64_t i = 0; i < list.n && f->e->status == TC_OK; i++) {
         f->local[s->i] = list.list[i];
         run(f, s->part[1]);
+        if (f->e->status == TC_OK)
+            f->e->status = tc_graph_check_budget(f->e->c->g, f->e->c->err);
     }
 }
 

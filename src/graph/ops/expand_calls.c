@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "graph/ir/budget.h"
 #include "graph/ir/sizes.h"
 #include "graph/ops/expand.h"
 #include "graph/ops/functions.h"
@@ -30,13 +31,17 @@ const int64_t *tc_graph_term_ints(emitter *e, const term *list) {
     return v;
 }
 
+/* Empty after a failure. */
 static term new_list(emitter *e, int64_t n) {
+    if (e->status == TC_OK)
+        e->status = tc_graph_want_bytes(e->c->g, (double)n * sizeof(term), e->c->err);
+    n = e->status == TC_OK ? n : 0;
     return (term){.kind = TC_GRAPH_LIST, .n = TC_MAX(n, 0), .list = TC_NEW_N(e->c->g->arena, term, TC_MAX(n, 0) + 1)};
 }
 
 static term ints(emitter *e, const int64_t *v, int64_t n) {
     term r = new_list(e, n);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < r.n; i++)
         r.list[i] = tc_graph_term_int(v[i]);
     return r;
 }
@@ -277,13 +282,17 @@ static term call_is_finite(emitter *e, const term *a) {
     return tc_graph_term_int(i == n);
 }
 
+INT_CALL(is_known, a[0].v->constant != NULL)
+
 /* Is it known to be 0 everywhere? */
 static term call_is_zero(emitter *e, const term *a) {
-    term all = call_elements(e, a);
-    int64_t i = 0;
-    while (i < all.n && tc_graph_term_number(&all.list[i]) == 0)
+    const tc_graph_value *v = a[0].v;
+    bool is_float = tc_dtype_is_float(v->dtype);
+    int64_t i = 0, n = v->constant ? tc_graph_shape_count(&v->shape) : 0;
+    (void)e;
+    while (i < n && (is_float ? tc_load_f(v->dtype, v->constant->data, i) == 0 : tc_load_i(v->dtype, v->constant->data, i) == 0))
         i++;
-    return tc_graph_term_int(a[0].v->constant && i == all.n);
+    return tc_graph_term_int(v->constant && i == n);
 }
 
 /* The constant input k, which is called so, as integers. */
@@ -492,6 +501,7 @@ static const tc_graph_expansion_call calls[] = {
     ROW(element_type, "ti") /* (attribute, number): the type that ONNX numbers so */
     ROW(broadcasts, "vl")   /* (x, shape) */
     ROW(elements, "v")      /* (x): a list */
+    ROW(is_known, "v")      /* (x): import knows its elements */
     ROW(is_zero, "v")       /* (x) */
     ROW(is_finite, "v")     /* (x): of floats: not known to have an infinity or NaN */
     ROW(numbers, "it")      /* (k, name): the constant input k as integers */

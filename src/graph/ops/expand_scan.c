@@ -6,6 +6,7 @@
  * The values that the arguments hold become inputs of the body, and keep their sizes there. Constants are constants of the body. */
 #include <string.h>
 
+#include "graph/ir/budget.h"
 #include "graph/ops/expand_syntax.h"
 
 typedef tc_graph_term term;
@@ -97,6 +98,7 @@ static void open_trips(trips *t, const scan *s) {
     body->name = tc_arena_strdup(body->arena, s->e->c->n->name);
     body->origin = g->origin;
     body->texts = tc_graph_texts_of(g);
+    body->budget = g->budget;
     t->c.n = tc_graph_new_node(body, TC_GRAPH_OP_IDENTITY, body->name, NULL, 0);
     t->e = (tc_graph_emitter){&t->c, s->e->status};
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/ir/budget.h"
 #include "graph/ops/functions.h"
 
 tc_status tc_graph_node_fail(tc_graph_infer_ctx *c, const char *fmt, ...) {
@@ -37,10 +38,21 @@ const tc_graph_value *tc_graph_as_in_model(const tc_graph *g, const tc_graph_val
     return v;
 }
 
+tc_status tc_graph_refuse_left(tc_graph_infer_ctx *c, int k, const char *what) {
+    return tc_graph_node_refuse(
+        c, TC_ERROR_UNSUPPORTED,
+        "input %d (%s), value '%s', must be known when the model is imported. It is computed of constants "
+        "alone, but import left that to runs, because it would take too much work or memory. Store the "
+        "value as a constant of the model",
+        k, what, c->n->in[k]->name);
+}
+
 tc_status tc_graph_want_ints(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len) {
     const tc_graph_value *in = tc_graph_in(c, k);
     if (!in)
         return tc_graph_node_fail(c, "input %d (%s) is missing", k, what);
+    if (tc_graph_is_left(in))
+        return tc_graph_refuse_left(c, k, what);
     if (!in->constant)
         return tc_graph_node_refuse(c, TC_ERROR_DATA_DEPENDENT,
                                     "input %d (%s), value '%s', must be known when the model is imported, but it depends on the "
@@ -50,6 +62,7 @@ tc_status tc_graph_want_ints(tc_graph_infer_ctx *c, int k, const char *what, con
         return tc_graph_node_fail(c, "input %d (%s) must be a list of integers, but is %s", k, what,
                                   tc_graph_type_str(c->g->arena, in->dtype, &in->shape));
     int64_t n = tc_graph_shape_count(&in->shape);
+    TC_TRY(tc_graph_want_bytes(c->g, (double)n * sizeof **v, c->err));
     int64_t *copy = TC_NEW_N(c->g->arena, int64_t, n);
     tc_graph_tensor_to_i64(in->constant, copy);
     *v = copy;
@@ -371,7 +384,9 @@ tc_status tc_graph_place(tc_graph *g, tc_graph_node *n, const char *const *names
     c.out = TC_NEW_N(g->arena, tc_graph_type, nout + 1);
     c.ntaken = n->nin + TC_GRAPH_MAX_DIMS; /* a family may give the node more operands */
     c.taken = TC_NEW_N(g->arena, unsigned, c.ntaken);
-    tc_status s = check_arity(&c);
+    tc_status s = tc_graph_check_budget(g, err);
+    if (s == TC_OK)
+        s = check_arity(&c);
     if (s == TC_OK)
         s = tc_graph_dynamic_rewrite(&c);
     if (s == TC_OK)

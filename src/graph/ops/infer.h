@@ -41,6 +41,11 @@ tc_status tc_graph_node_refuse(tc_graph_infer_ctx *c, tc_error_code code, const 
 const tc_graph_value *tc_graph_as_in_model(const tc_graph *g, const tc_graph_value *v, int d);
 /* Input k as a constant list of integers; fails with a remedy when it is not constant. *v is in the arena. */
 TC_NODISCARD tc_status tc_graph_want_ints(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len);
+/* Input k, which is called so, must be known, but import has left it to runs (tc_graph_is_left). Always fails. */
+tc_status tc_graph_refuse_left(tc_graph_infer_ctx *c, int k, const char *what);
+static inline bool tc_graph_is_left(const tc_graph_value *v) {
+    return v->producer && v->producer->is_left;
+}
 /* The attribute or else input k (newer opsets); *v is NULL when there is neither. */
 TC_NODISCARD tc_status tc_graph_want_list(tc_graph_infer_ctx *c, int k, tc_graph_attr_id id, const int64_t **v, size_t *len);
 /* An attribute of n integers from `least` to 2^30; `otherwise` where it is absent. */
@@ -97,7 +102,8 @@ tc_graph_fill tc_graph_neutral(tc_graph_op op);
 TC_NODISCARD tc_status tc_graph_contract(tc_graph_infer_ctx *c, int a, int b);
 
 /* ---- folding ---- */
-/* The node's outputs become constants when all its inputs are and the result is not unreasonably large; *folded says so. */
+/* The node's outputs become constants when all its inputs are, the result is not unreasonably large, and the import may spend as
+ * much as that takes (budget.h); *folded says so. */
 tc_status tc_graph_fold(tc_graph *g, tc_graph_node *n, bool *folded, tc_error *err);
 /* tc_graph_append with the opset whose semantics apply and the choice to fold. */
 TC_NODISCARD tc_status tc_graph_place(tc_graph *g, tc_graph_node *n, const char *const *names, int nout, int opset,

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/ir/budget.h"
 #include "graph/ir/build.h"
 #include "graph/ops/functions.h"
 
@@ -12,8 +13,10 @@
 /* Result of the node: a fresh zero tensor. */
 static tc_status give(tc_graph_infer_ctx *c, tc_dtype dtype, const tc_graph_shape *shape) {
     TC_TRY(tc_graph_shape_check(shape, c->err));
-    if (tc_graph_shape_count(shape) * tc_dtype_bytes(dtype) > MAX_CONSTANT_BYTES)
+    int64_t bytes = tc_graph_shape_count(shape) * tc_dtype_bytes(dtype);
+    if (bytes > MAX_CONSTANT_BYTES)
         return tc_graph_node_fail(c, "it makes a constant of more than 4 GiB: %s", tc_graph_type_str(c->g->arena, dtype, shape));
+    TC_TRY(tc_graph_spend(c->g->budget, TC_GRAPH_BUDGET_BYTES, (uint64_t)bytes, c->err));
     TC_TRY(tc_graph_tensor_alloc(&c->constant, dtype, shape, c->err));
     c->has_constant = true;
     return TC_OK;
@@ -170,6 +173,8 @@ static tc_graph_value *before_cast(tc_graph_value *v) {
 }
 
 static tc_status refuse_bound(tc_graph_emitter *e, int k) {
+    if (tc_graph_is_left(e->c->n->in[k]))
+        return tc_graph_refuse_left(e->c, k, "a bound");
     return tc_graph_node_refuse(e->c, TC_ERROR_DATA_DEPENDENT,
                                 "input %d ('%s') is neither a constant nor a size whose largest value is known; where the length "
                                 "of a range varies, start and limit must be that, and delta must be a constant that is not 0",
