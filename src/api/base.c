@@ -8,6 +8,7 @@
 #include "api/api_int.h"
 #include "measure/process/process.h"
 #include "support/log.h"
+#include "support/say.h"
 #include "support/system/place.h"
 #include "support/system/secret.h"
 #include "support/system/stop.h"
@@ -24,7 +25,7 @@ void tctune_text_free(char *text) {
 
 tctune_status api_answer(tc_status s, const tc_error *e, char *error, size_t size) {
     if (s != TC_OK && error && size)
-        snprintf(error, size, "%s", e->msg);
+        tc_say_to(error, size, "%s", e->msg);
     switch (s) {
     case TC_OK:
         return TCTUNE_OK;

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/say.h"
+
 static const char *const LEVEL_NAMES[] = {
     [TC_LOG_ERROR] = "error", [TC_LOG_WARN] = "warn", [TC_LOG_INFO] = "info", [TC_LOG_DEBUG] = "debug"};
 enum { NLEVELS = sizeof LEVEL_NAMES / sizeof LEVEL_NAMES[0] };
@@ -74,10 +76,9 @@ bool tc_log_use(tc_log_taker *function, void *user, tc_log_level level, void **b
 /* One write per line: lines of several processes on one terminal do not mix. */
 static void print(tc_log_level level, const char *line) {
     char text[2048];
-    int n = snprintf(text, sizeof text, "tctune: %s: %s\n", LEVEL_NAMES[level], line);
+    tc_say_to(text, sizeof text - 1, "tctune: %s: %s", LEVEL_NAMES[level], line); /* cut off, it is still one line */
     size_t len = strlen(text);
-    if ((size_t)n >= sizeof text) /* cut off, still one line */
-        text[len - 1] = '\n';
+    text[len++] = '\n';
     ssize_t ignored = write(STDERR_FILENO, text, len);
     (void)ignored;
 }
@@ -109,9 +110,9 @@ void tc_log(tc_log_level level, const char *fmt, ...) {
     char line[2048];
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(line, sizeof line, fmt, ap);
+    tc_vsay_to(line, sizeof line, fmt, ap);
     va_end(ap);
-    tell(level, n < 0 ? "" : line);
+    tell(level, line);
 }
 
 double tc_now(void) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "support/arena.h"
+#include "support/say.h"
 
 /* False when memory for it has run out: what was to be added is then left out, since nobody will see the text. */
 static bool reserve(tc_strbuf *b, size_t extra) {
@@ -65,10 +66,25 @@ void tc_sb_printf(tc_strbuf *b, const char *fmt, ...) {
     va_end(ap);
 }
 
+/* A terminal acts on control characters, also within quotes, when the line is pasted. */
+static void add_codes(tc_strbuf *b, const char *word) {
+    tc_sb_add(b, "$'");
+    for (const unsigned char *p = (const unsigned char *)word; *p; p++)
+        if (*p < ' ' || *p >= 0x7F)
+            tc_sb_printf(b, "\\%03o", *p);
+        else
+            tc_sb_printf(b, *p == '\'' || *p == '\\' ? "\\%c" : "%c", *p);
+    tc_sb_addc(b, '\'');
+}
+
 void tc_sb_add_word(tc_strbuf *b, const char *word) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:=+-";
     if (*word && word[strspn(word, plain)] == 0) {
         tc_sb_add(b, word);
+        return;
+    }
+    if (!tc_is_plain(word)) {
+        add_codes(b, word);
         return;
     }
     tc_sb_addc(b, '\'');

@@ -21,7 +21,7 @@ void tc_sb_vprintf(tc_strbuf *b, const char *fmt, va_list ap);
 void tc_sb_indent(tc_strbuf *b, int spaces);
 /* Shortest decimal that reads back to the same double ("1", "0.5", "1e-05", "inf", "-inf", "nan"). */
 void tc_sb_double(tc_strbuf *b, double v);
-/* A word of a command line, in quotes where a shell would take it apart. */
+/* A word of a command line, in quotes where a shell would take it apart: 'a b', or $'\033[2J' where a terminal would act on it. */
 void tc_sb_add_word(tc_strbuf *b, const char *word);
 const char *tc_sb_str(const tc_strbuf *b); /* "" when empty; valid until the next change */
 void tc_sb_clear(tc_strbuf *b);

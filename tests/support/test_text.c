@@ -54,6 +54,20 @@ static void strbuf_printf_grows_at_every_length(void **state) {
     }
 }
 
+static void words_of_commands(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {{"a/b-1.so", "a/b-1.so"}, {"", "''"},
+                                           {"a b", "'a b'"},         {"it's $HOME", "'it'\\''s $HOME'"},
+                                           {"Größe", "'Größe'"},     {"\x1b[201~'\\\n", "$'\\033[201~\\'\\\\\\012'"},
+                                           {"\xff", "$'\\377'"},     {"\u202e", "$'\\342\\200\\256'"}};
+    for (size_t i = 0; i < TC_LEN(cases); i++) {
+        tc_strbuf b = {0};
+        tc_sb_add_word(&b, cases[i][0]);
+        assert_string_equal(tc_sb_str(&b), cases[i][1]);
+        tc_strbuf_free(&b);
+    }
+}
+
 static void expect_double(double v, const char *text) {
     tc_strbuf b = {0};
     tc_sb_double(&b, v);
@@ -152,15 +166,15 @@ static void errors_carry_codes(void **state) {
 static void long_messages_end_in_dots(void **state) {
     (void)state;
     tc_error err = {0};
-    (void)tc_fail(&err, TC_ENV, "%05000d", 1);
+    (void)tc_fail(&err, TC_ENV, "%*s", 5000, "1");
     assert_int_equal(strlen(err.msg), sizeof err.msg - 1);
     assert_string_equal(err.msg + sizeof err.msg - 4, "...");
-    (void)tc_fail(&err, TC_ENV, "%01500d", 1);
+    (void)tc_fail(&err, TC_ENV, "%*s", 1500, "1");
     assert_int_equal(strlen(err.msg), 1500);
-    tc_error_prefix(&err, "%0100d", 2);
+    tc_error_prefix(&err, "%*s", 100, "2");
     assert_int_equal(strlen(err.msg), sizeof err.msg - 1);
     assert_string_equal(err.msg + sizeof err.msg - 4, "...");
-    tc_error_prefix(&err, "%05000d", 3);
+    tc_error_prefix(&err, "%*s", 5000, "3");
     assert_string_equal(err.msg + sizeof err.msg - 4, "...");
     char fits[sizeof err.msg];
     memset(fits, 'a', sizeof fits - 1);
@@ -176,7 +190,7 @@ static void log_to(const char *path, char *text, size_t cap) {
     dup2(fd, STDERR_FILENO);
     tc_log(TC_LOG_ERROR, "e%d", 1);
     tc_log(TC_LOG_INFO, "i%d", 2);
-    tc_log(TC_LOG_DEBUG, "%05000d", 3);
+    tc_log(TC_LOG_DEBUG, "%*s", 5000, "3");
     dup2(saved, STDERR_FILENO);
     ssize_t n = pread(fd, text, cap - 1, 0);
     text[n > 0 ? n : 0] = 0;
@@ -236,7 +250,7 @@ static void a_taker_gets_the_lines(void **state) {
     assert_ptr_equal(before, &first);
     log_to(path, text, sizeof text);
     assert_string_equal(first.text, "0: e1\n2: i2\n");
-    assert_string_equal(second.text, "0: e1\n2: i2\n3: 00000000000000000000\n");
+    assert_string_equal(second.text, "0: e1\n2: i2\n3:                     \n");
     setenv("TCTUNE_LOG", "error", 1);
     assert_true(tc_log_use(NULL, NULL, TC_LOG_AS_ENVIRONMENT, &before));
     assert_ptr_equal(before, &second);
@@ -304,6 +318,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strbuf_appends),
         cmocka_unit_test(strbuf_printf_grows_at_every_length),
+        cmocka_unit_test(words_of_commands),
         cmocka_unit_test(doubles_are_written_shortest),
         cmocka_unit_test(doubles_read_back_bit_for_bit),
         cmocka_unit_test(errors_carry_status_and_message),

@@ -227,6 +227,8 @@ static tc_status tool_failed(const char *what, const char *tool, const char *log
         text = NULL;
     for (size_t n = text ? strlen(text) : 0; n > 0 && text[n - 1] == '\n';)
         text[--n] = 0;
+    for (char *c = text; c && *c; c++)
+        *c = *c == '\n' ? ' ' : *c; /* a message is one line */
     tc_status s = tc_fail(err, TC_ENV, "the %s '%s' failed with status %d: %.800s", what, tool, code,
                           text && *text ? text : "it printed nothing; if the disk is full, set TMPDIR to a larger folder");
     free(text);
