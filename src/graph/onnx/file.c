@@ -88,7 +88,7 @@ static tc_status refuse(const reader *r, const Onnx__ModelProto *m, const tc_err
         tc_error_prefix(err, "%s: ", r->from.path);
         return s;
     }
-    if (tc_error_unsupported(why))
+    if (why->code != TC_ERROR_PLAIN)
         return tc_refuse(err, why->code, "%s: %s", r->from.path, why->msg);
     return tc_fail(err, TC_BAD_INPUT, "%s: %s; expected an ONNX file, such as torch.onnx.export writes", r->from.path,
                    m ? "it has no graph, so it is not an ONNX model" : why->msg);

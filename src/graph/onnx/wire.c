@@ -10,6 +10,7 @@
 
 #include "graph/onnx/onnx_int.h"
 #include "support/inputs.h"
+#include "support/say.h"
 #include "support/strbuf.h"
 #include "support/system/memory.h"
 
@@ -104,9 +105,10 @@ static tc_status diagnose(tc_onnx_source *from, tc_error *err) {
 
 typedef struct level {
     const ProtobufCMessageDescriptor *type;
-    size_t end;       /* of the message */
-    uint64_t seen;    /* its fields that are there once, by index */
-    size_t length_at; /* in the copy */
+    const ProtobufCFieldDescriptor *as; /* the field that it is; NULL: of none */
+    size_t end;                         /* of the message */
+    uint64_t seen;                      /* its fields that are there once, by index */
+    size_t length_at;                   /* in the copy */
 } level;
 
 typedef struct walk {
@@ -198,12 +200,49 @@ static tc_status keep(walk *w, level *l, const ProtobufCFieldDescriptor *known, 
     return TC_OK;
 }
 
+/* Texts are names of something, but for comments, which nobody reads. */
+static bool is_name(const ProtobufCFieldDescriptor *known, const field *f) {
+    return known && known->type == PROTOBUF_C_TYPE_STRING && wire_type(f) == 2 && strcmp(known->name, "doc_string") != 0;
+}
+
+/* protobuf-c takes any bytes for text, and ends it at a zero. `at`: where the byte is in the file. */
+static tc_status refuse_name(const level *stack, int depth, const ProtobufCFieldDescriptor *known, const field *f, size_t at,
+                             unsigned byte, tc_error *err) {
+    tc_strbuf where = {0};
+    for (int i = 1; i <= depth; i++)
+        tc_sb_printf(&where, "%s.", stack[i].as->name);
+    tc_status s = tc_refuse(err, TC_ERROR_BAD_TEXT,
+                            "the text of field %s%s is not UTF-8 without zeros: its byte %zu, byte %zu of the file, is 0x%02x; "
+                            "write the model again with other names",
+                            tc_sb_str(&where), known->name, at - f->content, at, byte);
+    tc_strbuf_free(&where);
+    return s;
+}
+
+static tc_status check_name(walk *w, const level *stack, int depth, const ProtobufCFieldDescriptor *known, const field *f,
+                            tc_error *err) {
+    enum { LONGEST = 4 }; /* bytes of a character */
+    for (size_t at = f->content, good; at < f->end; at += good) {
+        size_t n = TC_MIN(f->end - at, (size_t)LEAST_PIECE);
+        const uint8_t *p = tc_onnx_source_look(w->from, at, n);
+        if (!p)
+            return diagnose(w->from, err);
+        good = tc_utf8_fault((const char *)p, n);
+        const uint8_t *zero = memchr(p, 0, good);
+        bool cut = n - good < LONGEST && at + n < f->end; /* the character goes on in the next piece */
+        size_t bad = zero ? (size_t)(zero - p) : good;
+        if (zero || (good < n && !cut))
+            return refuse_name(stack, depth, known, f, at + bad, p[bad], err);
+    }
+    return TC_OK;
+}
+
 static bool is_message(const ProtobufCFieldDescriptor *known, const field *f) {
     return known && known->type == PROTOBUF_C_TYPE_MESSAGE && wire_type(f) == 2;
 }
 
 static tc_status walk_all(walk *w, const ProtobufCMessageDescriptor *type, tc_error *err) {
-    level stack[TC_DEPTH_MODEL] = {{type, w->from->size, 0, 0}};
+    level stack[TC_DEPTH_MODEL] = {{.type = type, .end = w->from->size}};
     size_t at = 0;
     for (int depth = 0;;) {
         level *l = &stack[depth];
@@ -220,6 +259,8 @@ static tc_status walk_all(walk *w, const ProtobufCMessageDescriptor *type, tc_er
             return diagnose(w->from, err);
         const ProtobufCFieldDescriptor *known = protobuf_c_message_descriptor_get_field(l->type, (unsigned)(f.tag >> 3));
         if (!is_message(known, &f)) {
+            if (is_name(known, &f))
+                TC_TRY(check_name(w, stack, depth, known, &f, err));
             TC_TRY(keep(w, l, known, &f, err));
             at = f.end;
             continue;
@@ -230,7 +271,7 @@ static tc_status walk_all(walk *w, const ProtobufCMessageDescriptor *type, tc_er
                              "its messages are nested more than %d deep (a %s at byte %zu); the file is damaged, or its types "
                              "and bodies are nested too deeply",
                              TC_DEPTH_MODEL, l->type->short_name, at);
-        stack[depth] = (level){.type = known->descriptor, .end = f.end};
+        stack[depth] = (level){.type = known->descriptor, .as = known, .end = f.end};
         begin_message(w, &f, &stack[depth]);
         at = f.content;
     }
