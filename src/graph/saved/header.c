@@ -2,6 +2,7 @@
  * runs. */
 #include "codegen/artefacts/library.h"
 #include "graph/saved/save_int.h"
+#include "support/say.h"
 
 #include <string.h>
 
@@ -55,11 +56,13 @@ static const char *c_type(tc_dtype t) {
     return "?";
 }
 
-/* A name may not end the comment. */
+/* A name may not end the comment, nor hide characters of it. */
 static void plain(tc_strbuf *b, const char *name, const char *before) {
-    tc_sb_add(b, before);
-    for (const char *c = name; *c; c++)
-        tc_sb_addc(b, *c == '*' || *c < ' ' ? '_' : *c);
+    tc_strbuf text = {0};
+    tc_sb_say(&text, "%s%s", before, name);
+    for (const char *c = tc_sb_str(&text); *c; c++)
+        tc_sb_addc(b, *c == '*' ? '_' : *c);
+    tc_strbuf_free(&text);
 }
 
 /* Which array of the other list it is, and how it lies in memory. */
@@ -148,9 +151,10 @@ void tc_graph_open_header(const tc_graph_model *m, const char *name, const tc_gr
     const char *varying =
         m->rules.nsize ? "\n * Sizes are those of the run. A run whose sizes are not as listed returns -2, and does nothing:"
                        : "";
-    tc_sb_printf(b,
-                 "/* Made by tctune for %s, %d thread%s. Arrays are dense and row-major; outputs must not overlap %sinputs:%s\n",
-                 m->target->cpu, m->threads, m->threads == 1 ? "" : "s", shares(m) ? "other " : "", varying);
+    tc_sb_add(b, "/* ");
+    plain(b, m->target->cpu, "Made by tctune for ");
+    tc_sb_printf(b, ", %d thread%s. Arrays are dense and row-major; outputs must not overlap %sinputs:%s\n", m->threads,
+                 m->threads == 1 ? "" : "s", shares(m) ? "other " : "", varying);
     list_ports(b, "inputs", m->in, m->nin, m->out, &m->rules);
     list_ports(b, "outputs", m->out, m->nout, m->in, NULL);
     if (shares(m))

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "support/chart/draw.h"
+#include "support/say.h"
 
 enum { ROW = 20, THICK = 14, ROOM = 300 /* pixels of the longest bar */, NAME = 72 /* characters */, NAME_END = 28 };
 
@@ -23,6 +24,9 @@ static int characters(const char *text) {
 
 /* A long name keeps its beginning and its end, which has the sizes. */
 static const char *shortened(tc_arena *a, const char *name) {
+    tc_strbuf plain = {0};
+    tc_sb_say(&plain, "%s", name);
+    name = tc_sb_keep(&plain, a);
     int n = characters(name);
     if (n <= NAME)
         return name;

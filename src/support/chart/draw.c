@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "support/say.h"
 #include "support/vec.h"
 
 /* An axis that spans less than FEW times its least value has about RULES evenly spaced rules: 1, 2 and 5 of each decade would
@@ -36,19 +37,22 @@ void tc_draw_end(tc_picture *p) {
     tc_sb_add(&p->drawn, "</g>\n");
 }
 
-void tc_draw_escaped(tc_strbuf *b, const char *s) {
-    for (; *s; s++)
-        if (*s == '<' || *s == '&')
-            tc_sb_add(b, *s == '<' ? "&lt;" : "&amp;");
-        else if ((unsigned char)*s >= ' ')
+void tc_draw_escaped(tc_strbuf *b, const char *text) {
+    tc_strbuf plain = {0}; /* XML has no control characters */
+    tc_sb_say(&plain, "%s", text);
+    for (const char *s = tc_sb_str(&plain); *s; s++)
+        if (*s == '<' || *s == '&' || *s == '>')
+            tc_sb_add(b, *s == '<' ? "&lt;" : *s == '&' ? "&amp;" : "&gt;");
+        else
             tc_sb_addc(b, *s);
+    tc_strbuf_free(&plain);
 }
 
 /* Characters of text; those from U+1100 on may be twice as wide as others. */
 static double columns(const char *text) {
     int n = 0;
     for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        n += *c < ' ' ? 0 : (*c & 0xC0) != 0x80 ? 1 + (*c > 0xE1 || (*c == 0xE1 && c[1] >= 0x84)) : 0;
+        n += (*c & 0xC0) != 0x80 ? 1 + (*c > 0xE1 || (*c == 0xE1 && c[1] >= 0x84)) : 0;
     return n;
 }
 
@@ -63,11 +67,14 @@ static void reach(tc_picture *p, double left, double right) {
 
 static void draw_text(tc_picture *p, double x, double y, tc_draw_anchor anchor, const char *how, const char *text, int font) {
     static const char *const anchors[] = {"start", "middle", "end"};
-    double width = columns(text) * font * advance, before = width * anchor / TC_DRAW_END;
+    tc_strbuf plain = {0};
+    tc_sb_say(&plain, "%s", text);
+    double width = columns(tc_sb_str(&plain)) * font * advance, before = width * anchor / TC_DRAW_END;
     reach(p, x - before, x - before + width);
     tc_sb_printf(&p->drawn, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" %s>", x, y, anchors[anchor], how);
-    tc_draw_escaped(&p->drawn, text);
+    tc_draw_escaped(&p->drawn, tc_sb_str(&plain));
     tc_sb_add(&p->drawn, "</text>\n");
+    tc_strbuf_free(&plain);
 }
 
 void tc_draw_text(tc_picture *p, double x, double y, tc_draw_anchor anchor, const char *how, const char *text) {
