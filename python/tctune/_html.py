@@ -5,8 +5,17 @@ from typing import Any, Iterable, Sequence
 _FEW = 3
 
 
+def plain(text: str) -> str:
+    """The text with escapes for characters that move a terminal's cursor, are invisible, or change the direction of text.
+
+    >>> plain("Übergang"), plain("a\\x1b[2Jb\\u202e\\n")
+    ('Übergang', 'a\\\\x1b[2Jb\\\\u202e\\\\n')
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def cell(value: Any, tag: str = "td") -> str:
-    return f"<{tag}>{html.escape(str(value))}</{tag}>"
+    return f"<{tag}>{html.escape(plain(str(value)))}</{tag}>"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -39,6 +48,6 @@ def few(names: Iterable[str]) -> str:
     >>> few("abcde"), few([])
     ('a, b, c and 2 more', 'none')
     """
-    found = list(names)
+    found = [plain(name) for name in names]
     rest = len(found) - _FEW
     return (", ".join(found[:_FEW]) + (f" and {rest} more" if rest > 0 else "")) or "none"

@@ -39,7 +39,7 @@ class Profile(List[KernelTime]):
         return f"<tctune.Profile: {len(self)} kernels, {_html.seconds(self.seconds)}>"
 
     def __str__(self) -> str:
-        return "\n".join(f"{k.seconds * 1e6:10.2f} us  {k.launches}x  {k.name}" for k in self)
+        return "\n".join(f"{k.seconds * 1e6:10.2f} us  {k.launches}x  {_html.plain(k.name)}" for k in self)
 
     def _repr_html_(self) -> str:
         return _html.table(("kernel", "launches", "time"), ((k.name, k.launches, _html.seconds(k.seconds)) for k in self))

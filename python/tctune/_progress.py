@@ -33,7 +33,7 @@ def build_bar(progress: Any) -> Iterator[Callable[..., Any]]:
 
         def told(done: int, total: int, kernel: str) -> bool:
             bar.total = total
-            bar.set_postfix_str(kernel[:40], refresh=False)
+            bar.set_postfix_str(_html.plain(kernel)[:40], refresh=False)
             bar.update(done - bar.n)
             return False
 
@@ -56,7 +56,7 @@ def tune_bar(progress: Any) -> Iterator[Callable[..., Any]]:
         def told(event: Any) -> bool:
             report = event.report
             bar.total = report.target_trials or None
-            bar.set_postfix_str(f"{_html.seconds(report.latency)} {event.name[:40]}".strip(), refresh=False)
+            bar.set_postfix_str(f"{_html.seconds(report.latency)} {_html.plain(event.name)[:40]}".strip(), refresh=False)
             bar.update(report.trials - bar.n)
             return False
 

@@ -5,6 +5,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 import numpy as np
 
 from ._ffi import ffi, lib
+from ._html import plain
 from .errors import BadInput
 
 # DLPack's codes of types. NumPy has no bf16 and no floats of 8 bits: there, unsigned integers hold their bits.
@@ -42,7 +43,7 @@ class Port:
         self.dtype = numpy_type(code, bits)
 
     def __repr__(self) -> str:
-        return f"{self.name}: {describe(self.type, self.shape)}"
+        return f"{plain(self.name)}: {describe(self.type, self.shape)}"
 
     def __str__(self) -> str:
         return describe(self.type, self.shape)

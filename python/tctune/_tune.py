@@ -69,7 +69,7 @@ class TaskStates(List[TaskState]):
         return f"<tctune.TaskStates: {_html.few(t.name for t in self)}>"
 
     def __str__(self) -> str:
-        return "\n".join("{:48}  {:>4}  {:>6}  {:>6}  {:>8}  {:>8}  {}".format(*row) for row in
+        return "\n".join("{:48}  {:>4}  {:>6}  {:>6}  {:>8}  {:>8}  {}".format(*(_html.plain(str(cell)) for cell in row)) for row in
                          [("task", "x", "trials", "valid", "best", "GFLOP/s", "form"), *self._rows()])
 
     def _repr_html_(self) -> str:

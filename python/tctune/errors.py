@@ -1,9 +1,15 @@
 """The exceptions that calls raise, and the warning that they give."""
+from typing import Any
+
+from ._html import plain
 
 
 class TctuneError(Exception):
     """tctune refuses a call, or cannot carry it out. Every exception of tctune's own is a TctuneError; the message is the
-    library's."""
+    library's. Characters that could confuse a terminal stand in it as escapes."""
+
+    def __init__(self, message: object = "", *more: Any, **named: Any) -> None:
+        super().__init__(plain(str(message)), *more, **named)
 
 
 class BadInput(TctuneError, ValueError):
@@ -28,3 +34,6 @@ class LibraryError(TctuneError, ImportError):
 
 class TctuneWarning(UserWarning):
     """A call did what it was asked to do, but perhaps not what was meant. The message says what to give instead."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(plain(str(message)))
