@@ -40,7 +40,6 @@ tctune_status api_answer(tc_status s, const tc_error *e, char *error, size_t siz
 #define API_DOCUMENT(err, error, size, json, work)                                                                               \
     do {                                                                                                                         \
         *(json) = NULL;                                                                                                          \
-        tc_report_begin();                                                                                                       \
         API_CALL(err, error, size, work, (free(*(json)), *(json) = NULL));                                                       \
     } while (0)
 

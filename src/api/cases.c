@@ -19,11 +19,11 @@ typedef struct cases {
 static json_t *case_json(const char *dir, const tc_graph_case *c) {
     static const char *const verdicts[] = {
         [TC_GRAPH_CASE_PASSED] = "passed", [TC_GRAPH_CASE_FAILED] = "failed", [TC_GRAPH_CASE_SKIPPED] = "skipped"};
-    json_t *constants = json_array();
+    json_t *constants = tc_json_array();
     for (size_t i = 0; i < c->nconstants; i++)
-        json_array_append_new(constants, json_string(c->constants[i]));
-    return json_pack("{s:s,s:s,s:s,s:o,s:s}", "case", dir, "result", verdicts[c->verdict], "reason", c->why ? c->why : "",
-                     "constants", constants, "without_constants", c->without ? c->without : "");
+        tc_json_append(constants, tc_json_string(c->constants[i]));
+    return tc_json_pack("{s:s,s:s,s:s,s:o,s:s}", "case", dir, "result", verdicts[c->verdict], "reason", c->why ? c->why : "",
+                        "constants", constants, "without_constants", c->without ? c->without : "");
 }
 
 static void tell(const cases *t, json_t *of) {
@@ -42,7 +42,7 @@ static void run_case(void *user, const char *dir) {
     t->count[c.verdict]++;
     t->with_constants += c.without != NULL;
     tell(t, of);
-    json_array_append_new(t->list, of);
+    tc_json_append(t->list, of);
     tc_arena_free(arena);
 }
 
@@ -86,8 +86,9 @@ static tc_status run_all(const char *const *folders, cases *t, tc_error *err) {
 static tc_status verify(const char *const *folders, cases *t, char **json, tc_error *err) {
     const int *n = t->count;
     TC_TRY(run_all(folders, t, err));
-    return tc_report_text(json_pack("{s:i,s:i,s:i,s:i,s:O}", "passed", n[TC_GRAPH_CASE_PASSED], "failed", n[TC_GRAPH_CASE_FAILED],
-                                    "skipped", n[TC_GRAPH_CASE_SKIPPED], "with_constants", t->with_constants, "cases", t->list),
+    return tc_report_text(tc_json_pack("{s:i,s:i,s:i,s:i,s:O}", "passed", n[TC_GRAPH_CASE_PASSED], "failed",
+                                       n[TC_GRAPH_CASE_FAILED], "skipped", n[TC_GRAPH_CASE_SKIPPED], "with_constants",
+                                       t->with_constants, "cases", t->list),
                           json, err);
 }
 
@@ -110,7 +111,7 @@ tctune_status tctune_cases_check(const tctune_cases_options *options, char *erro
 
 static tc_status verify_with(const char *const *folders, const tctune_cases_options *options, bool *early, char **json,
                              tc_error *err) {
-    cases t = {.list = json_array()};
+    cases t = {.list = tc_json_array()};
     tc_status s = read_options(options, &t, err);
     if (s == TC_OK)
         s = verify(folders, &t, json, err);

@@ -5,7 +5,7 @@
 static tc_status describe(const char *library, char **json, tc_error *err) {
     json_t *j;
     TC_TRY(tc_graph_describe_library(library, &j, err));
-    json_object_set_new(j, "library", json_string(library));
+    tc_json_set(j, "library", tc_json_string(library));
     return tc_report_text(j, json, err);
 }
 

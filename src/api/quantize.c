@@ -62,24 +62,23 @@ static tc_status read_options(const tctune_quantize_options *o, tc_quantize_opti
 /* ---- the report ---- */
 
 static json_t *layers_json(const tc_quantize_report *r) {
-    json_t *all = json_array();
+    json_t *all = tc_json_array();
     for (size_t i = 0; i < r->nlayers; i++) {
         const tc_quantize_layer *l = &r->layers[i];
-        json_array_append_new(all,
-                              json_pack("{s:s,s:s,s:o,s:b,s:s}", "name", l->name, "operator", l->op, "snr_db",
-                                        tc_report_real(l->snr), "quantised", l->why == NULL, "reason", l->why ? l->why : ""));
+        tc_json_append(all, tc_json_pack("{s:s,s:s,s:o,s:b,s:s}", "name", l->name, "operator", l->op, "snr_db",
+                                         tc_json_real(l->snr), "quantised", l->why == NULL, "reason", l->why ? l->why : ""));
     }
     return all;
 }
 
 static json_t *report_json(const char *out, bool drawn, const tc_quantize_report *r) {
-    json_t *outputs = json_array();
+    json_t *outputs = tc_json_array();
     for (size_t i = 0; i < r->noutputs; i++)
-        json_array_append_new(outputs,
-                              json_pack("{s:s,s:o}", "name", r->outputs[i].name, "error", tc_report_real(r->outputs[i].error)));
-    return json_pack("{s:s,s:o,s:o,s:o,s:b,s:I,s:I}", "out", out, "layers", layers_json(r), "outputs", outputs, "error",
-                     tc_report_real(r->error), "drawn_inputs", drawn, "bytes_before", (json_int_t)r->bytes_before, "bytes_after",
-                     (json_int_t)r->bytes_after);
+        tc_json_append(outputs,
+                       tc_json_pack("{s:s,s:o}", "name", r->outputs[i].name, "error", tc_json_real(r->outputs[i].error)));
+    return tc_json_pack("{s:s,s:o,s:o,s:o,s:b,s:I,s:I}", "out", out, "layers", layers_json(r), "outputs", outputs, "error",
+                        tc_json_real(r->error), "drawn_inputs", drawn, "bytes_before", (json_int_t)r->bytes_before, "bytes_after",
+                        (json_int_t)r->bytes_after);
 }
 
 /* ---- the call ---- */

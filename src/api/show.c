@@ -51,24 +51,24 @@ static tc_status list_task(const request *r, int i, tc_arena *a, json_t *kernels
     const char *origin =
         v.n ? tc_arena_printf(a, "%d variants (%s), of %d programs at %d sizes", v.n, v.form, v.nprogram, v.npoint)
             : tc_report_origin(&k, a);
-    json_array_append_new(kernels, json_pack("{s:i,s:s,s:o,s:f,s:b,s:f,s:s,s:s,s:s}", "index", i, "name", t->name, "nodes",
-                                             tc_report_names(t->nnode, t->nodes), "weight", t->weight, "instead_of_others",
-                                             t->ninstead > 0, "flops", tc_te_flops(t->workload), "hash", k.hash.hex, "form",
-                                             v.n ? v.form : k.form, "schedule", origin));
+    tc_json_append(kernels, tc_json_pack("{s:i,s:s,s:o,s:f,s:b,s:f,s:s,s:s,s:s}", "index", i, "name", t->name, "nodes",
+                                         tc_report_names(t->nnode, t->nodes), "weight", t->weight, "instead_of_others",
+                                         t->ninstead > 0, "flops", tc_te_flops(t->workload), "hash", k.hash.hex, "form",
+                                         v.n ? v.form : k.form, "schedule", origin));
     return TC_OK;
 }
 
 static tc_status show_tasks(const tctune_work *w, const tctune_show_options *options, char **json, tc_error *err) {
     request r;
     tc_status st = begin(w, options, &r, err);
-    json_t *kernels = json_array();
+    json_t *kernels = tc_json_array();
     for (int i = 0; st == TC_OK && i < tctune_work_num_tasks(w); i++) {
         tc_arena *a = tc_arena_new();
         st = list_task(&r, i, a, kernels, err);
         tc_arena_free(a);
     }
     if (st == TC_OK)
-        st = tc_report_text(json_pack("{s:s,s:O}", "model", tc_graph_work_path(w->w), "kernels", kernels), json, err);
+        st = tc_report_text(tc_json_pack("{s:s,s:O}", "model", tc_graph_work_path(w->w), "kernels", kernels), json, err);
     json_decref(kernels);
     end(&r);
     return st;
@@ -147,13 +147,13 @@ static void annotate(const request *r, tc_tune_stages *s, unsigned parts, const 
 
 static json_t *stages_json(const tc_tune_task *task, const tc_tune_schedule *k, const char *origin, const tc_tune_stages *s,
                            unsigned parts) {
-    json_t *j = json_pack("{s:s,s:o,s:s,s:s,s:s}", "kernel", task->name, "nodes", tc_report_names(task->nnode, task->nodes),
-                          "hash", k->hash.hex, "form", k->form, "origin", origin);
+    json_t *j = tc_json_pack("{s:s,s:o,s:s,s:s,s:s}", "kernel", task->name, "nodes", tc_report_names(task->nnode, task->nodes),
+                             "hash", k->hash.hex, "form", k->form, "origin", origin);
     for (int i = 0; i < TC_TUNE_NSTAGES; i++)
         if (parts >> i & 1)
-            json_object_set_new(j, tc_tune_stage_of((tc_tune_stage)i)->name, json_string(tc_sb_str(&s->text[i])));
+            tc_json_set(j, tc_tune_stage_of((tc_tune_stage)i)->name, tc_json_string(tc_sb_str(&s->text[i])));
     if (parts & TC_TUNE_STAGE_BIT(ASM))
-        json_object_set_new(j, "asm_facts", tc_report_assembly(&s->facts));
+        tc_json_set(j, "asm_facts", tc_report_assembly(&s->facts));
     return j;
 }
 
@@ -172,7 +172,7 @@ static tc_status make_stages(const request *r, const tc_tune_task *task, const t
 
 static json_t *variants_json(const tc_tune_task *task, const tc_tune_variants *v) {
     json_t *j = tc_report_variants(task->name, task->workload, v);
-    json_object_set_new(j, "nodes", tc_report_names(task->nnode, task->nodes));
+    tc_json_set(j, "nodes", tc_report_names(task->nnode, task->nodes));
     return j;
 }
 

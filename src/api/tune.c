@@ -276,7 +276,6 @@ static void on_searched(void *user, const tc_tune_report *r) {
     tctune_session *s = user;
     keep_report(s, r);
     s->now = &s->last;
-    tc_report_begin();
     json_decref(s->told);
     s->told = tc_report_tuning(r, tc_meas_db_path(s->db));
     tell(s, (tctune_event){.kind = TCTUNE_EVENT_SEARCHED, .task = -1, .name = ""});
@@ -289,8 +288,8 @@ static void on_contest(void *user, const tc_tune_range *r, int programs, int pla
 static void put_range(tctune_session *s, json_t *range) {
     json_t *ranges = json_object_get(s->told, "ranges");
     if (!ranges)
-        json_object_set_new(s->told, "ranges", ranges = json_array());
-    json_array_append_new(ranges, range);
+        tc_json_set(s->told, "ranges", ranges = tc_json_array());
+    tc_json_append(ranges, range);
 }
 
 static void on_compared(void *user, const tc_tune_range *r, const tc_tune_range_report *c, const tc_tune_variants *v) {

@@ -75,9 +75,9 @@ static void print_change(const json_t *c) {
     const char *decided = decision_of(now);
     int kind = kind_of(c);
     if (kind == DECIDED)
-        printf("    %s, now ~%s\n", base, decided ? decided : "?");
+        tc_say(stdout, "    %s, now ~%s\n", base, decided ? decided : "?");
     else
-        printf("    %s: %s\n", kind == ONLY_NOW ? "only now" : "only the base", kind == ONLY_NOW ? now : base);
+        tc_say(stdout, "    %s: %s\n", kind == ONLY_NOW ? "only now" : "only the base", kind == ONLY_NOW ? now : base);
 }
 
 static void print_kind(const json_t *changed, int kind) {
@@ -88,17 +88,18 @@ static void print_kind(const json_t *changed, int kind) {
             print_change(c);
     }
     if (n > CHANGES_SHOWN)
-        printf("    ... and %d more; --json lists all\n", n - CHANGES_SHOWN);
+        tc_say(stdout, "    ... and %d more; --json lists all\n", n - CHANGES_SHOWN);
 }
 
 static void print_changes(size_t number, const json_t *k) {
     const char *form = tc_cli_text(k, "form"), *before = tc_cli_text(k, "base_form");
-    printf("\nkernel %zu, %s, is slower: it takes %.4f times as long as the base (%.4f to %.4f). Its schedule (%s) differs from "
+    tc_say(stdout,
+           "\nkernel %zu, %s, is slower: it takes %.4f times as long as the base (%.4f to %.4f). Its schedule (%s) differs from "
            "the base's:\n",
            number, tc_cli_text(k, "name"), tc_cli_real(k, "ratio"), tc_cli_real(k, "low"), tc_cli_real(k, "high"),
            tc_cli_text(k, "source"));
     if (strcmp(form, before) != 0)
-        printf("    the form: base %s, now %s\n", before, form);
+        tc_say(stdout, "    the form: base %s, now %s\n", before, form);
     for (int kind = 0; kind < KINDS; kind++)
         print_kind(json_object_get(k, "changed"), kind);
 }
@@ -109,7 +110,7 @@ static void print_reasons(const json_t *kernels) {
         if (is(k, "slower"))
             print_changes(i, k);
         else if (is(k, "not compared"))
-            printf("\nkernel %zu, %s, was not compared: %s\n", i, tc_cli_text(k, "name"), tc_cli_text(k, "why"));
+            tc_say(stdout, "\nkernel %zu, %s, was not compared: %s\n", i, tc_cli_text(k, "name"), tc_cli_text(k, "why"));
     }
 }
 
@@ -118,12 +119,12 @@ static void print_network(const json_t *j) {
     char base[24], now[24];
     double low = tc_cli_real(v, "low"), high = tc_cli_real(v, "high");
     if (is_timed(v))
-        printf("\n%s: base %s, now %s, in %lld rounds in turns; now/base %.4f, 95 %% interval %.4f to %.4f: %s\n",
+        tc_say(stdout, "\n%s: base %s, now %s, in %lld rounds in turns; now/base %.4f, 95 %% interval %.4f to %.4f: %s\n",
                tc_cli_text(j, "name"), tc_text_time(base, tc_cli_real(v, "base_ms") / 1e3),
                tc_text_time(now, tc_cli_real(v, "now_ms") / 1e3), tc_cli_number(v, "rounds"), tc_cli_real(v, "ratio"), low, high,
                tc_cli_text(v, "verdict"));
     else
-        printf("\n%s: %s, so nothing was timed\n", tc_cli_text(j, "name"), tc_cli_text(v, "verdict"));
+        tc_say(stdout, "\n%s: %s, so nothing was timed\n", tc_cli_text(j, "name"), tc_cli_text(v, "verdict"));
 }
 
 void tc_cli_print_against(const json_t *j, tc_cli_format format) {
@@ -132,7 +133,8 @@ void tc_cli_print_against(const json_t *j, tc_cli_format format) {
         print_table(kernels, json_object_get(j, "network"), format);
         return;
     }
-    printf("base: %s (%s), %lld threads\n", tc_cli_text(j, "base"), tc_cli_text(j, "base_name"), tc_cli_number(j, "threads"));
+    tc_say(stdout, "base: %s (%s), %lld threads\n", tc_cli_text(j, "base"), tc_cli_text(j, "base_name"),
+           tc_cli_number(j, "threads"));
     print_table(kernels, NULL, format);
     print_reasons(kernels);
     print_network(j);

@@ -116,14 +116,14 @@ static void print_peak(const json_t *j) {
     double g = tc_cli_real(j, "gflops"), f32 = tc_cli_real(j, "peak_gflops");
     double of_unit = unit ? known(json_object_get(j, "unit_peaks"), unit) : 0, peak = of_unit > 0 ? of_unit : f32;
     if (!isfinite(f32))
-        printf("the peak of the worker is not known\n");
+        tc_say(stdout, "the peak of the worker is not known\n");
     else if (isfinite(g) && peak > f32)
-        printf("%.1f GOP/s, %.1f %% of the peak of %.1f GOP/s (%s), %.1f GFLOP/s (f32, %s)\n", g, 100 * g / peak, peak, unit, f32,
-               isa);
+        tc_say(stdout, "%.1f GOP/s, %.1f %% of the peak of %.1f GOP/s (%s), %.1f GFLOP/s (f32, %s)\n", g, 100 * g / peak, peak,
+               unit, f32, isa);
     else if (isfinite(g))
-        printf("%.1f GFLOP/s, %.1f %% of the peak of %.1f GFLOP/s (f32, %s)\n", g, 100 * g / peak, peak, isa);
+        tc_say(stdout, "%.1f GFLOP/s, %.1f %% of the peak of %.1f GFLOP/s (f32, %s)\n", g, 100 * g / peak, peak, isa);
     else
-        printf("peak %.1f GFLOP/s (f32, %s)\n", f32, isa);
+        tc_say(stdout, "peak %.1f GFLOP/s (f32, %s)\n", f32, isa);
     if (!unit)
         tc_cli_print_units(stdout, json_object_get(j, "unit_peaks"));
     tc_cli_print_caches(stdout, json_object_get(j, "caches"));
@@ -133,14 +133,14 @@ static void print_latency(const json_t *j) {
     char mid[24], low[24], high[24];
     const char *mode = json_string_value(json_object_get(j, "mode"));
     double median = tc_cli_real(j, "median_ms") / 1e3, constants = known(j, "constant_bytes");
-    printf("%s: median %s of %lld %s%sruns (%s to %s), %lld threads\n", tc_cli_text(j, "name"), tc_text_time(mid, median),
+    tc_say(stdout, "%s: median %s of %lld %s%sruns (%s to %s), %lld threads\n", tc_cli_text(j, "name"), tc_text_time(mid, median),
            tc_cli_number(j, "repeats"), mode ? mode : "", mode ? " " : "", tc_text_time(low, tc_cli_real(j, "min_ms") / 1e3),
            tc_text_time(high, tc_cli_real(j, "max_ms") / 1e3), tc_cli_number(j, "threads"));
     if (json_is_string(json_object_get(j, "worker")))
-        printf("measured by the worker %s, which measured its peak when it started\n", tc_cli_text(j, "worker"));
+        tc_say(stdout, "measured by the worker %s, which measured its peak when it started\n", tc_cli_text(j, "worker"));
     print_peak(j);
     if (constants > 0)
-        printf("every call reads the constants, %s, from memory: %.1f GB/s\n", tc_text_bytes(low, constants),
+        tc_say(stdout, "every call reads the constants, %s, from memory: %.1f GB/s\n", tc_text_bytes(low, constants),
                constants / median / 1e9);
 }
 
@@ -165,7 +165,7 @@ static void print_network(const json_t *j, tc_cli_format format) {
     const json_t *kernels = json_object_get(j, "kernels"), *others = json_object_get(j, "others");
     if (json_array_size(kernels) + json_array_size(others)) {
         print_kernels(kernels, others, format);
-        putchar('\n');
+        tc_say(stdout, "\n");
     }
     if (tc_cli_is_prose(format))
         print_latency(j);
@@ -178,7 +178,7 @@ static void print_kernel(const json_t *j, tc_cli_format format) {
         print_whole(j, format);
         return;
     }
-    printf("schedule: %s\n", tc_cli_text(j, "schedule"));
+    tc_say(stdout, "schedule: %s\n", tc_cli_text(j, "schedule"));
     print_latency(j);
 }
 
@@ -222,7 +222,8 @@ static void print_apart(const json_t *j, tc_cli_format format) {
     tc_cli_table_free(&t);
     if (!tc_cli_is_prose(format))
         return;
-    printf("\n%s: its kernels with %lld threads, each timed by itself. To time a whole run, with its library kernels and copies, "
+    tc_say(stdout,
+           "\n%s: its kernels with %lld threads, each timed by itself. To time a whole run, with its library kernels and copies, "
            "use `tctune bench` without --fleet on such a machine\n",
            tc_cli_text(j, "name"), tc_cli_number(j, "threads"));
 }

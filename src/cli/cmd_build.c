@@ -50,7 +50,7 @@ static int print_plan(const tctune_model *m, tc_error *err) {
     char *text;
     int status = tc_cli_status(tctune_model_plan(m, &text, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
-        fputs(text, stdout);
+        tc_say_lines(stdout, text);
     tctune_text_free(text);
     return status;
 }
@@ -58,7 +58,7 @@ static int print_plan(const tctune_model *m, tc_error *err) {
 /* Between two tables that nothing else parts. */
 static void part(tc_cli_format format) {
     if (!tc_cli_is_prose(format))
-        putchar('\n');
+        tc_say(stdout, "\n");
 }
 
 static void print_choices(const build_args *a, const json_t *j) {
@@ -76,23 +76,23 @@ static void print_choices(const build_args *a, const json_t *j) {
 static void print_result(const build_args *a, const json_t *j) {
     char arena[24], plain[24], constants[24];
     long long nbf16 = tc_cli_number(j, "bf16_intermediates");
-    printf("memory: %s for intermediates (%s without reuse), %s of constants\n",
+    tc_say(stdout, "memory: %s for intermediates (%s without reuse), %s of constants\n",
            tc_text_bytes(arena, (double)tc_cli_number(j, "arena_bytes")),
            tc_text_bytes(plain, (double)tc_cli_number(j, "arena_bytes_without_reuse")),
            tc_text_bytes(constants, (double)tc_cli_number(j, "constant_bytes")));
     if (nbf16)
-        printf("%lld of the intermediates are stored in bf16, which saves %s: all their readers round them\n", nbf16,
+        tc_say(stdout, "%lld of the intermediates are stored in bf16, which saves %s: all their readers round them\n", nbf16,
                tc_text_bytes(arena, (double)tc_cli_number(j, "bytes_saved_by_bf16")));
-    printf("%s is built for %s, %lld threads\n", a->out, tc_cli_text(j, "target"), tc_cli_number(j, "threads"));
+    tc_say(stdout, "%s is built for %s, %lld threads\n", a->out, tc_cli_text(j, "target"), tc_cli_number(j, "threads"));
 }
 
 static void warn_of_constants(const build_args *a, const json_t *j) {
     const json_t *drawn = json_object_get(j, "drawn_constants");
     for (size_t i = 0; i < json_array_size(drawn); i++)
-        fprintf(stderr, "%s%s", i ? ", " : "warning: random numbers stand for the constants ",
-                json_string_value(json_array_get(drawn, i)));
+        tc_say(stderr, "%s%s", i ? ", " : "warning: random numbers stand for the constants ",
+               json_string_value(json_array_get(drawn, i)));
     if (json_array_size(drawn))
-        fprintf(stderr, " of %s: give their values with --inputs FILE.npz\n", a->model.source.te);
+        tc_say(stderr, " of %s: give their values with --inputs FILE.npz\n", a->model.source.te);
 }
 
 static int report(const build_args *a, const tctune_model *m, tc_error *err) {
@@ -104,8 +104,8 @@ static int report(const build_args *a, const tctune_model *m, tc_error *err) {
     tc_cli_warn_of(told);
     warn_of_constants(a, told);
     if (a->format == TC_CLI_JSON) {
-        json_t *j = json_pack("{s:s}", "out", a->out);
-        json_object_update(j, told);
+        json_t *j = tc_json_pack("{s:s}", "out", a->out);
+        tc_json_update(j, json_incref(told));
         tc_cli_json_print(j);
     } else {
         print_choices(a, told);

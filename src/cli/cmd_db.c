@@ -34,7 +34,7 @@ static int run_export(const void *args, tc_error *err) {
         status = tc_cli_status(tctune_database_export(db, NULL, a->out, &n, TC_CLI_SAY(err)));
     tctune_database_close(db);
     if (status == TC_CLI_DONE)
-        printf("%zu records of %s are in %s\n", n, tc_cli_db_path(&a->db), a->out);
+        tc_say(stdout, "%zu records of %s are in %s\n", n, tc_cli_db_path(&a->db), a->out);
     return status;
 }
 
@@ -47,7 +47,7 @@ static const tc_cli_option import_options[] = {TC_CLI_DB_OPTION(import_args, db.
 
 static void print_imported(void *user, const char *file, size_t added, size_t known) {
     (void)known;
-    printf("%s: %zu records added to %s\n", file, added, (const char *)user);
+    tc_say(stdout, "%s: %zu records added to %s\n", file, added, (const char *)user);
 }
 
 static int add_files(const import_args *a, tctune_on_taken *taken, tc_error *err) {
@@ -62,7 +62,7 @@ static int run_import(const void *args, tc_error *err) {
 /* ---- merge ---- */
 
 static void print_merged(void *user, const char *file, size_t added, size_t known) {
-    printf("%s: %zu records added to %s, %zu were there\n", file, added, (const char *)user, known);
+    tc_say(stdout, "%s: %zu records added to %s, %zu were there\n", file, added, (const char *)user, known);
 }
 
 static int run_merge(const void *args, tc_error *err) {
@@ -133,7 +133,7 @@ static void print_targets(const json_t *summaries) {
     const json_t *s;
     json_array_foreach(summaries, i, s) {
         if (strcmp(last, tc_cli_text(s, "target")) != 0)
-            printf("target %.8s: %s\n", tc_cli_text(s, "target_hash"), tc_cli_text(s, "target"));
+            tc_say(stdout, "target %.8s: %s\n", tc_cli_text(s, "target_hash"), tc_cli_text(s, "target"));
         last = tc_cli_text(s, "target");
     }
 }
@@ -153,9 +153,9 @@ static void print_stats(const json_t *d, tc_cli_format format) {
     if (!tc_cli_is_prose(format))
         return;
     print_targets(all);
-    printf("%s: %lld records of %lld workloads for %lld targets, %lld cost models, %s, schema %lld\n", tc_cli_text(d, "db"),
-           tc_cli_number(d, "records"), tc_cli_number(d, "workloads"), tc_cli_number(d, "targets"), tc_cli_number(d, "models"),
-           tc_text_bytes(size, tc_cli_real(d, "bytes")), tc_cli_number(d, "schema"));
+    tc_say(stdout, "%s: %lld records of %lld workloads for %lld targets, %lld cost models, %s, schema %lld\n",
+           tc_cli_text(d, "db"), tc_cli_number(d, "records"), tc_cli_number(d, "workloads"), tc_cli_number(d, "targets"),
+           tc_cli_number(d, "models"), tc_text_bytes(size, tc_cli_real(d, "bytes")), tc_cli_number(d, "schema"));
 }
 
 typedef struct stats_args {
@@ -217,7 +217,7 @@ static int run_prune(const void *args, tc_error *err) {
         status = tc_cli_status(tctune_database_prune(db, a->keep, a->drop_failures, &gone, TC_CLI_SAY(err)));
     tctune_database_close(db);
     if (status == TC_CLI_DONE)
-        printf("%s: %" PRId64 " records, %" PRId64 " workloads and %" PRId64 " targets removed; %s are now %s\n",
+        tc_say(stdout, "%s: %" PRId64 " records, %" PRId64 " workloads and %" PRId64 " targets removed; %s are now %s\n",
                tc_cli_db_path(&a->db), gone.records, gone.workloads, gone.targets,
                tc_text_bytes(before, (double)gone.bytes_before), tc_text_bytes(after, (double)gone.bytes_after));
     return status;
@@ -227,7 +227,7 @@ static int run_prune(const void *args, tc_error *err) {
 
 static void print_complaint(void *user, const char *text) {
     (void)user;
-    printf("%s\n", text);
+    tc_say(stdout, "%s\n", text);
 }
 
 static void print_rerun(void *user, const tctune_rerun *r) {
@@ -236,15 +236,16 @@ static void print_rerun(void *user, const tctune_rerun *r) {
     count[r->end]++;
     switch (r->end) {
     case TCTUNE_RERUN_END_TIMED:
-        printf("record %" PRId64 " of workload %.8s (%s, %d threads): %s, recorded %s, %+.1f %%\n", r->record, r->workload_hash,
-               r->mode, r->threads, tc_text_time(is, r->now), tc_text_time(was, r->recorded), 100 * (r->now / r->recorded - 1));
+        tc_say(stdout, "record %" PRId64 " of workload %.8s (%s, %d threads): %s, recorded %s, %+.1f %%\n", r->record,
+               r->workload_hash, r->mode, r->threads, tc_text_time(is, r->now), tc_text_time(was, r->recorded),
+               100 * (r->now / r->recorded - 1));
         break;
     case TCTUNE_RERUN_END_FAILED:
-        printf("record %" PRId64 " of workload %.8s (%s, %d threads): %s\n", r->record, r->workload_hash, r->mode, r->threads,
-               r->message);
+        tc_say(stdout, "record %" PRId64 " of workload %.8s (%s, %d threads): %s\n", r->record, r->workload_hash, r->mode,
+               r->threads, r->message);
         break;
     case TCTUNE_RERUN_END_SKIPPED:
-        printf("workload %.8s (%s, %d threads) is not measured: %s\n", r->workload_hash, r->mode, r->threads, r->message);
+        tc_say(stdout, "workload %.8s (%s, %d threads) is not measured: %s\n", r->workload_hash, r->mode, r->threads, r->message);
         break;
     }
 }
@@ -256,7 +257,7 @@ static int rerun(tctune_database *db, tc_error *err) {
     tctune_status s = tctune_database_rerun(db, &o, &unmarked, TC_CLI_SAY(err));
     if (s != TCTUNE_OK && s != TCTUNE_STOPPED)
         return TC_CLI_FAILED;
-    printf("%d measured again, %d failed, %d skipped\n", count[TCTUNE_RERUN_END_TIMED], count[TCTUNE_RERUN_END_FAILED],
+    tc_say(stdout, "%d measured again, %d failed, %d skipped\n", count[TCTUNE_RERUN_END_TIMED], count[TCTUNE_RERUN_END_FAILED],
            count[TCTUNE_RERUN_END_SKIPPED]);
     if (s == TCTUNE_STOPPED || !count[TCTUNE_RERUN_END_FAILED])
         return tc_cli_status(s);
@@ -266,7 +267,8 @@ static int rerun(tctune_database *db, tc_error *err) {
 }
 
 static void report_audit(const tctune_audit *x, const char *path) {
-    printf("%s: %" PRId64 " workloads, %" PRId64 " targets, %" PRId64 " records; %" PRId64 " traces replay, and %" PRId64
+    tc_say(stdout,
+           "%s: %" PRId64 " workloads, %" PRId64 " targets, %" PRId64 " records; %" PRId64 " traces replay, and %" PRId64
            " of these now make another program than when they were measured\n",
            path, x->workloads, x->targets, x->records, x->replayed, x->changed);
 }

@@ -45,25 +45,25 @@ static void print(const measure_args *a, const result *x) {
     double gflops = x->flops > 0 ? x->flops / r->median / 1e9 : NAN;
     char time[24], best[24];
     if (a->json) {
-        json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:I,s:f,s:i,s:b}", "kernel", x->name, "hash", r->workload_hash, "sched", a->sched,
-                              "db", x->db, "record", (json_int_t)r->id, "median_ms", r->median * 1e3, "threads", r->threads,
-                              "verified", r->verified);
-        json_object_set_new(j, "gflops", tc_cli_json_real(gflops));
-        json_object_set_new(j, "max_error", tc_cli_json_real(r->max_error));
-        json_object_set_new(j, "best_before_ms", tc_cli_json_real(x->best * 1e3));
+        json_t *j = tc_json_pack("{s:s,s:s,s:s,s:s,s:I,s:f,s:i,s:b}", "kernel", x->name, "hash", r->workload_hash, "sched",
+                                 a->sched, "db", x->db, "record", (json_int_t)r->id, "median_ms", r->median * 1e3, "threads",
+                                 r->threads, "verified", r->verified);
+        tc_json_set(j, "gflops", tc_json_real(gflops));
+        tc_json_set(j, "max_error", tc_json_real(r->max_error));
+        tc_json_set(j, "best_before_ms", tc_json_real(x->best * 1e3));
         tc_cli_json_print(j);
         return;
     }
-    printf("%s with %s: median %s of %zu %s samples, %d threads", x->name, a->sched, tc_text_time(time, r->median), r->ntimes,
-           r->mode, r->threads);
+    tc_say(stdout, "%s with %s: median %s of %zu %s samples, %d threads", x->name, a->sched, tc_text_time(time, r->median),
+           r->ntimes, r->mode, r->threads);
     if (isfinite(gflops))
-        printf(", %.1f GFLOP/s", gflops);
-    printf("\nverified: the largest deviation from the reference is %.3g of the tolerance\n", r->max_error);
-    printf("record %lld of %s; ", (long long)r->id, x->db);
+        tc_say(stdout, ", %.1f GFLOP/s", gflops);
+    tc_say(stdout, "\nverified: the largest deviation from the reference is %.3g of the tolerance\n", r->max_error);
+    tc_say(stdout, "record %lld of %s; ", (long long)r->id, x->db);
     if (isfinite(x->best))
-        printf("the best before took %s\n", tc_text_time(best, x->best));
+        tc_say(stdout, "the best before took %s\n", tc_text_time(best, x->best));
     else
-        printf("the first record of this kernel\n");
+        tc_say(stdout, "the first record of this kernel\n");
 }
 
 /* Of the other records of its kind. */

@@ -105,13 +105,13 @@ static void print_report(const json_t *r, tc_cli_format format) {
     size_t i, n = print_layers(layers, format);
     if (!tc_cli_is_prose(format))
         return;
-    printf("\n%zu of %zu layers quantised, %s -> %s\n", n, json_array_size(layers),
+    tc_say(stdout, "\n%zu of %zu layers quantised, %s -> %s\n", n, json_array_size(layers),
            tc_text_bytes(before, tc_cli_real(r, "bytes_before")), tc_text_bytes(after, tc_cli_real(r, "bytes_after")));
     json_array_foreach(outputs, i, o) {
-        printf("error of %s: %.3g of its largest value, on %s\n", tc_cli_text(o, "name"), tc_cli_real(o, "error"),
+        tc_say(stdout, "error of %s: %.3g of its largest value, on %s\n", tc_cli_text(o, "name"), tc_cli_real(o, "error"),
                json_is_true(json_object_get(r, "drawn_inputs")) ? "random inputs" : "the calibration data");
     }
-    printf("%s\n", tc_cli_text(r, "out"));
+    tc_say(stdout, "%s\n", tc_cli_text(r, "out"));
 }
 
 /* ---- the command ---- */

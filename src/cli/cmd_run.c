@@ -38,7 +38,7 @@ static const tc_cli_option options[] = {
 static void print_outputs(const json_t *outputs) {
     for (size_t i = 0; i < json_array_size(outputs); i++) {
         const json_t *o = json_array_get(outputs, i);
-        printf("%s: %s%s = %s\n", tc_cli_text(o, "name"), tc_cli_text(o, "dtype"), tc_cli_text(o, "shape"),
+        tc_say(stdout, "%s: %s%s = %s\n", tc_cli_text(o, "name"), tc_cli_text(o, "dtype"), tc_cli_text(o, "shape"),
                tc_cli_text(o, "values"));
     }
 }

@@ -123,7 +123,7 @@ static void print_list(const json_t *j, tc_cli_format format) {
     tc_cli_table_print(&table, stdout);
     tc_cli_table_free(&table);
     if (spare && tc_cli_is_prose(format))
-        puts("(in brackets: kernels that run in place of others where records say that this is faster)");
+        tc_say(stdout, "(in brackets: kernels that run in place of others where records say that this is faster)\n");
 }
 
 static int list(const show_args *a, const tctune_work *w, tc_error *err) {
@@ -146,14 +146,15 @@ static void print_stages(const json_t *j, bool usual) {
         if (!text)
             continue;
         if (n > 1) /* a single one comes bare: it can be saved and used */
-            printf("# ---- %s ----\n", stages[i].heading);
-        fputs(text, stdout);
+            tc_say(stdout, "# ---- %s ----\n", stages[i].heading);
+        tc_say_lines(stdout, text);
         if (n > 1 || !*text || text[strlen(text) - 1] != '\n')
-            putchar('\n');
+            tc_say(stdout, "\n");
     }
     if (usual)
-        puts("# --print all shows every stage, --print ir,asm only two of them. The stages: workload, schedule, stages, nest, "
-             "tir, ir, raw-ir, asm.");
+        tc_say(stdout,
+               "# --print all shows every stage, --print ir,asm only two of them. The stages: workload, schedule, stages, nest, "
+               "tir, ir, raw-ir, asm.\n");
 }
 
 /* A kernel with symbols and several variants: which variant serves which sizes. */

@@ -83,7 +83,7 @@ static int report_precision(const tune_args *a, const tctune_model *m, json_t *j
         return TC_CLI_FAILED;
     json_t *j = tc_cli_document(text), *precision = json_object_get(j, "precision");
     if (json)
-        json_object_set(json, "precision", precision);
+        tc_json_set(json, "precision", json_incref(precision));
     else
         tc_cli_print_precision(precision, a->budget, a->inputs, a->format);
     json_decref(j);
@@ -101,7 +101,7 @@ static int build_result(const tune_args *a, tctune_work *w, json_t *json, tc_err
     if (status == TC_CLI_DONE)
         status = tc_cli_status(tctune_model_save(m, a->out, a->name, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE && tc_cli_is_prose(a->format))
-        printf("%s is built from them\n", a->out);
+        tc_say(stdout, "%s is built from them\n", a->out);
     tctune_model_free(m);
     return status;
 }
@@ -122,17 +122,17 @@ static json_t *told_by(const tctune_session *s) {
 }
 
 static void print_range(const tune_args *a, const json_t *range) {
-    putchar('\n');
+    tc_say(stdout, "\n");
     tc_cli_print_variants(range, a->format);
     if (!tc_cli_is_prose(a->format))
         return;
     if (tc_cli_number(range, "refused"))
-        printf("%lld schedules for fixed sizes cannot be used where sizes vary; the first: %s\n", tc_cli_number(range, "refused"),
-               tc_cli_text(range, "refused_why"));
+        tc_say(stdout, "%lld schedules for fixed sizes cannot be used where sizes vary; the first: %s\n",
+               tc_cli_number(range, "refused"), tc_cli_text(range, "refused_why"));
     if (tc_cli_number(range, "failed"))
-        printf("%lld runs failed; the first: %s\n", tc_cli_number(range, "failed"), tc_cli_text(range, "failure"));
+        tc_say(stdout, "%lld runs failed; the first: %s\n", tc_cli_number(range, "failed"), tc_cli_text(range, "failure"));
     if (a->deterministic)
-        puts("no variants are chosen: times are computed, not measured");
+        tc_say(stdout, "no variants are chosen: times are computed, not measured\n");
 }
 
 static int on_event(void *user, const tctune_event *e) {
@@ -145,7 +145,7 @@ static int on_event(void *user, const tctune_event *e) {
     tc_cli_course_add(l->course, e);
     l->searched |= e->kind == TCTUNE_EVENT_SEARCHED;
     if (e->kind == TCTUNE_EVENT_CONTEST && text)
-        fprintf(stderr, "%s: %d programs at %d sizes\n", e->name, e->programs, e->places);
+        tc_say(stderr, "%s: %d programs at %d sizes\n", e->name, e->programs, e->places);
     if (l->a->format == TC_CLI_JSON || (e->kind != TCTUNE_EVENT_SEARCHED && e->kind != TCTUNE_EVENT_COMPARED))
         return 0;
     json_t *j = told_by(e->session), *ranges = json_object_get(j, "ranges");

@@ -36,16 +36,16 @@ static const tc_cli_option options[] = {
 static void print_constants(const json_t *c) {
     const json_t *constants = json_object_get(c, "constants"), *name;
     size_t i, n = json_array_size(constants);
-    printf("         with ");
+    tc_say(stdout, "         with ");
     json_array_foreach(constants, i, name) {
-        printf("%s'%s'", i ? ", " : "", json_string_value(name));
+        tc_say(stdout, "%s'%s'", i ? ", " : "", json_string_value(name));
     }
-    printf(" given as constant%s; without: %s\n", n == 1 ? "" : "s", tc_cli_text(c, "without_constants"));
+    tc_say(stdout, " given as constant%s; without: %s\n", n == 1 ? "" : "s", tc_cli_text(c, "without_constants"));
 }
 
 static void print_case(const json_t *c) {
     const char *result = tc_cli_text(c, "result"), *reason = tc_cli_text(c, "reason");
-    printf("%-8s %s%s%s\n", result, tc_cli_text(c, "case"), strcmp(result, "passed") == 0 ? "" : ": ",
+    tc_say(stdout, "%-8s %s%s%s\n", result, tc_cli_text(c, "case"), strcmp(result, "passed") == 0 ? "" : ": ",
            strcmp(result, "passed") == 0 ? "" : reason);
     if (*tc_cli_text(c, "without_constants"))
         print_constants(c);
@@ -53,7 +53,7 @@ static void print_case(const json_t *c) {
 }
 
 static void on_case(void *user, const char *json) {
-    json_t *c = json_loads(json, 0, NULL);
+    json_t *c = tc_json_read(json, 0, NULL);
     (void)user;
     print_case(c);
     json_decref(c);
@@ -63,11 +63,11 @@ static void on_case(void *user, const char *json) {
 
 static void print_counts(const json_t *d, tc_cli_format format) {
     (void)format;
-    printf("%lld passed, %lld failed, %lld skipped", tc_cli_number(d, "passed"), tc_cli_number(d, "failed"),
+    tc_say(stdout, "%lld passed, %lld failed, %lld skipped", tc_cli_number(d, "passed"), tc_cli_number(d, "failed"),
            tc_cli_number(d, "skipped"));
     if (tc_cli_number(d, "with_constants"))
-        printf("; %lld had inputs given as constants", tc_cli_number(d, "with_constants"));
-    putchar('\n');
+        tc_say(stdout, "; %lld had inputs given as constants", tc_cli_number(d, "with_constants"));
+    tc_say(stdout, "\n");
 }
 
 static int verify(const verify_args *a, const tctune_cases_options *o, tc_error *err) {

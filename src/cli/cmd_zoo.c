@@ -28,7 +28,7 @@ static int no_such(const char *name, tc_error *err) {
 
 static int list(void) {
     for (const char *const *n = tctune_zoo_names(); *n; n++)
-        printf("%s\n", *n);
+        tc_say(stdout, "%s\n", *n);
     return TC_CLI_DONE;
 }
 
@@ -40,7 +40,7 @@ static int write_one(const char *name, const char *out, tc_error *err) {
         tc_sb_printf(&path, "%s.onnx", name);
     int status = tc_cli_status(tctune_zoo(name, tc_sb_str(&path), TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
-        printf("%s\n", tc_sb_str(&path));
+        tc_say(stdout, "%s\n", tc_sb_str(&path));
     tc_strbuf_free(&path);
     return status;
 }

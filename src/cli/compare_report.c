@@ -7,14 +7,15 @@
 enum { WIDTH = 130, FEATURES_SHOWN = 8 /* per store, the largest differences */ };
 
 static void heading(const char *text) {
-    printf("\n# ---- %s ----\n", text);
+    tc_say(stdout, "\n# ---- %s ----\n", text);
 }
 
 static void columns(const char *what, const char *left, const char *right) {
     heading(what);
-    if (strcmp(left, right) == 0)
-        printf("(the same)\n%s", left);
-    else
+    if (strcmp(left, right) == 0) {
+        tc_say(stdout, "(the same)\n");
+        tc_say_lines(stdout, left);
+    } else
         tc_cli_side_by_side(stdout, left, right, WIDTH);
 }
 
@@ -43,12 +44,12 @@ static void print_features(const json_t *j) {
     if (n)
         tc_cli_table_print(&t, stdout);
     else
-        printf("(none)\n");
-    printf("the %d largest differences of each store are shown, of %zu in all", FEATURES_SHOWN, n);
+        tc_say(stdout, "(none)\n");
+    tc_say(stdout, "the %d largest differences of each store are shown, of %zu in all", FEATURES_SHOWN, n);
     if (unpaired)
-        printf("; one has %lld stores more than the other", unpaired);
-    printf(".\nCycles that the analytic model expects: A %.4g, B %.4g\n", tc_cli_real(json_object_get(j, "a"), "expected_cycles"),
-           tc_cli_real(json_object_get(j, "b"), "expected_cycles"));
+        tc_say(stdout, "; one has %lld stores more than the other", unpaired);
+    tc_say(stdout, ".\nCycles that the analytic model expects: A %.4g, B %.4g\n",
+           tc_cli_real(json_object_get(j, "a"), "expected_cycles"), tc_cli_real(json_object_get(j, "b"), "expected_cycles"));
     tc_cli_table_free(&t);
 }
 
@@ -60,9 +61,9 @@ static void print_assembly(const json_t *const side[2]) {
         const char *text = json_string_value(json_object_get(json_object_get(side[i], "asm_facts"), "text"));
         if (!text)
             continue;
-        printf("%c:\n", "AB"[i]);
+        tc_say(stdout, "%c:\n", "AB"[i]);
         for (; *text; text += strcspn(text, "\n") + 1)
-            printf("  %.*s\n", (int)strcspn(text, "\n"), text);
+            tc_say(stdout, "  %.*s\n", (int)strcspn(text, "\n"), text);
     }
 }
 
@@ -80,17 +81,18 @@ static const char *rate(char out[24], double v, const char *unit) {
 static void print_bound(const json_t *roofline) {
     char roof[24];
     if (isfinite(tc_cli_real(roofline, "roof_ms")))
-        printf("bound by %s: %.1f GFLOP/s, %s a call\n", tc_cli_text(roofline, "bound_by"), tc_cli_real(roofline, "roof_gflops"),
-               tc_text_time(roof, tc_cli_real(roofline, "roof_ms") / 1e3));
+        tc_say(stdout, "bound by %s: %.1f GFLOP/s, %s a call\n", tc_cli_text(roofline, "bound_by"),
+               tc_cli_real(roofline, "roof_gflops"), tc_text_time(roof, tc_cli_real(roofline, "roof_ms") / 1e3));
 }
 
 static void print_share(const json_t *side, char name) {
     char time[24];
     double share = tc_cli_real(side, "of_roof");
-    printf("%c: %s, %.1f GFLOP/s", name, tc_text_time(time, tc_cli_real(side, "median_ms") / 1e3), tc_cli_real(side, "gflops"));
+    tc_say(stdout, "%c: %s, %.1f GFLOP/s", name, tc_text_time(time, tc_cli_real(side, "median_ms") / 1e3),
+           tc_cli_real(side, "gflops"));
     if (isfinite(share))
-        printf(", %.1f %% of the roof", 100 * share);
-    putchar('\n');
+        tc_say(stdout, ", %.1f %% of the roof", 100 * share);
+    tc_say(stdout, "\n");
 }
 
 static void print_roof(const json_t *j) {
@@ -98,15 +100,16 @@ static void print_roof(const json_t *j) {
     const char *unit = json_string_value(json_object_get(r, "unit"));
     char bytes[24], peak[24], bandwidth[24];
     heading("roofline");
-    printf("%.4g MFLOP on at least %s: %.2f FLOP per byte. Peak %s%s%s%s, bandwidth at this footprint %s (%lld threads)\n",
+    tc_say(stdout,
+           "%.4g MFLOP on at least %s: %.2f FLOP per byte. Peak %s%s%s%s, bandwidth at this footprint %s (%lld threads)\n",
            tc_cli_real(r, "flops") / 1e6, tc_text_bytes(bytes, tc_cli_real(r, "bytes")), tc_cli_real(r, "intensity"),
            rate(peak, tc_cli_real(r, "peak_gflops"), "GFLOP/s"), unit ? " (" : "", unit ? unit : "", unit ? ")" : "",
            rate(bandwidth, tc_cli_real(r, "bandwidth_gbs"), "GB/s"), tc_cli_number(j, "threads"));
     print_bound(r);
     if (json_is_string(json_object_get(j, "worker")))
-        printf("peak and bandwidth are those that the worker measured when it started\n");
+        tc_say(stdout, "peak and bandwidth are those that the worker measured when it started\n");
     if (strcmp(tc_cli_text(j, "mode"), "cold") == 0)
-        printf("timed cold: the bytes are those of the constants, and the bandwidth is that of memory\n");
+        tc_say(stdout, "timed cold: the bytes are those of the constants, and the bandwidth is that of memory\n");
     tc_cli_print_caches(stdout, json_object_get(j, "caches"));
 }
 
@@ -116,10 +119,10 @@ static void print_faster(const json_t *v) {
     double speedup = tc_cli_real(v, "speedup");
     int digits = speedup < 10 ? 2 : speedup < 100 ? 1 : 0;
     if (speedup < 2)
-        printf("%s is faster by %.1f %% ± %.1f\n", faster, tc_cli_real(v, "percent"), tc_cli_real(v, "plus_minus"));
+        tc_say(stdout, "%s is faster by %.1f %% ± %.1f\n", faster, tc_cli_real(v, "percent"), tc_cli_real(v, "plus_minus"));
     else
-        printf("%s is %.*f × as fast as %s (95 %% interval %.*f to %.*f)\n", faster, digits, speedup, *faster == 'A' ? "B" : "A",
-               digits, tc_cli_real(v, "speedup_low"), digits, tc_cli_real(v, "speedup_high"));
+        tc_say(stdout, "%s is %.*f × as fast as %s (95 %% interval %.*f to %.*f)\n", faster, digits, speedup,
+               *faster == 'A' ? "B" : "A", digits, tc_cli_real(v, "speedup_low"), digits, tc_cli_real(v, "speedup_high"));
 }
 
 static void print_verdict(const json_t *j, const json_t *const side[2]) {
@@ -128,14 +131,15 @@ static void print_verdict(const json_t *j, const json_t *const side[2]) {
     const char *worker = json_string_value(json_object_get(j, "worker"));
     heading("verdict");
     if (json_is_true(json_object_get(v, "same_program")))
-        printf("not distinguishable: A and B become the same program\n");
+        tc_say(stdout, "not distinguishable: A and B become the same program\n");
     else if (json_is_string(json_object_get(v, "faster")))
         print_faster(v);
     else
-        printf("not distinguishable (a difference of more than %.1f %% would have shown)\n", 100 * fmax(high - 1, 1 - low));
+        tc_say(stdout, "not distinguishable (a difference of more than %.1f %% would have shown)\n",
+               100 * fmax(high - 1, 1 - low));
     for (int i = 0; i < 2; i++)
         print_share(side[i], "AB"[i]);
-    printf("%lld rounds in turns%s%s, %s; time of B / time of A: %.4f, 95 %% interval %.4f to %.4f; sign test p = %.2g\n",
+    tc_say(stdout, "%lld rounds in turns%s%s, %s; time of B / time of A: %.4f, 95 %% interval %.4f to %.4f; sign test p = %.2g\n",
            tc_cli_number(v, "rounds"), worker ? " on " : "", worker ? worker : "", tc_cli_text(j, "mode"),
            tc_cli_real(v, "ratio"), low, high, tc_cli_real(v, "sign_p"));
 }
@@ -180,13 +184,13 @@ void tc_cli_print_comparison(const json_t *j, tc_cli_format format) {
     const json_t *const side[2] = {json_object_get(j, "a"), json_object_get(j, "b")};
     if (!tc_cli_is_prose(format)) {
         print_sides(side, format);
-        putchar('\n');
+        tc_say(stdout, "\n");
         print_ratio(json_object_get(j, "verdict"), format);
         return;
     }
-    printf("kernel %s\n", tc_cli_text(j, "kernel"));
+    tc_say(stdout, "kernel %s\n", tc_cli_text(j, "kernel"));
     for (int i = 0; i < 2; i++)
-        printf("%c: %s (%s)\n", "AB"[i], tc_cli_text(side[i], "spec"), tc_cli_text(side[i], "origin"));
+        tc_say(stdout, "%c: %s (%s)\n", "AB"[i], tc_cli_text(side[i], "spec"), tc_cli_text(side[i], "origin"));
     print_verdict(j, side);
     if (json_object_get(j, "features")) {
         columns("schedules: A left, B right", tc_cli_text(side[0], "schedule"), tc_cli_text(side[1], "schedule"));

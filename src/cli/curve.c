@@ -58,16 +58,16 @@ void tc_cli_print_curves(const json_t *j, tc_cli_format format) {
         const json_t *c = json_array_get(curves, i), *points = json_object_get(c, "points");
         if (json_array_size(points)) {
             if (tc_cli_is_prose(format))
-                printf("%s over %s\n", tc_cli_text(j, "name"), tc_cli_text(c, "over"));
+                tc_say(stdout, "%s over %s\n", tc_cli_text(j, "name"), tc_cli_text(c, "over"));
             else if (i)
-                putchar('\n');
+                tc_say(stdout, "\n");
             print_curve(a, points, format);
             if (tc_cli_is_prose(format))
-                putchar('\n');
+                tc_say(stdout, "\n");
         }
     }
     if (tc_cli_is_prose(format))
-        printf("medians of at most %lld runs, %lld threads; for more about one size, give --at NAME=SIZE\n",
+        tc_say(stdout, "medians of at most %lld runs, %lld threads; for more about one size, give --at NAME=SIZE\n",
                tc_cli_number(j, "repeats"), tc_cli_number(j, "threads"));
     tc_arena_free(a);
 }

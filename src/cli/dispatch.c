@@ -30,21 +30,21 @@ static void print_commands(FILE *f, const char *family) {
 }
 
 static void print_overview(FILE *f) {
-    fprintf(f,
-            "usage: tctune COMMAND [options]\n"
-            "       tctune MODEL.onnx|KERNEL.te --trials N [options]   the same as tctune tune\n"
-            "       tctune help COMMAND\n"
-            "       tctune --version\n\n"
-            "Finds fast schedules for tensor programs by measuring on this machine, and builds models from them.\n\ncommands:\n");
+    tc_say(f,
+           "usage: tctune COMMAND [options]\n"
+           "       tctune MODEL.onnx|KERNEL.te --trials N [options]   the same as tctune tune\n"
+           "       tctune help COMMAND\n"
+           "       tctune --version\n\n"
+           "Finds fast schedules for tensor programs by measuring on this machine, and builds models from them.\n\ncommands:\n");
     print_commands(f, "");
-    fputs("\nexamples:\n"
-          "      tctune zoo mlp\n"
-          "      tctune tune mlp.onnx --trials 200 -o mlp.so\n"
-          "      tctune bench mlp.so\n"
-          "\n`tctune COMMAND --help` describes a command and its options. The beginning of a command or of an option is enough "
-          "where no "
-          "other one begins so. TCTUNE_LOG=info or debug prints more messages, TCTUNE_LOG=error fewer.\n",
-          f);
+    tc_say(f,
+           "\nexamples:\n"
+           "      tctune zoo mlp\n"
+           "      tctune tune mlp.onnx --trials 200 -o mlp.so\n"
+           "      tctune bench mlp.so\n"
+           "\n`tctune COMMAND --help` describes a command and its options. The beginning of a command or of an option is enough "
+           "where no "
+           "other one begins so. TCTUNE_LOG=info or debug prints more messages, TCTUNE_LOG=error fewer.\n");
 }
 
 /* ---- finding the command ---- */
@@ -158,12 +158,12 @@ static int finish_output(int status) {
         return status;
     if (reader_left())
         return 128 + SIGPIPE;
-    fprintf(stderr, "tctune: standard output could not be written: is the disk full?\n");
+    tc_say(stderr, "tctune: standard output could not be written: is the disk full?\n");
     return TC_CLI_FAILED;
 }
 
 static void print_family(FILE *f, const char *name) {
-    fprintf(f, "usage: tctune %s COMMAND [options]\n\ncommands:\n", name);
+    tc_say(f, "usage: tctune %s COMMAND [options]\n\ncommands:\n", name);
     print_commands(f, name);
 }
 
@@ -177,7 +177,7 @@ static void decide_on_cache(bool none) {
 }
 
 static void print_version(void) {
-    printf("tctune %s (LLVM %s)\n", tctune_version(), tctune_llvm_version());
+    tc_say(stdout, "tctune %s (LLVM %s)\n", tctune_version(), tctune_llvm_version());
 }
 
 static int parse_and_run(const tc_cli_command *c, int argc, char **argv, tc_error *err) {
@@ -220,15 +220,15 @@ static int run_command(const tc_cli_command *c, int argc, char **argv) {
     if (status != TC_CLI_DONE)
         fflush(stdout); /* a table comes before the error that ends it */
     if (status != TC_CLI_DONE && err.msg[0])
-        fprintf(stderr, "tctune %s: %s\n", c->name, err.msg);
+        tc_say(stderr, "tctune %s: %s\n", c->name, err.msg);
     if (status == TC_CLI_USAGE)
-        fprintf(stderr, "`tctune %s --help` lists the options.\n", c->name);
+        tc_say(stderr, "`tctune %s --help` lists the options.\n", c->name);
     return finish_output(status_of(status));
 }
 
 /* A command line that names no command: its error is printed. */
 static int refuse(const tc_error *err) {
-    fprintf(stderr, "tctune: %s\n`tctune --help` lists the commands.\n", err->msg);
+    tc_say(stderr, "tctune: %s\n`tctune --help` lists the commands.\n", err->msg);
     return TC_CLI_USAGE;
 }
 
@@ -262,7 +262,6 @@ static bool is_for_tune(const char *first) {
 int tc_cli_main(int argc, char **argv) {
     found what;
     tc_error err;
-    json_set_alloc_funcs(tc_xmalloc, free); /* what is printed is whole, or the command fails */
     tc_cli_mend_inherited();
     if (!getenv("TCTUNE_LOG")) /* the command prints warnings for the user; the library alone is silent */
         tc_log_set_level(TC_LOG_WARN);

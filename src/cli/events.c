@@ -37,9 +37,10 @@ int tc_cli_check_progress(const tc_cli_progress_args *a, tc_error *err) {
 
 /* If the reader of the events goes away, the search still goes on. */
 void tc_cli_tell_event(const tc_cli_progress_args *a, json_t *event) {
-    char *text = json_dumps(event, JSON_COMPACT);
+    char *text = tc_json_text(event, JSON_COMPACT);
     tc_strbuf line = {0};
-    tc_sb_printf(&line, "%s\n", text);
+    tc_sb_add(&line, text ? text : "");
+    tc_sb_addc(&line, '\n');
     for (size_t done = 0; done < line.len;) {
         ssize_t n = write(where(a), line.data + done, line.len - done);
         if (n < 0 && errno != EINTR)
@@ -54,36 +55,36 @@ void tc_cli_tell_event(const tc_cli_progress_args *a, json_t *event) {
 /* ---- a build ---- */
 
 json_t *tc_cli_build_event(int done, int total, const char *kernel) {
-    json_t *j = json_pack("{s:s,s:i,s:i}", "event", done < total ? "building" : "built", "done", done, "total", total);
+    json_t *j = tc_json_pack("{s:s,s:i,s:i}", "event", done < total ? "building" : "built", "done", done, "total", total);
     if (done < total)
-        json_object_set_new(j, "kernel", json_string(kernel));
+        tc_json_set(j, "kernel", tc_json_string(kernel));
     return j;
 }
 
 /* ---- a search ---- */
 
 static json_t *milliseconds(double seconds) {
-    return tc_cli_json_real(1e3 * seconds);
+    return tc_json_real(1e3 * seconds);
 }
 
 static json_t *task_event(const tctune_task_state *t) {
-    json_t *j = json_pack("{s:s,s:s,s:f,s:i,s:i,s:s,s:s}", "name", t->name, "hash", t->hash, "weight", t->weight, "trials",
-                          t->trials, "valid", t->valid, "form", t->form, "mode", t->mode);
-    json_object_set_new(j, "best_ms", milliseconds(t->best));
-    json_object_set_new(j, "gflops", tc_cli_json_real(t->flops / t->best / 1e9));
-    json_object_set_new(j, "of_peak", tc_cli_json_real(t->peak > 0 ? t->flops / t->best / t->peak : NAN));
-    json_object_update_new(j, json_pack("{s:b,s:b,s:b,s:i}", "at_roof", t->at_roof, "settled", t->settled, "exhausted",
-                                        t->exhausted, "since_gain", t->since_gain));
+    json_t *j = tc_json_pack("{s:s,s:s,s:f,s:i,s:i,s:s,s:s}", "name", t->name, "hash", t->hash, "weight", t->weight, "trials",
+                             t->trials, "valid", t->valid, "form", t->form, "mode", t->mode);
+    tc_json_set(j, "best_ms", milliseconds(t->best));
+    tc_json_set(j, "gflops", tc_json_real(t->flops / t->best / 1e9));
+    tc_json_set(j, "of_peak", tc_json_real(t->peak > 0 ? t->flops / t->best / t->peak : NAN));
+    tc_json_update(j, tc_json_pack("{s:b,s:b,s:b,s:i}", "at_roof", t->at_roof, "settled", t->settled, "exhausted", t->exhausted,
+                                   "since_gain", t->since_gain));
     return j;
 }
 
 static json_t *report_event(const tctune_report *r) {
-    json_t *j = json_pack("{s:i,s:i,s:i,s:f,s:f,s:b,s:f,s:f}", "trials", r->trials, "target_trials", r->target_trials, "measured",
-                          r->measured, "seconds", r->seconds, "seconds_limit", r->seconds_limit, "busy", !r->quiet, "slowdown",
-                          r->slowdown, "spread", r->spread);
-    json_object_set_new(j, "latency_ms", milliseconds(r->latency));
-    json_object_set_new(j, "expected_gain_ms", milliseconds(r->expected_gain));
-    json_object_set_new(j, "pairwise", tc_cli_json_real(r->pairwise));
+    json_t *j = tc_json_pack("{s:i,s:i,s:i,s:f,s:f,s:b,s:f,s:f}", "trials", r->trials, "target_trials", r->target_trials,
+                             "measured", r->measured, "seconds", r->seconds, "seconds_limit", r->seconds_limit, "busy", !r->quiet,
+                             "slowdown", r->slowdown, "spread", r->spread);
+    tc_json_set(j, "latency_ms", milliseconds(r->latency));
+    tc_json_set(j, "expected_gain_ms", milliseconds(r->expected_gain));
+    tc_json_set(j, "pairwise", tc_json_real(r->pairwise));
     return j;
 }
 
@@ -94,17 +95,17 @@ json_t *tc_cli_search_event(const tctune_event *e) {
                                         [TCTUNE_EVENT_COMPARED] = "compared"};
     tctune_task_state t = {.struct_size = sizeof t};
     tc_error err;
-    json_t *j = json_pack("{s:s}", "event", names[e->kind]);
-    json_object_update_new(j, report_event(e->report));
+    json_t *j = tc_json_pack("{s:s}", "event", names[e->kind]);
+    tc_json_update(j, report_event(e->report));
     if (e->task >= 0 && tctune_session_task(e->session, e->task, &t, TC_CLI_SAY(&err)) == TCTUNE_OK) {
-        json_object_set_new(j, "task", json_integer(e->task));
-        json_object_set_new(j, "state", task_event(&t));
+        tc_json_set(j, "task", tc_json_integer(e->task));
+        tc_json_set(j, "state", task_event(&t));
     }
     if (e->kind == TCTUNE_EVENT_SEARCHED)
-        json_object_set_new(j, "end", json_string(e->report->end));
+        tc_json_set(j, "end", tc_json_string(e->report->end));
     if (e->kind == TCTUNE_EVENT_CONTEST)
-        json_object_update_new(j, json_pack("{s:s,s:i,s:i}", "name", e->name, "programs", e->programs, "places", e->places));
+        tc_json_update(j, tc_json_pack("{s:s,s:i,s:i}", "name", e->name, "programs", e->programs, "places", e->places));
     if (e->kind == TCTUNE_EVENT_COMPARED)
-        json_object_update_new(j, json_pack("{s:s,s:i}", "name", e->name, "variants", e->variants));
+        tc_json_update(j, tc_json_pack("{s:s,s:i}", "name", e->name, "variants", e->variants));
     return j;
 }

@@ -32,18 +32,18 @@ static void wrap(FILE *f, const char *text, int at, int indent) {
     for (bool first = true; *text; first = false) {
         int n = (int)strcspn(text, " ");
         if (!first && at + 1 + n > width) {
-            fprintf(f, "\n%*s", indent, "");
+            tc_say(f, "\n%*s", indent, "");
             at = indent;
         } else if (!first) {
-            fputc(' ', f);
+            tc_say(f, " ");
             at++;
         }
-        fprintf(f, "%.*s", n, text);
+        tc_say(f, "%.*s", n, text);
         at += n;
         text += n;
         text += *text == ' ';
     }
-    fputc('\n', f);
+    tc_say(f, "\n");
 }
 
 void tc_cli_synopsis(tc_strbuf *b, const tc_cli_command *c) {
@@ -59,27 +59,27 @@ void tc_cli_synopsis(tc_strbuf *b, const tc_cli_command *c) {
 static void print_usage(FILE *f, const tc_cli_command *c) {
     tc_strbuf synopsis = {0};
     tc_cli_synopsis(&synopsis, c);
-    int indent = fprintf(f, "usage: tctune %s ", c->name);
+    int indent = tc_say(f, "usage: tctune %s ", c->name);
     wrap(f, tc_sb_str(&synopsis), indent, indent);
     tc_strbuf_free(&synopsis);
 }
 
 void tc_cli_list(FILE *f, const char *name, const char *text) {
     enum { COLUMN = 20 };
-    int at = fprintf(f, "  %-*s", COLUMN - 2, name);
+    int at = tc_say(f, "  %-*s", COLUMN - 2, name);
     wrap(f, text, at, COLUMN);
 }
 
 static void print_option(FILE *f, const tc_cli_option *o) {
     char letter = tc_cli_letter(o);
-    int n = letter ? fprintf(f, "  -%c, --%s", letter, o->name) : fprintf(f, "  --%s", o->name);
+    int n = letter ? tc_say(f, "  -%c, --%s", letter, o->name) : tc_say(f, "  --%s", o->name);
     if (o->argument)
-        n += fprintf(f, " %s", o->argument);
+        n += tc_say(f, " %s", o->argument);
     if (n + 2 > HELP_COLUMN) {
-        fputc('\n', f);
+        tc_say(f, "\n");
         n = 0;
     }
-    fprintf(f, "%*s", HELP_COLUMN - n, "");
+    tc_say(f, "%*s", HELP_COLUMN - n, "");
     wrap(f, o->help, HELP_COLUMN, HELP_COLUMN);
 }
 
@@ -87,26 +87,26 @@ static void print_group(FILE *f, const tc_cli_command *c, tc_cli_group g) {
     size_t i = 0;
     const tc_cli_option *o = tc_cli_next_of(c, g, &i);
     if (o)
-        fprintf(f, "\n%s:\n", tc_cli_heading(g));
+        tc_say(f, "\n%s:\n", tc_cli_heading(g));
     for (; o; o = tc_cli_next_of(c, g, &i))
         print_option(f, o);
 }
 
 static void print_examples(FILE *f, const tc_cli_command *c) {
-    fputs("\nexamples:\n", f);
+    tc_say(f, "\nexamples:\n");
     for (size_t i = 0; i < TC_LEN(c->examples); i++) {
-        fputs("  ", f);
+        tc_say(f, "  ");
         wrap(f, c->examples[i].purpose, 2, 2);
-        fprintf(f, "      %s\n", c->examples[i].line); /* whole, so that it can be copied */
+        tc_say(f, "      %s\n", c->examples[i].line); /* whole, so that it can be copied */
     }
 }
 
 void tc_cli_help(FILE *f, const tc_cli_command *c) {
     print_usage(f, c);
-    fputc('\n', f);
+    tc_say(f, "\n");
     wrap(f, c->summary, 0, 0);
     if (c->details) {
-        fputc('\n', f);
+        tc_say(f, "\n");
         wrap(f, c->details, 0, 0);
     }
     for (int g = 0; g < TC_CLI_NGROUP; g++)

@@ -47,15 +47,16 @@ static void print_in_words(const json_t *j) {
     tc_strbuf range = {0};
     put_ranges(&range, json_object_get(j, "range"));
     if (!n) {
-        printf("%s: one schedule for %s (%s)\n", tc_cli_text(j, "name"), tc_sb_str(&range), tc_cli_text(j, "why"));
+        tc_say(stdout, "%s: one schedule for %s (%s)\n", tc_cli_text(j, "name"), tc_sb_str(&range), tc_cli_text(j, "why"));
     } else {
-        printf("%s: %zu variant%s (%s) for %s, of %lld programs at %zu sizes; %.1f %% slower than the best of each size\n",
+        tc_say(stdout,
+               "%s: %zu variant%s (%s) for %s, of %lld programs at %zu sizes; %.1f %% slower than the best of each size\n",
                tc_cli_text(j, "name"), n, n == 1 ? "" : "s", tc_cli_text(j, "form"), tc_sb_str(&range),
                tc_cli_number(j, "programs"), json_array_size(points), 100 * tc_cli_real(j, "loses"));
         for (size_t i = 0; i < n; i++) {
             const json_t *v = json_array_get(variants, i);
             bool apart = strcmp(tc_cli_text(v, "form"), tc_cli_text(j, "form")) != 0;
-            printf("  variant %zu: %s, program %s%s%s\n", i + 1, tc_cli_text(v, "serves"), tc_cli_text(v, "program"),
+            tc_say(stdout, "  variant %zu: %s, program %s%s%s\n", i + 1, tc_cli_text(v, "serves"), tc_cli_text(v, "program"),
                    apart ? ", " : "", apart ? tc_cli_text(v, "form") : "");
         }
     }

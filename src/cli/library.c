@@ -14,35 +14,35 @@ static const json_t *size_of(const json_t *varying, size_t i, size_t d) {
 static void print_ports(const char *what, const json_t *ports, size_t hidden, const json_t *varying) {
     for (size_t i = 0; i + hidden < json_array_size(ports); i++) {
         const json_t *p = json_array_get(ports, i), *shape = json_object_get(p, "shape");
-        printf("%-8s %s  %s[", i ? "" : what, tc_cli_text(p, "name"), tc_cli_text(p, "dtype"));
+        tc_say(stdout, "%-8s %s  %s[", i ? "" : what, tc_cli_text(p, "name"), tc_cli_text(p, "dtype"));
         for (size_t d = 0; d < json_array_size(shape); d++)
             if (size_of(varying, i, d))
-                printf("%s%s", d ? "," : "", tc_cli_text(size_of(varying, i, d), "name"));
+                tc_say(stdout, "%s%s", d ? "," : "", tc_cli_text(size_of(varying, i, d), "name"));
             else
-                printf("%s%lld", d ? "," : "", (long long)json_integer_value(json_array_get(shape, d)));
-        puts("]");
+                tc_say(stdout, "%s%lld", d ? "," : "", (long long)json_integer_value(json_array_get(shape, d)));
+        tc_say(stdout, "]\n");
     }
 }
 
 static void print_limit(const json_t *l) {
     const json_t *size = json_object_get(l, "size"), *least = json_object_get(l, "least"), *most = json_object_get(l, "most");
     bool single = least && most && json_integer_value(least) == json_integer_value(most);
-    printf("         %s is", tc_cli_text(size ? size : json_object_get(l, "sum"), "text")); /* of earlier versions */
+    tc_say(stdout, "         %s is", tc_cli_text(size ? size : json_object_get(l, "sum"), "text")); /* of earlier versions */
     if (single)
-        printf(" %lld", tc_cli_number(l, "most"));
+        tc_say(stdout, " %lld", tc_cli_number(l, "most"));
     if (least && !single)
-        printf(" at least %lld", tc_cli_number(l, "least"));
+        tc_say(stdout, " at least %lld", tc_cli_number(l, "least"));
     if (most && !single)
-        printf(" at most %lld", tc_cli_number(l, "most"));
+        tc_say(stdout, " at most %lld", tc_cli_number(l, "most"));
     if (json_object_get(l, "multiple"))
-        printf(" a multiple of %lld", tc_cli_number(l, "multiple"));
+        tc_say(stdout, " a multiple of %lld", tc_cli_number(l, "multiple"));
     if (json_object_get(l, "by"))
-        printf(" a multiple of %s", tc_cli_text(json_object_get(l, "by"), "text"));
+        tc_say(stdout, " a multiple of %s", tc_cli_text(json_object_get(l, "by"), "text"));
     if (json_object_get(l, "same"))
-        printf(" %s", tc_cli_text(json_object_get(l, "same"), "text"));
+        tc_say(stdout, " %s", tc_cli_text(json_object_get(l, "same"), "text"));
     if (json_object_get(l, "what"))
-        printf(", for %s", tc_cli_text(l, "what"));
-    putchar('\n');
+        tc_say(stdout, ", for %s", tc_cli_text(l, "what"));
+    tc_say(stdout, "\n");
 }
 
 /* Which sizes it serves: ranges, and what relates them. */
@@ -50,13 +50,13 @@ static void print_sizes(const json_t *varying) {
     const json_t *sizes = json_object_get(varying, "sizes"), *limits = json_object_get(varying, "limits");
     for (size_t i = 0; i < json_array_size(sizes); i++) {
         const json_t *s = json_array_get(sizes, i), *is = json_object_get(s, "is");
-        printf("%-8s %s = ", i ? "" : "sizes", tc_cli_text(s, "name"));
+        tc_say(stdout, "%-8s %s = ", i ? "" : "sizes", tc_cli_text(s, "name"));
         if (is)
-            printf("%s, ", tc_cli_text(is, "text"));
-        printf("%lld..%lld", tc_cli_number(s, "least"), tc_cli_number(s, "most"));
+            tc_say(stdout, "%s, ", tc_cli_text(is, "text"));
+        tc_say(stdout, "%lld..%lld", tc_cli_number(s, "least"), tc_cli_number(s, "most"));
         if (tc_cli_number(s, "multiple") > 1)
-            printf(" in steps of %lld", tc_cli_number(s, "multiple"));
-        puts(!is && json_is_true(json_object_get(s, "assumed")) ? ", assumed" : "");
+            tc_say(stdout, " in steps of %lld", tc_cli_number(s, "multiple"));
+        tc_say(stdout, "%s\n", !is && json_is_true(json_object_get(s, "assumed")) ? ", assumed" : "");
     }
     for (size_t i = 0; i < json_array_size(limits); i++) {
         const json_t *l = json_array_get(limits, i);
@@ -93,15 +93,15 @@ static void print_text(const json_t *j, tc_cli_format format) {
         print_kernels(json_object_get(j, "kernels"), format);
         return;
     }
-    printf("%s: library '%s' for at most %lld threads\n", tc_cli_text(j, "library"), tc_cli_text(j, "name"),
+    tc_say(stdout, "%s: library '%s' for at most %lld threads\n", tc_cli_text(j, "library"), tc_cli_text(j, "name"),
            (long long)json_integer_value(json_object_get(j, "threads")));
-    printf("target   %s\n", tc_cli_text(j, "target"));
-    printf("stack    %lld bytes of each thread\n", (long long)json_integer_value(json_object_get(j, "stack")));
-    printf("made by  tctune %s (LLVM %s, build %s)\n", tc_cli_text(from, "tctune"), tc_cli_text(from, "llvm"),
+    tc_say(stdout, "target   %s\n", tc_cli_text(j, "target"));
+    tc_say(stdout, "stack    %lld bytes of each thread\n", (long long)json_integer_value(json_object_get(j, "stack")));
+    tc_say(stdout, "made by  tctune %s (LLVM %s, build %s)\n", tc_cli_text(from, "tctune"), tc_cli_text(from, "llvm"),
            tc_cli_text(from, "build"));
-    printf("accuracy %s%s\n", tc_cli_text(from, "accuracy"),
+    tc_say(stdout, "accuracy %s%s\n", tc_cli_text(from, "accuracy"),
            json_is_true(json_object_get(from, "bf16")) ? ", bf16 where it pays" : "");
-    printf("database %s\n", json_object_get(from, "database") ? tc_cli_text(from, "database") : "none");
+    tc_say(stdout, "database %s\n", json_object_get(from, "database") ? tc_cli_text(from, "database") : "none");
     print_ports("inputs", json_object_get(j, "inputs"), json_array_size(json_object_get(varying, "sizes")), varying);
     print_ports("outputs", json_object_get(j, "outputs"), (size_t)TC_MAX(0, tc_cli_number(j, "sizes")), NULL);
     print_sizes(varying);

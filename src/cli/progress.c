@@ -81,7 +81,7 @@ static void put_task(tc_strbuf *b, const tctune_task_state *s) {
     if (isfinite(s->best) && s->peak > 0)
         tc_sb_printf(b, "  %3.0f %% of peak", 100 * rate / s->peak);
     if (s->forms > 1 && *s->form)
-        tc_sb_printf(b, "  %s", s->form);
+        tc_sb_say(b, "  %s", s->form);
     if (s->exhausted)
         tc_sb_add(b, "  (all tried)");
     else if (s->at_roof)
@@ -89,7 +89,7 @@ static void put_task(tc_strbuf *b, const tctune_task_state *s) {
     else if (s->settled)
         tc_sb_printf(b, "  (no gain in %d)", s->since_gain);
     else if (!s->valid && *s->failure)
-        tc_sb_printf(b, "  %.60s", s->failure);
+        tc_sb_say(b, "  %.60s", s->failure);
 }
 
 static void put_total(tc_strbuf *b, const tctune_report *r) {
@@ -121,11 +121,11 @@ static void print_round(tc_cli_progress *p, const tctune_event *e) {
     tc_sb_printf(&b, "[%d", r->trials);
     if (r->target_trials)
         tc_sb_printf(&b, "/%d", r->target_trials);
-    tc_sb_printf(&b, "] round %d  %s  ", ++p->round, s.name);
+    tc_sb_say(&b, "] round %d  %s  ", ++p->round, s.name);
     put_task(&b, &s);
     tc_sb_add(&b, "  | ");
     put_total(&b, r);
-    fprintf(stderr, "%s\n", tc_sb_str(&b));
+    tc_say(stderr, "%s\n", tc_sb_str(&b));
     tc_strbuf_free(&b);
 }
 
@@ -145,7 +145,7 @@ static window window_now(void) {
 static const char plain[] = "\033[0m", bold[] = "\033[1m", green[] = "\033[32m", faint[] = "\033[2m";
 
 /* One line, cut to fewer characters than the window has columns: a wrapped line would spoil the count of lines to go back. A name
- * may have characters of several bytes, which are not cut apart. It may have characters that move the cursor, which are removed. */
+ * may have characters of several bytes, which are not cut apart. Characters that move the cursor are escaped already. */
 static void draw_line(tc_cli_progress *p, tc_strbuf *screen, const char *text, const char *colour, int columns) {
     int width = 0;
     bool coloured = p->colours && *colour;
@@ -157,7 +157,7 @@ static void draw_line(tc_cli_progress *p, tc_strbuf *screen, const char *text, c
         if (begins && width + 1 >= columns)
             break;
         width += begins;
-        tc_sb_addc(screen, *c < ' ' || *c == 0x7F ? '?' : (char)*c);
+        tc_sb_addc(screen, (char)*c);
     }
     if (coloured)
         tc_sb_add(screen, plain);
@@ -197,10 +197,10 @@ static void draw_task(tc_cli_progress *p, tc_strbuf *screen, const tctune_task_s
     char mark = current ? '>' : ' ';
     if (columns < NARROW) {
         int name = TC_MAX(4, columns / 3);
-        tc_sb_printf(&line, "%c %-*.*s ", mark, name, name, t->name);
+        tc_sb_say(&line, "%c %-*.*s ", mark, name, name, t->name);
         put_task_shortly(&line, t);
     } else {
-        tc_sb_printf(&line, "%c %-28.28s x%-3g", mark, t->name, t->weight);
+        tc_sb_say(&line, "%c %-28.28s x%-3g", mark, t->name, t->weight);
         put_task(&line, t);
     }
     draw_line(p, screen, tc_sb_str(&line),
@@ -281,7 +281,7 @@ static void note_phases(tc_cli_progress *p, const tctune_session *session) {
             tc_sb_printf(&b, "%s%s %lld (%lld)", b.len ? ", " : "", name, tc_cli_number(phase, "tried"),
                          tc_cli_number(phase, "improved"));
     }
-    snprintf(p->phases, sizeof p->phases, "%s", tc_sb_str(&b));
+    tc_say_to(p->phases, sizeof p->phases, "%s", tc_sb_str(&b));
     tc_strbuf_free(&b);
     json_decref(j);
 }
@@ -293,7 +293,7 @@ static void note_doing(tc_cli_progress *p, const tctune_event *e) {
                                         [TCTUNE_EVENT_MEASURED] = "building and running candidates of",
                                         [TCTUNE_EVENT_ROUND_DONE] = "learning from",
                                         [TCTUNE_EVENT_SEARCHED] = "the search is over"};
-    snprintf(p->doing, sizeof p->doing, "%s %s", doing[e->kind], e->task >= 0 ? task_of(e, e->task).name : "");
+    tc_say_to(p->doing, sizeof p->doing, "%s %s", doing[e->kind], e->task >= 0 ? task_of(e, e->task).name : "");
     if (e->kind == TCTUNE_EVENT_ROUND_DONE)
         note_phases(p, e->session);
 }

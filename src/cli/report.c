@@ -10,7 +10,7 @@
 void tc_cli_print_units(FILE *f, const json_t *units) {
     const char *name;
     json_t *gops;
-    json_object_foreach((json_t *)(uintptr_t)units, name, gops) fprintf(
+    json_object_foreach((json_t *)(uintptr_t)units, name, gops) tc_say(
         f, "peak of %s: %.1f GOP/s; the shares of kernels that can use it refer to this peak\n", name, json_number_value(gops));
 }
 
@@ -30,11 +30,11 @@ void tc_cli_print_caches(FILE *f, const json_t *caches) {
     long long walks = tc_cli_number(caches, "walks");
     if (!json_is_object(caches))
         return;
-    fprintf(f,
-            "last cache %s, of %s that the system reports (%lld walk%s: a line in %.1f ns, beyond the cache in %.1f), memory "
-            "%.1f GB/s\n",
-            tc_text_bytes(found, last), tc_text_bytes(told, (double)tc_cli_number(caches, "reported_bytes")), walks,
-            walks == 1 ? "" : "s", line_ns(walk, last), line_ns(walk, INFINITY), tc_cli_real(caches, "memory_gbs"));
+    tc_say(f,
+           "last cache %s, of %s that the system reports (%lld walk%s: a line in %.1f ns, beyond the cache in %.1f), memory "
+           "%.1f GB/s\n",
+           tc_text_bytes(found, last), tc_text_bytes(told, (double)tc_cli_number(caches, "reported_bytes")), walks,
+           walks == 1 ? "" : "s", line_ns(walk, last), line_ns(walk, INFINITY), tc_cli_real(caches, "memory_gbs"));
 }
 
 /* ---- tuning ---- */
@@ -65,14 +65,14 @@ static void print_cold(FILE *f, const json_t *tasks) {
         const json_t *t = json_array_get(tasks, i);
         char bytes[24];
         if (json_is_number(json_object_get(t, "constants_gbs")))
-            fprintf(f, "task %zu reads its constants, %s, from memory in every call: %.1f GB/s\n", i,
-                    tc_text_bytes(bytes, tc_cli_real(t, "constant_bytes")), tc_cli_real(t, "constants_gbs"));
+            tc_say(f, "task %zu reads its constants, %s, from memory in every call: %.1f GB/s\n", i,
+                   tc_text_bytes(bytes, tc_cli_real(t, "constant_bytes")), tc_cli_real(t, "constants_gbs"));
     }
 }
 
 static void print_numbers(FILE *f, const json_t *list, const char *before) {
     for (size_t k = 0; k < json_array_size(list); k++)
-        fprintf(f, "%s %lld", k ? " and" : before, (long long)json_integer_value(json_array_get(list, k)));
+        tc_say(f, "%s %lld", k ? " and" : before, (long long)json_integer_value(json_array_get(list, k)));
 }
 
 /* Kernels that could run in place of others. */
@@ -82,11 +82,11 @@ static void print_places(FILE *f, const json_t *tasks) {
         char whole[24], apart[24];
         if (!json_array_size(instead))
             continue;
-        fprintf(f, "task %zu could run in place of", i);
+        tc_say(f, "task %zu could run in place of", i);
         print_numbers(f, instead, "");
         print_numbers(f, json_object_get(t, "together_with"), ", together with");
-        fprintf(f, ", and takes %s where they take %s\n", tc_text_time(whole, seconds_of(t, "together_ms")),
-                tc_text_time(apart, seconds_of(t, "apart_ms")));
+        tc_say(f, ", and takes %s where they take %s\n", tc_text_time(whole, seconds_of(t, "together_ms")),
+               tc_text_time(apart, seconds_of(t, "apart_ms")));
     }
 }
 
@@ -116,9 +116,8 @@ static void print_tasks(const json_t *tasks, tc_cli_format format) {
 
 static void print_notes(FILE *f, const json_t *tasks) {
     if (other_forms(tasks))
-        fputs("GFLOP/s and 'of peak' count the operations of the direct form: a form that needs fewer operations can exceed 100 "
-              "%\n",
-              f);
+        tc_say(f, "GFLOP/s and 'of peak' count the operations of the direct form: a form that needs fewer operations can exceed "
+                  "100 %%\n");
     print_cold(f, tasks);
     print_places(f, tasks);
 }
@@ -127,7 +126,7 @@ static void print_failures(FILE *f, json_t *failed, const json_t *meanings) {
     const char *kind;
     json_t *n;
     json_object_foreach(failed, kind, n)
-        fprintf(f, "  %lld %s: %s\n", (long long)json_integer_value(n), kind, tc_cli_text(meanings, kind));
+        tc_say(f, "  %lld %s: %s\n", (long long)json_integer_value(n), kind, tc_cli_text(meanings, kind));
 }
 
 static long long sum_of(json_t *counts) {
@@ -141,17 +140,17 @@ static long long sum_of(json_t *counts) {
 static void print_counts(FILE *f, const json_t *j) {
     json_t *failed = json_object_get(j, "failed");
     const json_t *tasks = json_object_get(j, "tasks"), *first = json_object_get(j, "first_error");
-    fprintf(f, "measured %lld in this run: %lld valid, %lld failed, %lld duplicates\n", tc_cli_number(j, "measured"),
-            tc_cli_number(j, "valid"), sum_of(failed), tc_cli_number(j, "duplicates"));
+    tc_say(f, "measured %lld in this run: %lld valid, %lld failed, %lld duplicates\n", tc_cli_number(j, "measured"),
+           tc_cli_number(j, "valid"), sum_of(failed), tc_cli_number(j, "duplicates"));
     print_failures(f, failed, json_object_get(j, "meanings"));
     if (json_is_string(first))
-        fprintf(f, "  the first failure: %s\n", json_string_value(first));
+        tc_say(f, "  the first failure: %s\n", json_string_value(first));
     if (tc_cli_number(j, "unreliable"))
-        fprintf(f, "  %lld valid records failed when they ran again, and are no longer used\n", tc_cli_number(j, "unreliable"));
+        tc_say(f, "  %lld valid records failed when they ran again, and are no longer used\n", tc_cli_number(j, "unreliable"));
     for (size_t i = 0; i < json_array_size(tasks); i++) {
         const json_t *t = json_array_get(tasks, i);
         if (!tc_cli_number(t, "valid") && json_is_string(json_object_get(t, "failure")))
-            fprintf(f, "  task %zu has no valid candidate: %s\n", i, tc_cli_text(t, "failure"));
+            tc_say(f, "  task %zu has no valid candidate: %s\n", i, tc_cli_text(t, "failure"));
     }
 }
 
@@ -161,12 +160,12 @@ static void print_end(FILE *f, const json_t *j) {
     const char *end = tc_cli_text(j, "end");
     if (!tc_cli_number(j, "measured")) {
         if (strcmp(end, "stopped") != 0 && strcmp(end, "failed") != 0)
-            fprintf(f, "nothing to do: %s\n", tc_cli_text(j, "end_meaning"));
+            tc_say(f, "nothing to do: %s\n", tc_cli_text(j, "end_meaning"));
         return;
     }
     for (size_t i = 0; i < TC_LEN(early); i++)
         if (strcmp(end, early[i]) == 0)
-            fprintf(f, "ended before the budget was spent: %s\n", tc_cli_text(j, "end_meaning"));
+            tc_say(f, "ended before the budget was spent: %s\n", tc_cli_text(j, "end_meaning"));
 }
 
 /* Prints the sources of candidates, and the accuracy of the cost model. */
@@ -174,39 +173,39 @@ static void print_model(FILE *f, const json_t *j) {
     const char *sep = "candidates (that became the best):", *phase;
     json_t *p;
     json_object_foreach(json_object_get(j, "phases"), phase, p) if (tc_cli_number(p, "tried")) {
-        fprintf(f, "%s %s %lld (%lld)", sep, phase, tc_cli_number(p, "tried"), tc_cli_number(p, "improved"));
+        tc_say(f, "%s %s %lld (%lld)", sep, phase, tc_cli_number(p, "tried"), tc_cli_number(p, "improved"));
         sep = ",";
     }
     if (*sep == ',')
-        fputc('\n', f);
+        tc_say(f, "\n");
     if (json_is_number(json_object_get(j, "pairwise")))
-        fprintf(f, "cost model on candidates not seen before: %.0f %% of pairs ordered rightly, %.0f %% of the fastest found%s\n",
-                100 * tc_cli_real(j, "pairwise"), 100 * tc_cli_real(j, "top_recall"),
-                json_is_true(json_object_get(j, "model_trusted")) ? "" : "; no better than chance: not used");
+        tc_say(f, "cost model on candidates not seen before: %.0f %% of pairs ordered rightly, %.0f %% of the fastest found%s\n",
+               100 * tc_cli_real(j, "pairwise"), 100 * tc_cli_real(j, "top_recall"),
+               json_is_true(json_object_get(j, "model_trusted")) ? "" : "; no better than chance: not used");
 }
 
 static void print_effort(FILE *f, const json_t *j) {
     char spent[24];
-    fprintf(f, "%lld", tc_cli_number(j, "trials"));
+    tc_say(f, "%lld", tc_cli_number(j, "trials"));
     if (tc_cli_number(j, "target_trials"))
-        fprintf(f, " of %lld", tc_cli_number(j, "target_trials"));
-    fprintf(f, " trials in %s, %.2f trials/s (search %.0f s, model %.0f s, build %.0f s, run %.0f s)\n",
-            tc_text_duration(spent, tc_cli_real(j, "seconds")), tc_cli_real(j, "trials_per_second"),
-            tc_cli_real(j, "search_seconds"), tc_cli_real(j, "model_seconds"), tc_cli_real(j, "build_seconds"),
-            tc_cli_real(j, "run_seconds"));
+        tc_say(f, " of %lld", tc_cli_number(j, "target_trials"));
+    tc_say(f, " trials in %s, %.2f trials/s (search %.0f s, model %.0f s, build %.0f s, run %.0f s)\n",
+           tc_text_duration(spent, tc_cli_real(j, "seconds")), tc_cli_real(j, "trials_per_second"),
+           tc_cli_real(j, "search_seconds"), tc_cli_real(j, "model_seconds"), tc_cli_real(j, "build_seconds"),
+           tc_cli_real(j, "run_seconds"));
     if (tc_cli_number(j, "contests"))
-        fprintf(f, "%lld contests (the best and its rivals in turns, %.0f s): %lld ties, in which the best stays\n",
-                tc_cli_number(j, "contests"), tc_cli_real(j, "contest_seconds"), tc_cli_number(j, "ties"));
+        tc_say(f, "%lld contests (the best and its rivals in turns, %.0f s): %lld ties, in which the best stays\n",
+               tc_cli_number(j, "contests"), tc_cli_real(j, "contest_seconds"), tc_cli_number(j, "ties"));
     if (tc_cli_number(j, "rechecked"))
-        fprintf(f,
-                "no new candidate was found: %lld earlier records ran again in turns with the best, and the times of %lld were "
-                "corrected\n",
-                tc_cli_number(j, "rechecked"), tc_cli_number(j, "corrected"));
+        tc_say(f,
+               "no new candidate was found: %lld earlier records ran again in turns with the best, and the times of %lld were "
+               "corrected\n",
+               tc_cli_number(j, "rechecked"), tc_cli_number(j, "corrected"));
 }
 
 static void print_machine(FILE *f, const json_t *j) {
-    fprintf(f, "peak %.1f GFLOP/s (f32, %s, %lld threads), %.1f GB/s\n", tc_cli_real(j, "peak_gflops"), tc_cli_text(j, "isa"),
-            tc_cli_number(j, "threads"), tc_cli_real(j, "triad_gbs"));
+    tc_say(f, "peak %.1f GFLOP/s (f32, %s, %lld threads), %.1f GB/s\n", tc_cli_real(j, "peak_gflops"), tc_cli_text(j, "isa"),
+           tc_cli_number(j, "threads"), tc_cli_real(j, "triad_gbs"));
     tc_cli_print_units(f, json_object_get(j, "unit_peaks"));
     tc_cli_print_caches(f, json_object_get(j, "caches"));
 }
@@ -218,20 +217,20 @@ void tc_cli_print_tuning(const json_t *j, tc_cli_format format) {
     if (!tc_cli_is_prose(format))
         return;
     print_notes(f, json_object_get(j, "tasks"));
-    fputc('\n', f);
+    tc_say(f, "\n");
     print_counts(f, j);
     print_effort(f, j);
     print_model(f, j);
     if (json_is_true(json_object_get(j, "busy")))
-        fprintf(f, "the machine is busy: a fixed loop takes %.2f times as long as at best, repeats spread over %.0f %%\n",
-                tc_cli_real(j, "slowdown"), 100 * tc_cli_real(j, "spread"));
+        tc_say(f, "the machine is busy: a fixed loop takes %.2f times as long as at best, repeats spread over %.0f %%\n",
+               tc_cli_real(j, "slowdown"), 100 * tc_cli_real(j, "spread"));
     if (tc_cli_real(j, "peak_gflops") > 0) /* else other machines measured, and the limits of this machine do not apply to them */
         print_machine(f, j);
     if (json_is_number(json_object_get(j, "latency_ms")))
-        fprintf(f, "sum of the best kernels: %s, %.1f GFLOP/s\n", tc_text_time(time, seconds_of(j, "latency_ms")),
-                tc_cli_real(j, "gflops"));
+        tc_say(f, "sum of the best kernels: %s, %.1f GFLOP/s\n", tc_text_time(time, seconds_of(j, "latency_ms")),
+               tc_cli_real(j, "gflops"));
     print_end(f, j);
-    fprintf(f, "records are in %s\n", tc_cli_text(j, "db"));
+    tc_say(f, "records are in %s\n", tc_cli_text(j, "db"));
 }
 
 /* ---- kernels of a built model ---- */
@@ -302,7 +301,7 @@ void tc_cli_print_kernels(const json_t *kernels, tc_cli_format format) {
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
     if (tc_cli_is_prose(format))
-        printf("%zu of %zu kernels from records, %zu from the default schedule\n", records, n, n - records);
+        tc_say(stdout, "%zu of %zu kernels from records, %zu from the default schedule\n", records, n, n - records);
 }
 
 /* ---- records compared in the network ---- */
@@ -342,7 +341,7 @@ void tc_cli_print_contest(const json_t *model, tc_cli_format format) {
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
     if (tc_cli_is_prose(format))
-        printf("%lld rounds in turns: %d of %zu kernels change their record\n", tc_cli_number(model, "rounds"), changed,
+        tc_say(stdout, "%lld rounds in turns: %d of %zu kernels change their record\n", tc_cli_number(model, "rounds"), changed,
                json_array_size(trials));
 }
 
@@ -367,6 +366,6 @@ void tc_cli_print_precision(const json_t *precision, double budget, const char *
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
     if (tc_cli_is_prose(format))
-        printf("%zu of %zu kernels that bf16 makes faster use bf16: error of the outputs %.2e, budget %g, on %s\n\n", nused, n,
-               tc_cli_real(precision, "error"), budget, inputs ? inputs : "random inputs");
+        tc_say(stdout, "%zu of %zu kernels that bf16 makes faster use bf16: error of the outputs %.2e, budget %g, on %s\n\n",
+               nused, n, tc_cli_real(precision, "error"), budget, inputs ? inputs : "random inputs");
 }

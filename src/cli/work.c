@@ -69,7 +69,7 @@ int tc_cli_work_open(const tc_cli_source_args *a, const char *constants, uint64_
     o.seed = seed;
     status = tc_cli_status(tctune_open(&o, out, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE && *tctune_work_assumed(*out))
-        fprintf(stderr, "sizes assumed: %s; give others with --shape NAME=LEAST..MOST\n", tctune_work_assumed(*out));
+        tc_say(stderr, "sizes assumed: %s; give others with --shape NAME=LEAST..MOST\n", tctune_work_assumed(*out));
     return status;
 }
 
@@ -159,9 +159,9 @@ static int on_build(void *user, int done, int total, const char *kernel) {
         tc_cli_tell_event(a, tc_cli_build_event(done, total, kernel));
     } else if (tc_cli_tells_progress(a) && isatty(STDERR_FILENO)) {
         if (done < total)
-            fprintf(stderr, "\rbuilding %d of %d: %.48s\033[K", done + 1, total, kernel);
+            tc_say(stderr, "\rbuilding %d of %d: %.48s\033[K", done + 1, total, kernel);
         else
-            fprintf(stderr, "\r\033[K");
+            tc_say(stderr, "\r\033[K");
         fflush(stderr);
     }
     return 0; /* the library sees the stop flag itself */
@@ -207,7 +207,7 @@ static int open_library(const tc_cli_model_args *a, tctune_model **out, tc_error
 void tc_cli_warn_of(const json_t *report) {
     const json_t *unused = json_object_get(report, "unused_records");
     if (json_is_object(unused))
-        fprintf(stderr, "warning: %s\n", tc_cli_text(unused, "message"));
+        tc_say(stderr, "warning: %s\n", tc_cli_text(unused, "message"));
 }
 
 static int warn(const tctune_model *m, tc_error *err) {

@@ -41,22 +41,22 @@ const char *tc_fleet_build_id(tc_arena *a, const tc_fleet_build_job *j, size_t i
 }
 
 void tc_fleet_build_job_write(const tc_fleet_build_job *j, tc_strbuf *out) {
-    json_t *o = fleet_begin("build"), *barred = json_array(), *inputs = json_array();
+    json_t *o = fleet_begin("build"), *barred = tc_json_array(), *inputs = tc_json_array();
     for (size_t i = 0; i < j->nbarred; i++)
-        json_array_append_new(barred, json_string(j->barred[i]));
+        tc_json_append(barred, tc_json_string(j->barred[i]));
     for (size_t i = 0; i < j->n; i++) {
-        json_t *in = json_object();
+        json_t *in = tc_json_object();
         fleet_put_text(in, "workload", j->in[i].workload);
         fleet_put_text(in, "trace", j->in[i].trace);
-        json_array_append_new(inputs, in);
+        tc_json_append(inputs, in);
     }
     fleet_put_text(o, "board", j->board);
-    json_object_set_new(o, "barred", barred);
-    json_object_set_new(o, "asked", json_integer(j->asked));
+    tc_json_set(o, "barred", barred);
+    tc_json_set(o, "asked", tc_json_integer(j->asked));
     fleet_put_text(o, "target", j->target);
-    json_object_set_new(o, "threads", json_integer(j->threads));
-    json_object_set_new(o, "limit", json_real(j->limit));
-    json_object_set_new(o, "inputs", inputs);
+    tc_json_set(o, "threads", tc_json_integer(j->threads));
+    tc_json_set(o, "limit", tc_json_real(j->limit));
+    tc_json_set(o, "inputs", inputs);
     fleet_end(o, out);
 }
 
@@ -64,7 +64,7 @@ static const char *const *read_barred(fleet_reader *r, const json_t *o, size_t *
     const json_t *all = fleet_list(r, o, "barred", 0, TC_FLEET_BARRED, n);
     const char **out = TC_NEW_N(r->a, const char *, *n + 1);
     for (size_t i = 0; i < *n; i++) {
-        json_t *one = json_pack("{s:O}", "name", json_array_get(all, i));
+        json_t *one = tc_json_pack("{s:O}", "name", json_array_get(all, i));
         out[i] = fleet_word(r, one, "name");
         json_decref(one);
     }
@@ -104,22 +104,22 @@ tc_status tc_fleet_build_job_read(const char *text, tc_arena *a, tc_fleet_build_
 
 void tc_fleet_built_write(const tc_fleet_built *b, tc_strbuf *out) {
     char number[24], message[MESSAGE];
-    json_t *o = fleet_begin("built"), *chunks = json_array();
+    json_t *o = fleet_begin("built"), *chunks = tc_json_array();
     snprintf(message, sizeof message, "%s", b->made.message);
     fleet_put_text(o, "id", b->id);
     fleet_put_text(o, "builder", b->builder);
     fleet_put_text(o, "error", tc_meas_error_text(b->made.error));
     fleet_put_text(o, "message", message);
-    json_object_set_new(o, "signal", json_integer(b->made.signal));
+    tc_json_set(o, "signal", tc_json_integer(b->made.signal));
     snprintf(number, sizeof number, "%016" PRIx64, b->made.program);
     fleet_put_text(o, "program", number);
-    json_object_set_new(o, "workspace", json_integer((json_int_t)b->made.workspace));
-    json_object_set_new(o, "seconds", json_real(b->made.seconds));
-    json_object_set_new(o, "size", json_integer((json_int_t)b->made.size));
+    tc_json_set(o, "workspace", tc_json_integer((json_int_t)b->made.workspace));
+    tc_json_set(o, "seconds", tc_json_real(b->made.seconds));
+    tc_json_set(o, "size", tc_json_integer((json_int_t)b->made.size));
     fleet_put_text(o, "whole", b->whole);
     for (size_t i = 0; i < b->nchunk; i++)
-        json_array_append_new(chunks, json_string(b->chunk[i]));
-    json_object_set_new(o, "chunks", chunks);
+        tc_json_append(chunks, tc_json_string(b->chunk[i]));
+    tc_json_set(o, "chunks", chunks);
     fleet_end(o, out);
 }
 
@@ -178,7 +178,7 @@ static void read_object(fleet_reader *r, const json_t *o, tc_fleet_built *out) {
     const json_t *all = fleet_list(r, o, "chunks", some, some ? TC_FLEET_CHUNKS : 0, &out->nchunk);
     const char **chunk = TC_NEW_N(r->a, const char *, out->nchunk + 1);
     for (size_t i = 0; i < out->nchunk; i++) {
-        json_t *one = json_pack("{s:O}", "chunk", json_array_get(all, i));
+        json_t *one = tc_json_pack("{s:O}", "chunk", json_array_get(all, i));
         chunk[i] = read_hex(r, one, "chunk", TC_FLEET_SEAL);
         json_decref(one);
     }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "fleet/message_int.h"
-#include "measure/records/json_text.h"
 
 bool tc_fleet_is_word(const char *s) {
     size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
@@ -29,7 +28,7 @@ json_t *fleet_open(fleet_reader *r, const char *text, const char *kind) {
         refuse(r, "it has more than %d MiB, the most that a server takes", TC_BYTES_MESSAGE >> 20);
         return NULL;
     }
-    json_t *o = tc_meas_json_read(text, JSON_REJECT_DUPLICATES, &why);
+    json_t *o = tc_json_read(text, JSON_REJECT_DUPLICATES, &why);
     if (!json_is_object(o))
         refuse(r, "it is not a JSON object%s%s", why.text[0] ? ": " : "", why.text);
     int64_t version = fleet_whole(r, o, "version", 0, 1 << 20);
@@ -112,24 +111,19 @@ double *fleet_times(fleet_reader *r, const json_t *o, const char *name, size_t l
 }
 
 void fleet_put_text(json_t *o, const char *name, const char *text) {
-    json_t *v = json_string(text);
-    json_object_set_new(o, name, v ? v : json_string(""));
+    tc_json_set(o, name, tc_json_string(text ? text : ""));
 }
 
 json_t *fleet_begin(const char *kind) {
-    tc_meas_json_begin();
-    json_t *o = json_object();
-    json_object_set_new(o, "version", json_integer(TC_FLEET_VERSION));
+    json_t *o = tc_json_object();
+    tc_json_set(o, "version", tc_json_integer(TC_FLEET_VERSION));
     fleet_put_text(o, "kind", kind);
     return o;
 }
 
-static int add(const char *text, size_t n, void *out) {
-    tc_sb_addn(out, text, n);
-    return 0;
-}
-
 void fleet_end(json_t *o, tc_strbuf *out) {
-    json_dump_callback(o, add, out, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    char *text = tc_json_text(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    tc_sb_add(out, text ? text : "");
+    free(text);
     json_decref(o);
 }

@@ -50,58 +50,58 @@ bool tc_fleet_key_is_emulated(const char *key) {
 
 static json_t *inputs_of(const tc_fleet_job *j) {
     const tc_meas_call *c = &j->call;
-    json_t *all = json_array();
+    json_t *all = tc_json_array();
     for (size_t i = 0; i < c->n; i++) {
         const tc_meas_input *in = &c->in[i];
-        json_t *o = json_object();
+        json_t *o = tc_json_object();
         if (j->each)
             fleet_put_text(o, "id", j->each[i]);
         fleet_put_text(o, "workload", in->workload);
         fleet_put_text(o, "trace", in->trace);
         fleet_put_text(o, "sizes", in->sizes ? in->sizes : "");
-        json_object_set_new(o, "best", json_real(in->best));
-        json_object_set_new(o, "cold", json_boolean(in->cold));
-        json_object_set_new(o, "samples", json_integer(in->samples));
-        json_array_append_new(all, o);
+        tc_json_set(o, "best", tc_json_real(in->best));
+        tc_json_set(o, "cold", json_boolean(in->cold));
+        tc_json_set(o, "samples", tc_json_integer(in->samples));
+        tc_json_append(all, o);
     }
     return all;
 }
 
 static json_t *texts_of(const char *const *text, size_t n) {
-    json_t *all = json_array();
+    json_t *all = tc_json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(all, json_string(text[i]));
+        tc_json_append(all, tc_json_string(text[i]));
     return all;
 }
 
 static void put_measure(json_t *o, const tc_meas_options *m) {
     fleet_put_text(o, "target", m->target);
     fleet_put_text(o, "mode", tc_meas_mode_text(m->mode));
-    json_object_set_new(o, "threads", json_integer(m->threads));
-    json_object_set_new(o, "seed", json_integer((json_int_t)m->seed));
-    json_object_set_new(o, "samples", json_integer(m->samples));
-    json_object_set_new(o, "build_limit", json_real(m->build_limit));
-    json_object_set_new(o, "run_limit", json_real(m->run_limit));
-    json_object_set_new(o, "prepare_limit", json_real(m->prepare_limit));
-    json_object_set_new(o, "min_sample", json_real(m->min_sample));
-    json_object_set_new(o, "budget", json_real(m->budget));
-    json_object_set_new(o, "early_stop", json_real(m->early_stop));
-    json_object_set_new(o, "verify", json_boolean(!m->no_verify));
+    tc_json_set(o, "threads", tc_json_integer(m->threads));
+    tc_json_set(o, "seed", tc_json_integer((json_int_t)m->seed));
+    tc_json_set(o, "samples", tc_json_integer(m->samples));
+    tc_json_set(o, "build_limit", tc_json_real(m->build_limit));
+    tc_json_set(o, "run_limit", tc_json_real(m->run_limit));
+    tc_json_set(o, "prepare_limit", tc_json_real(m->prepare_limit));
+    tc_json_set(o, "min_sample", tc_json_real(m->min_sample));
+    tc_json_set(o, "budget", tc_json_real(m->budget));
+    tc_json_set(o, "early_stop", tc_json_real(m->early_stop));
+    tc_json_set(o, "verify", json_boolean(!m->no_verify));
 }
 
 void tc_fleet_job_write(const tc_fleet_job *j, tc_strbuf *out) {
     json_t *o = fleet_begin("job");
     fleet_put_text(o, "id", j->id);
     fleet_put_text(o, "tuner", j->tuner);
-    json_object_set_new(o, "barred", texts_of(j->barred, j->nbarred));
-    json_object_set_new(o, "second", json_boolean(j->second));
-    json_object_set_new(o, "asked", json_integer(j->asked));
+    tc_json_set(o, "barred", texts_of(j->barred, j->nbarred));
+    tc_json_set(o, "second", json_boolean(j->second));
+    tc_json_set(o, "asked", tc_json_integer(j->asked));
     if (j->wanted > 0)
-        json_object_set_new(o, "wanted", json_real(j->wanted));
-    json_object_set_new(o, "way", json_integer(j->call.way));
-    json_object_set_new(o, "rounds", json_integer(j->call.rounds));
-    json_object_set_new(o, "inputs", inputs_of(j));
-    json_object_set_new(o, "points", texts_of(j->call.sizes, j->call.npoint));
+        tc_json_set(o, "wanted", tc_json_real(j->wanted));
+    tc_json_set(o, "way", tc_json_integer(j->call.way));
+    tc_json_set(o, "rounds", tc_json_integer(j->call.rounds));
+    tc_json_set(o, "inputs", inputs_of(j));
+    tc_json_set(o, "points", texts_of(j->call.sizes, j->call.npoint));
     put_measure(o, &j->measure);
     fleet_end(o, out);
 }
@@ -147,7 +147,7 @@ static const char *const *read_texts(fleet_reader *r, const json_t *o, const cha
     const json_t *all = fleet_list(r, o, name, 0, most, n);
     const char **out = TC_NEW_N(r->a, const char *, *n + 1);
     for (size_t i = 0; i < *n; i++) {
-        json_t *element = json_pack("{s:O}", one, json_array_get(all, i));
+        json_t *element = tc_json_pack("{s:O}", one, json_array_get(all, i));
         out[i] = fleet_text(r, element, one, limits);
         json_decref(element);
     }

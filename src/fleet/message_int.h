@@ -2,9 +2,8 @@
 #ifndef TC_FLEET_MESSAGE_INT_H
 #define TC_FLEET_MESSAGE_INT_H
 
-#include <jansson.h>
-
 #include "fleet/message.h"
+#include "support/json/json.h"
 
 /* A document that is read: what was read last is good as long as err is empty, so that fields are read in a row and the outcome
  * is asked for once. */
@@ -32,7 +31,7 @@ const json_t *fleet_list(fleet_reader *r, const json_t *o, const char *name, siz
 /* Numbers of such an array that are finite and more than 0, in the arena. */
 double *fleet_times(fleet_reader *r, const json_t *o, const char *name, size_t least, size_t most, size_t *n);
 
-/* Adds a text to an object; what is no text (a worker's message may be anything) is left out of it. */
+/* Adds a text to an object. NULL is the empty text. */
 void fleet_put_text(json_t *o, const char *name, const char *text);
 /* Begins a document, and writes it out. */
 json_t *fleet_begin(const char *kind);

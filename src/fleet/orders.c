@@ -32,7 +32,7 @@ static void write_order(const order *r, tc_strbuf *out) {
     fleet_put_text(o, "name", r->name);
     fleet_put_text(o, "key", r->key);
     fleet_put_text(o, "leave", r->leave);
-    json_object_set_new(o, "quarantined", json_boolean(r->quarantined));
+    tc_json_set(o, "quarantined", json_boolean(r->quarantined));
     fleet_put_text(o, "why", r->why);
     fleet_end(o, out);
 }

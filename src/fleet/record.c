@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "fleet/message_int.h"
-#include "measure/records/json_text.h"
 
 enum { MOST_NAME = 256 /* bytes of a version or a host */, MOST_MESSAGE = 64 << 10 };
 
@@ -11,9 +10,9 @@ void tc_fleet_entry_write(const tc_fleet_entry *e, tc_strbuf *out) {
     tc_strbuf line = {0};
     json_t *o = fleet_begin("record");
     tc_meas_record_to_json(&e->record, &line);
-    json_t *record = tc_meas_json_read(tc_sb_str(&line), 0, NULL);
+    json_t *record = tc_json_read(tc_sb_str(&line), 0, NULL);
     fleet_put_text(o, "tuner", e->tuner);
-    json_object_set_new(o, "record", record ? record : json_null());
+    tc_json_set(o, "record", record ? record : json_null());
     fleet_end(o, out);
     tc_strbuf_free(&line);
 }
@@ -44,7 +43,7 @@ static tc_status check_limits(const tc_record *r, tc_error *err) {
 }
 
 static tc_status read_record(const json_t *o, tc_arena *a, tc_record *out, tc_error *err) {
-    char *line = json_dumps(json_object_get(o, "record"), JSON_COMPACT | JSON_REAL_PRECISION(17) | JSON_ENCODE_ANY);
+    char *line = tc_json_text(json_object_get(o, "record"), JSON_COMPACT | JSON_REAL_PRECISION(17));
     tc_status s = tc_meas_record_from_json(a, "its record", line ? line : "", out, err);
     free(line);
     return s == TC_OK ? check_limits(out, err) : s;

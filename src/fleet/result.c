@@ -36,59 +36,59 @@ bool tc_fleet_role_parse(const char *word, tc_fleet_role *out) {
 
 static json_t *record_of(const tc_record *r) {
     char program[24];
-    json_t *o = json_object(), *times = json_array();
+    json_t *o = tc_json_object(), *times = tc_json_array();
     snprintf(program, sizeof program, "%016" PRIx64, r->program);
     for (size_t i = 0; i < r->ntimes; i++)
-        json_array_append_new(times, json_real(r->times[i]));
+        tc_json_append(times, tc_json_real(r->times[i]));
     char message[MESSAGE];
     snprintf(message, sizeof message, "%s", r->message);
     fleet_put_text(o, "error", tc_meas_error_text(r->error));
     fleet_put_text(o, "message", message);
     fleet_put_text(o, "program", program);
-    json_object_set_new(o, "times", times);
-    json_object_set_new(o, "verified", json_boolean(r->verified));
-    json_object_set_new(o, "stopped_early", json_boolean(r->stopped_early));
-    json_object_set_new(o, "max_error", json_real(isfinite(r->max_error) ? r->max_error : HUGE_ERROR));
-    json_object_set_new(o, "build_seconds", json_real(r->build_seconds));
-    json_object_set_new(o, "run_seconds", json_real(r->run_seconds));
-    json_object_set_new(o, "signal", json_integer(r->signal));
-    json_object_set_new(o, "rounds", json_integer(r->rounds));
+    tc_json_set(o, "times", times);
+    tc_json_set(o, "verified", json_boolean(r->verified));
+    tc_json_set(o, "stopped_early", json_boolean(r->stopped_early));
+    tc_json_set(o, "max_error", tc_json_real(isfinite(r->max_error) ? r->max_error : HUGE_ERROR));
+    tc_json_set(o, "build_seconds", tc_json_real(r->build_seconds));
+    tc_json_set(o, "run_seconds", tc_json_real(r->run_seconds));
+    tc_json_set(o, "signal", tc_json_integer(r->signal));
+    tc_json_set(o, "rounds", tc_json_integer(r->rounds));
     return o;
 }
 
 void tc_fleet_result_write(const tc_fleet_result *r, tc_strbuf *out) {
-    json_t *o = fleet_begin("result"), *records = json_array(), *seconds = json_array();
+    json_t *o = fleet_begin("result"), *records = tc_json_array(), *seconds = tc_json_array();
     for (size_t i = 0; i < r->n; i++)
-        json_array_append_new(records, record_of(&r->record[i]));
+        tc_json_append(records, record_of(&r->record[i]));
     for (size_t i = 0; r->seconds && i < r->n * (size_t)r->done; i++)
-        json_array_append_new(seconds, json_real(r->seconds[i]));
+        tc_json_append(seconds, tc_json_real(r->seconds[i]));
     fleet_put_text(o, "id", r->id);
     fleet_put_text(o, "worker", r->worker);
     fleet_put_text(o, "host", r->host);
     fleet_put_text(o, "refused", r->refused);
-    json_object_set_new(o, "lost", json_boolean(r->lost));
-    json_object_set_new(o, "records", records);
-    json_object_set_new(o, "seconds", seconds);
-    json_object_set_new(o, "done", json_integer(r->done));
-    json_object_set_new(o, "slowdown", json_real(r->slowdown));
-    json_object_set_new(o, "reference", json_real(r->reference));
-    json_object_set_new(o, "references", json_integer(r->references));
+    tc_json_set(o, "lost", json_boolean(r->lost));
+    tc_json_set(o, "records", records);
+    tc_json_set(o, "seconds", seconds);
+    tc_json_set(o, "done", tc_json_integer(r->done));
+    tc_json_set(o, "slowdown", tc_json_real(r->slowdown));
+    tc_json_set(o, "reference", tc_json_real(r->reference));
+    tc_json_set(o, "references", tc_json_integer(r->references));
     fleet_end(o, out);
 }
 
 /* Beside the multiply-adds, which stand for themselves. */
 static json_t *rates_of(const tc_meas_rates *r) {
-    json_t *o = json_object(), *units = json_object(), *footprints = json_array();
+    json_t *o = tc_json_object(), *units = tc_json_object(), *footprints = tc_json_array();
     for (int i = 0; i < TC_NINTRINSICS; i++)
         if (r->peak.unit_gops[i] > 0)
-            json_object_set_new(units, tc_intrinsic_row((tc_intrinsic_id)i)->text, json_real(r->peak.unit_gops[i]));
+            tc_json_set(units, tc_intrinsic_row((tc_intrinsic_id)i)->text, tc_json_real(r->peak.unit_gops[i]));
     for (int i = 0; i < r->n; i++)
-        json_array_append_new(footprints, json_pack("{s:I, s:f, s:f}", "bytes", (json_int_t)r->at[i].bytes, "read_gbytes",
-                                                    r->at[i].read_gbs, "triad_gbytes", r->at[i].triad_gbs));
+        tc_json_append(footprints, tc_json_pack("{s:I, s:f, s:f}", "bytes", (json_int_t)r->at[i].bytes, "read_gbytes",
+                                                r->at[i].read_gbs, "triad_gbytes", r->at[i].triad_gbs));
     fleet_put_text(o, "isa", r->peak.isa ? r->peak.isa : "");
-    json_object_set_new(o, "triad_gbytes", json_real(r->peak.triad_gbs));
-    json_object_set_new(o, "units", units);
-    json_object_set_new(o, "footprints", footprints);
+    tc_json_set(o, "triad_gbytes", tc_json_real(r->peak.triad_gbs));
+    tc_json_set(o, "units", units);
+    tc_json_set(o, "footprints", footprints);
     return o;
 }
 
@@ -102,27 +102,27 @@ void tc_fleet_worker_write(const tc_fleet_worker *w, tc_strbuf *out) {
     fleet_put_text(o, "role", tc_fleet_role_text(w->role));
     fleet_put_text(o, "state", w->state);
     fleet_put_text(o, "why", w->why);
-    json_object_set_new(o, "threads", json_integer(w->threads));
-    json_object_set_new(o, "jobs", json_integer(w->jobs));
-    json_object_set_new(o, "l1", json_integer(w->l1));
-    json_object_set_new(o, "l2", json_integer(w->l2));
-    json_object_set_new(o, "l3", json_integer(w->l3));
-    json_object_set_new(o, "gflops", json_real(w->rates.peak.f32_gflops));
-    json_object_set_new(o, "gbytes", json_real(w->gbytes));
-    json_object_set_new(o, "rates", rates_of(&w->rates));
-    json_object_set_new(o, "load", json_real(w->load));
-    json_object_set_new(o, "reference", json_real(w->reference));
-    json_object_set_new(o, "spread", json_real(w->spread));
-    json_object_set_new(o, "busy", json_boolean(w->busy));
+    tc_json_set(o, "threads", tc_json_integer(w->threads));
+    tc_json_set(o, "jobs", tc_json_integer(w->jobs));
+    tc_json_set(o, "l1", tc_json_integer(w->l1));
+    tc_json_set(o, "l2", tc_json_integer(w->l2));
+    tc_json_set(o, "l3", tc_json_integer(w->l3));
+    tc_json_set(o, "gflops", tc_json_real(w->rates.peak.f32_gflops));
+    tc_json_set(o, "gbytes", tc_json_real(w->gbytes));
+    tc_json_set(o, "rates", rates_of(&w->rates));
+    tc_json_set(o, "load", tc_json_real(w->load));
+    tc_json_set(o, "reference", tc_json_real(w->reference));
+    tc_json_set(o, "spread", tc_json_real(w->spread));
+    tc_json_set(o, "busy", json_boolean(w->busy));
     fleet_end(o, out);
 }
 
 static json_t *ranking_of(const tc_fleet_ranking *k) {
-    json_t *o = json_object();
+    json_t *o = tc_json_object();
     fleet_put_text(o, "first", k->worker[0]);
     fleet_put_text(o, "second", k->worker[1]);
-    json_object_set_new(o, "pairs", json_integer((json_int_t)k->flips.pairs));
-    json_object_set_new(o, "flipped", json_integer((json_int_t)k->flips.flipped));
+    tc_json_set(o, "pairs", tc_json_integer((json_int_t)k->flips.pairs));
+    tc_json_set(o, "flipped", tc_json_integer((json_int_t)k->flips.flipped));
     return o;
 }
 
@@ -130,11 +130,11 @@ void tc_fleet_tuner_write(const tc_fleet_tuner *t, tc_strbuf *out) {
     json_t *o = fleet_begin("tuner");
     fleet_put_text(o, "name", t->name);
     fleet_put_text(o, "key", t->key);
-    json_object_set_new(o, "weight", json_real(t->weight));
-    json_t *rankings = json_array();
+    tc_json_set(o, "weight", tc_json_real(t->weight));
+    json_t *rankings = tc_json_array();
     for (size_t i = 0; i < TC_MIN(t->rankings.len, (size_t)TC_FLEET_RANKINGS); i++)
-        json_array_append_new(rankings, ranking_of(&t->rankings.data[i]));
-    json_object_set_new(o, "rankings", rankings);
+        tc_json_append(rankings, ranking_of(&t->rankings.data[i]));
+    tc_json_set(o, "rankings", rankings);
     fleet_end(o, out);
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -11,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "measure/records/json_text.h"
 #include "measure/records/record.h"
+#include "support/json/json.h"
 #include "support/log.h"
 #include "support/system/child.h"
 #include "support/system/place.h"
@@ -142,7 +141,7 @@ static tc_status answer(tc_meas_peer *p, json_t **out, tc_error *err) {
         if (poll(&f, 1, 100) > 0 && !receive(p))
             return ended(p, err);
     }
-    *out = tc_meas_json_read(tc_sb_str(&p->said), 0, NULL);
+    *out = tc_json_read(tc_sb_str(&p->said), 0, NULL);
     if (!*out)
         return tc_fail(err, TC_ENV, "%s answered what is not JSON: %.200s", p->program, tc_sb_str(&p->said));
     return TC_OK;

@@ -10,74 +10,73 @@ static const char *const kinds[] = {[TC_TRIAL_CHANGE] = "change",
                                     [TC_TRIAL_CONDITION] = "condition"};
 
 static json_t *text_or_null(const char *s) {
-    return s ? json_string(s) : json_null();
+    return tc_json_string(s);
 }
 
 /* In per cent of the schedule's time: negative is faster. */
 static json_t *percent(double ratio) {
-    return tc_report_real(100 * (ratio - 1));
+    return tc_json_real(100 * (ratio - 1));
 }
 
 static json_t *trial_json(const tc_tune_trial *t) {
-    json_t *j = json_pack("{s:s,s:s,s:s}", "kind", kinds[t->kind], "decision", t->change.decision, "what", t->change.what);
+    json_t *j = tc_json_pack("{s:s,s:s,s:s}", "kind", kinds[t->kind], "decision", t->change.decision, "what", t->change.what);
     bool timed = !t->failed && t->ratio > 0;
-    json_object_set_new(j, "about", t->kind == TC_TRIAL_CHANGE ? json_string(tc_space_change_text(t->change.kind)) : json_null());
-    json_object_set_new(j, "step",
-                        t->kind == TC_TRIAL_CHANGE && t->change.step >= 0 ? json_integer(t->change.step + 1) : json_null());
-    json_object_set_new(j, "failed", text_or_null(t->failed));
-    json_object_set_new(j, "rounds", json_integer(t->rounds));
-    json_object_set_new(j, "percent", timed ? percent(t->ratio) : json_null());
-    json_object_set_new(j, "low", timed ? percent(t->low) : json_null());
-    json_object_set_new(j, "high", timed ? percent(t->high) : json_null());
-    json_object_set_new(j, "schedule", json_string(t->trace));
+    tc_json_set(j, "about", t->kind == TC_TRIAL_CHANGE ? tc_json_string(tc_space_change_text(t->change.kind)) : json_null());
+    tc_json_set(j, "step", t->kind == TC_TRIAL_CHANGE && t->change.step >= 0 ? tc_json_integer(t->change.step + 1) : json_null());
+    tc_json_set(j, "failed", text_or_null(t->failed));
+    tc_json_set(j, "rounds", tc_json_integer(t->rounds));
+    tc_json_set(j, "percent", timed ? percent(t->ratio) : json_null());
+    tc_json_set(j, "low", timed ? percent(t->low) : json_null());
+    tc_json_set(j, "high", timed ? percent(t->high) : json_null());
+    tc_json_set(j, "schedule", tc_json_string(t->trace));
     return j;
 }
 
 static json_t *finding_json(const tc_tune_finding *f, bool certain) {
-    json_t *j = json_pack("{s:s,s:s,s:s,s:s}", "cause", tc_tune_cause_text(f->cause), "meaning", tc_tune_cause_meaning(f->cause),
-                          "remedy", tc_tune_cause_remedy(f->cause), "evidence", f->evidence);
-    json_object_set_new(j, "counted", text_or_null(f->counted));
-    json_object_set_new(j, "estimate", tc_report_real(100 * f->estimate));
-    json_object_set_new(j, "measured", json_boolean(f->trial >= 0));
-    json_object_set_new(j, "saves", f->trial >= 0 ? tc_report_real(100 * f->saves) : json_null());
-    json_object_set_new(j, "saves_at_least", f->trial >= 0 ? tc_report_real(100 * f->low) : json_null());
-    json_object_set_new(j, "trial", f->trial >= 0 ? json_integer(f->trial) : json_null());
-    json_object_set_new(j, "is_cause", json_boolean(certain && f->score >= TC_TUNE_WORTH));
+    json_t *j = tc_json_pack("{s:s,s:s,s:s,s:s}", "cause", tc_tune_cause_text(f->cause), "meaning",
+                             tc_tune_cause_meaning(f->cause), "remedy", tc_tune_cause_remedy(f->cause), "evidence", f->evidence);
+    tc_json_set(j, "counted", text_or_null(f->counted));
+    tc_json_set(j, "estimate", tc_json_real(100 * f->estimate));
+    tc_json_set(j, "measured", json_boolean(f->trial >= 0));
+    tc_json_set(j, "saves", f->trial >= 0 ? tc_json_real(100 * f->saves) : json_null());
+    tc_json_set(j, "saves_at_least", f->trial >= 0 ? tc_json_real(100 * f->low) : json_null());
+    tc_json_set(j, "trial", f->trial >= 0 ? tc_json_integer(f->trial) : json_null());
+    tc_json_set(j, "is_cause", json_boolean(certain && f->score >= TC_TUNE_WORTH));
     return j;
 }
 
 static json_t *limits_json(const tc_tune_explanation *x) {
-    json_t *list = json_array();
+    json_t *list = tc_json_array();
     for (int i = 0; i < x->nlimit; i++) {
         const tc_tune_limit *l = &x->limit[i];
-        json_array_append_new(list, json_pack("{s:s,s:s,s:f,s:f,s:b}", "name", l->name, "how", l->how, "ms", l->seconds * 1e3,
-                                              "of_time", l->seconds / x->seconds, "binds", i == x->binds));
+        tc_json_append(list, tc_json_pack("{s:s,s:s,s:f,s:f,s:b}", "name", l->name, "how", l->how, "ms", l->seconds * 1e3,
+                                          "of_time", l->seconds / x->seconds, "binds", i == x->binds));
     }
     return list;
 }
 
 static json_t *parts_json(const tc_tune_explanation *x) {
-    json_t *list = json_array();
+    json_t *list = tc_json_array();
     for (int i = 0; i < x->npart; i++) {
         const tc_tune_part *p = &x->part[i];
-        json_t *j = json_pack("{s:s,s:s}", "name", p->name, "how", p->how);
-        json_object_set_new(j, "percent", tc_report_real(100 * p->share));
-        json_object_set_new(j, "low", tc_report_real(100 * p->low));
-        json_object_set_new(j, "high", tc_report_real(100 * p->high));
-        json_array_append_new(list, j);
+        json_t *j = tc_json_pack("{s:s,s:s}", "name", p->name, "how", p->how);
+        tc_json_set(j, "percent", tc_json_real(100 * p->share));
+        tc_json_set(j, "low", tc_json_real(100 * p->low));
+        tc_json_set(j, "high", tc_json_real(100 * p->high));
+        tc_json_append(list, j);
     }
     return list;
 }
 
 static json_t *counters_json(const tc_meas_counted *c) {
-    json_t *list = json_array();
+    json_t *list = tc_json_array();
     tc_arena *a = tc_arena_new();
     for (int i = 0; c->asked && i < TC_MEAS_NCOUNTERS; i++) {
-        json_t *j = json_pack("{s:s}", "name", tc_meas_counter_text((tc_meas_counter)i));
+        json_t *j = tc_json_pack("{s:s}", "name", tc_meas_counter_text((tc_meas_counter)i));
         bool missing = c->missing[i] != 0;
-        json_object_set_new(j, "of_call", missing ? json_null() : tc_report_real(c->of_call[i]));
-        json_object_set_new(j, "missing", missing ? json_string(tc_meas_counter_missing(a, c->missing[i])) : json_null());
-        json_array_append_new(list, j);
+        tc_json_set(j, "of_call", missing ? json_null() : tc_json_real(c->of_call[i]));
+        tc_json_set(j, "missing", missing ? tc_json_string(tc_meas_counter_missing(a, c->missing[i])) : json_null());
+        tc_json_append(list, j);
     }
     tc_arena_free(a);
     return list;
@@ -85,52 +84,52 @@ static json_t *counters_json(const tc_meas_counted *c) {
 
 static json_t *roof_json(const tc_tune_roof *r, double seconds) {
     json_t *j =
-        json_pack("{s:f,s:f,s:f,s:f,s:f,s:s,s:f,s:f}", "flops", r->flops, "bytes", r->bytes, "intensity", r->intensity,
-                  "peak_gflops", r->peak_gflops, "bandwidth_gbs", r->bandwidth_gbs, "bound_by",
-                  r->memory_bound ? "bandwidth" : "arithmetic", "roof_ms", r->seconds * 1e3, "of_roof", r->seconds / seconds);
+        tc_json_pack("{s:f,s:f,s:f,s:f,s:f,s:s,s:f,s:f}", "flops", r->flops, "bytes", r->bytes, "intensity", r->intensity,
+                     "peak_gflops", r->peak_gflops, "bandwidth_gbs", r->bandwidth_gbs, "bound_by",
+                     r->memory_bound ? "bandwidth" : "arithmetic", "roof_ms", r->seconds * 1e3, "of_roof", r->seconds / seconds);
     if (r->unit)
-        json_object_set_new(j, "unit", json_string(r->unit->text));
+        tc_json_set(j, "unit", tc_json_string(r->unit->text));
     return j;
 }
 
 /* As the document of a search has it. */
 static void put_calm(json_t *j, const tc_tune_explanation *x) {
-    json_object_set_new(j, "busy", json_boolean(x->disturbed));
-    json_object_set_new(j, "slowdown", x->slowdown > 0 ? json_real(x->slowdown) : json_null());
-    json_object_set_new(j, "spread", x->slowdown > 0 ? json_real(x->spread) : json_null());
-    json_object_set_new(j, "waited", json_real(x->waited));
+    tc_json_set(j, "busy", json_boolean(x->disturbed));
+    tc_json_set(j, "slowdown", x->slowdown > 0 ? tc_json_real(x->slowdown) : json_null());
+    tc_json_set(j, "spread", x->slowdown > 0 ? tc_json_real(x->spread) : json_null());
+    tc_json_set(j, "waited", tc_json_real(x->waited));
 }
 
 static void put_measured(json_t *j, const tc_tune_explanation *x) {
-    json_object_set_new(j, "median_ms", tc_report_real(x->seconds * 1e3));
-    json_object_set_new(j, "gflops", tc_report_real(x->roof.flops / x->seconds / 1e9));
-    json_object_set_new(j, "roofline", roof_json(&x->roof, x->seconds));
-    json_object_set_new(j, "limits", limits_json(x));
-    json_object_set_new(j, "parts", parts_json(x));
-    json_object_set_new(j, "counters", counters_json(&x->counted));
+    tc_json_set(j, "median_ms", tc_json_real(x->seconds * 1e3));
+    tc_json_set(j, "gflops", tc_json_real(x->roof.flops / x->seconds / 1e9));
+    tc_json_set(j, "roofline", roof_json(&x->roof, x->seconds));
+    tc_json_set(j, "limits", limits_json(x));
+    tc_json_set(j, "parts", parts_json(x));
+    tc_json_set(j, "counters", counters_json(&x->counted));
 }
 
 json_t *tc_report_explanation(const tc_report_explained *e) {
     const tc_tune_explanation *x = e->made;
-    json_t *causes = json_array(), *trials = json_array();
-    json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:i,s:s}", "answer", x->answer, "kernel", e->kernel, "hash", e->hash, "spec",
-                          e->spec, "origin", e->origin, "threads", e->threads, "mode", tc_meas_mode_text(e->mode));
-    json_object_set_new(j, "cause", x->helps ? json_string(tc_tune_cause_text(x->finding[0].cause)) : json_null());
-    json_object_set_new(j, "form", text_or_null(e->form));
-    json_object_set_new(j, "unmeasured", text_or_null(x->unmeasured));
-    json_object_set_new(j, "no_best", text_or_null(e->no_best));
+    json_t *causes = tc_json_array(), *trials = tc_json_array();
+    json_t *j = tc_json_pack("{s:s,s:s,s:s,s:s,s:s,s:i,s:s}", "answer", x->answer, "kernel", e->kernel, "hash", e->hash, "spec",
+                             e->spec, "origin", e->origin, "threads", e->threads, "mode", tc_meas_mode_text(e->mode));
+    tc_json_set(j, "cause", x->helps ? tc_json_string(tc_tune_cause_text(x->finding[0].cause)) : json_null());
+    tc_json_set(j, "form", text_or_null(e->form));
+    tc_json_set(j, "unmeasured", text_or_null(x->unmeasured));
+    tc_json_set(j, "no_best", text_or_null(e->no_best));
     put_calm(j, x);
     if (!x->unmeasured)
         put_measured(j, x);
     for (int i = 0; i < x->nfinding; i++)
-        json_array_append_new(causes, finding_json(&x->finding[i], !x->disturbed));
+        tc_json_append(causes, finding_json(&x->finding[i], !x->disturbed));
     for (int i = 0; i < x->ntrial; i++)
-        json_array_append_new(trials, trial_json(&x->trial[i]));
-    json_object_set_new(j, "causes", causes);
-    json_object_set_new(j, "trials", trials);
-    json_object_set_new(j, "schedule", json_string(e->trace));
-    json_object_set_new(j, "nest", json_string(tc_sb_str(&x->side.nest)));
-    json_object_set_new(j, "asm_facts", tc_report_assembly(&x->side.facts));
-    json_object_set_new(j, "seconds", tc_report_real(x->took));
+        tc_json_append(trials, trial_json(&x->trial[i]));
+    tc_json_set(j, "causes", causes);
+    tc_json_set(j, "trials", trials);
+    tc_json_set(j, "schedule", tc_json_string(e->trace));
+    tc_json_set(j, "nest", tc_json_string(tc_sb_str(&x->side.nest)));
+    tc_json_set(j, "asm_facts", tc_report_assembly(&x->side.facts));
+    tc_json_set(j, "seconds", tc_json_real(x->took));
     return j;
 }

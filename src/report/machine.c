@@ -3,15 +3,15 @@
 #include "report/report.h"
 
 json_t *tc_report_units(const tc_meas_peak *p) {
-    json_t *j = json_object();
+    json_t *j = tc_json_object();
     for (int i = 0; i < TC_NINTRINSICS; i++)
         if (p->unit_gops[i] > 0)
-            json_object_set_new(j, tc_intrinsic_row((tc_intrinsic_id)i)->text, json_real(p->unit_gops[i]));
+            tc_json_set(j, tc_intrinsic_row((tc_intrinsic_id)i)->text, tc_json_real(p->unit_gops[i]));
     return j;
 }
 
 json_t *tc_report_unit(const tc_intrinsic *unit) {
-    return unit ? json_string(unit->text) : json_null();
+    return unit ? tc_json_string(unit->text) : json_null();
 }
 
 static bool caches_of(int threads, tc_meas_caches *c) {
@@ -29,38 +29,38 @@ json_t *tc_report_caches(int threads) {
     tc_meas_caches c;
     if (!caches_of(threads, &c))
         return json_null();
-    json_t *walk = json_array();
+    json_t *walk = tc_json_array();
     for (int i = 0; i < c.n; i++)
-        json_array_append_new(walk, json_pack("{s:I, s:f}", "bytes", (json_int_t)c.walk[i].bytes, "line_ns", c.walk[i].ns));
-    return json_pack("{s:I, s:I, s:i, s:f, s:o}", "reported_bytes", (json_int_t)c.reported, "measured_bytes", (json_int_t)c.last,
-                     "walks", c.walks, "memory_gbs", c.memory_gbs, "walk", walk);
+        tc_json_append(walk, tc_json_pack("{s:I, s:f}", "bytes", (json_int_t)c.walk[i].bytes, "line_ns", c.walk[i].ns));
+    return tc_json_pack("{s:I, s:I, s:i, s:f, s:o}", "reported_bytes", (json_int_t)c.reported, "measured_bytes",
+                        (json_int_t)c.last, "walks", c.walks, "memory_gbs", c.memory_gbs, "walk", walk);
 }
 
 json_t *tc_report_peak(const tc_meas_peak *p) {
-    return json_pack("{s:i, s:s, s:f, s:f, s:o}", "threads", p->threads, "isa", p->isa, "f32_gflops", p->f32_gflops, "triad_gbs",
-                     p->triad_gbs, "unit_peaks", tc_report_units(p));
+    return tc_json_pack("{s:i, s:s, s:f, s:f, s:o}", "threads", p->threads, "isa", p->isa, "f32_gflops", p->f32_gflops,
+                        "triad_gbs", p->triad_gbs, "unit_peaks", tc_report_units(p));
 }
 
 static json_t *units_of(const tc_machine *m) {
-    json_t *list = json_array();
+    json_t *list = tc_json_array();
     for (int i = 0; i < TC_NINTRINSICS; i++) {
         const tc_intrinsic *row = tc_intrinsic_row((tc_intrinsic_id)i);
         if (tc_intrinsic_in(m->intrinsics, row))
-            json_array_append_new(list, json_string(row->text));
+            tc_json_append(list, tc_json_string(row->text));
     }
     return list;
 }
 
 json_t *tc_report_machine(const tc_target *t, const tc_meas_peak *p) {
     const tc_machine *m = &t->machine;
-    json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:b, s:i}", "target", t->text, "triple", t->triple, "cpu", t->cpu, "features",
-                          t->features, "runs_here", t->native, "cores", m->cores);
-    json_object_set_new(j, "vector_bytes", json_integer(m->vector_bytes));
-    json_object_set_new(j, "vector_registers", json_integer(m->vector_regs));
-    json_object_set_new(j, "units", units_of(m));
-    json_object_set_new(j, "cache_bytes", json_pack("[I, I, I]", (json_int_t)m->l1, (json_int_t)m->l2, (json_int_t)m->l3));
-    json_object_set_new(j, "line_bytes", json_integer(m->line));
-    json_object_set_new(j, "caches", t->native ? tc_report_caches(m->cores) : json_null());
-    json_object_set_new(j, "peak", p->threads ? tc_report_peak(p) : json_null());
+    json_t *j = tc_json_pack("{s:s, s:s, s:s, s:s, s:b, s:i}", "target", t->text, "triple", t->triple, "cpu", t->cpu, "features",
+                             t->features, "runs_here", t->native, "cores", m->cores);
+    tc_json_set(j, "vector_bytes", tc_json_integer(m->vector_bytes));
+    tc_json_set(j, "vector_registers", tc_json_integer(m->vector_regs));
+    tc_json_set(j, "units", units_of(m));
+    tc_json_set(j, "cache_bytes", tc_json_pack("[I, I, I]", (json_int_t)m->l1, (json_int_t)m->l2, (json_int_t)m->l3));
+    tc_json_set(j, "line_bytes", tc_json_integer(m->line));
+    tc_json_set(j, "caches", t->native ? tc_report_caches(m->cores) : json_null());
+    tc_json_set(j, "peak", p->threads ? tc_report_peak(p) : json_null());
     return j;
 }

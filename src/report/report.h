@@ -5,8 +5,6 @@
 #ifndef TC_REPORT_REPORT_H
 #define TC_REPORT_REPORT_H
 
-#include <jansson.h>
-
 #include "codegen/assembly/asm_facts.h"
 #include "fleet/crowd.h"
 #include "graph/model/model.h"
@@ -20,6 +18,7 @@
 #include "measure/machine/peak.h"
 #include "measure/records/maintain.h"
 #include "schedule_primitives/schedule.h"
+#include "support/json/json.h"
 #include "tune/explain/explain.h"
 #include "tune/kernel/compare.h"
 #include "tune/kernel/kernel.h"
@@ -28,18 +27,13 @@
 
 /* ---- documents ---- */
 
-/* Call it before a document is made. Jansson then allocates as the rest of the library does, so that no document lacks a part. */
-void tc_report_begin(void);
 /* The text of a document, which is released; malloc'ed. */
 TC_NODISCARD tc_status tc_report_text(json_t *j, char **out, tc_error *err);
-/* A real, or null when it is not finite. */
-json_t *tc_report_real(double v);
 
 /* ---- what a machine can do (machine.c) ---- */
 
 json_t *tc_report_units(const tc_meas_peak *p);   /* the peaks of the units that were measured, by name */
 json_t *tc_report_unit(const tc_intrinsic *unit); /* its name; null of NULL */
-json_t *tc_report_string(const char *text);       /* text of a file, with any bytes: invalid UTF-8 becomes "?" */
 json_t *tc_report_names(int n, const char *const *name);
 json_t *tc_report_caches(int threads); /* caches as walks with that many threads found them; null: no result is stored */
 json_t *tc_report_peak(const tc_meas_peak *p);

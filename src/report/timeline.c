@@ -7,43 +7,43 @@
 
 /* Microseconds, rounded to the nanosecond: a slice ends no later than the slice around it. */
 static json_t *microseconds(double seconds) {
-    return json_real(round(seconds * 1e9) / 1e3);
+    return tc_json_real(round(seconds * 1e9) / 1e3);
 }
 
 static json_t *slice(const char *name, const char *category, int thread, double begin, double end) {
-    json_t *e = json_pack("{s:s, s:s, s:s, s:i, s:i}", "name", name, "cat", category, "ph", "X", "pid", 1, "tid", thread);
+    json_t *e = tc_json_pack("{s:s, s:s, s:s, s:i, s:i}", "name", name, "cat", category, "ph", "X", "pid", 1, "tid", thread);
     double ns = round(begin * 1e9), until = round(end * 1e9);
-    json_object_set_new(e, "ts", json_real(ns / 1e3));
-    json_object_set_new(e, "dur", json_real((until - ns) / 1e3));
+    tc_json_set(e, "ts", tc_json_real(ns / 1e3));
+    tc_json_set(e, "dur", tc_json_real((until - ns) / 1e3));
     return e;
 }
 
 static void put(json_t *events, json_t *e) {
-    json_array_append_new(events, e);
+    tc_json_append(events, e);
 }
 
 static void rates(json_t *a, const tc_report_timeline *l, int task, double seconds) {
     const tc_graph_kernel *k = &l->kernels[task];
     const tc_graph_roofs *r = l->roofs;
-    json_object_set_new(a, "flops", json_real(k->flops));
+    tc_json_set(a, "flops", tc_json_real(k->flops));
     if (k->bytes > 0)
-        json_object_set_new(a, "bytes", json_real(k->bytes));
+        tc_json_set(a, "bytes", tc_json_real(k->bytes));
     if (seconds <= 0)
         return;
-    json_object_set_new(a, "GFLOP/s", json_real(k->flops / seconds / 1e9));
-    json_object_set_new(a, "of_peak", json_real(k->flops / seconds / 1e9 / tc_meas_peak_of(&r->peak, k->unit)));
+    tc_json_set(a, "GFLOP/s", tc_json_real(k->flops / seconds / 1e9));
+    tc_json_set(a, "of_peak", tc_json_real(k->flops / seconds / 1e9 / tc_meas_peak_of(&r->peak, k->unit)));
     if (r->seconds[task] > 0)
-        json_object_set_new(a, "of_roof", json_real(r->seconds[task] / seconds));
+        tc_json_set(a, "of_roof", tc_json_real(r->seconds[task] / seconds));
 }
 
 /* What is known of a kernel; seconds: of the launch. */
 static json_t *arguments(const tc_report_timeline *l, int task, double seconds) {
     const tc_graph_kernel *k = &l->kernels[task];
-    json_t *a = json_pack("{s:i, s:s, s:s}", "kernel", task, "workload", k->hash.hex, "form", k->form);
+    json_t *a = tc_json_pack("{s:i, s:s, s:s}", "kernel", task, "workload", k->hash.hex, "form", k->form);
     if (k->source == TC_GRAPH_FROM_RECORD)
-        json_object_set_new(a, "record", json_integer((json_int_t)k->record));
+        tc_json_set(a, "record", tc_json_integer((json_int_t)k->record));
     else
-        json_object_set_new(a, "schedule", json_string("default"));
+        tc_json_set(a, "schedule", tc_json_string("default"));
     if (!l->smaller)
         rates(a, l, task, seconds);
     return a;
@@ -62,11 +62,11 @@ static void steps(const tc_report_timeline *l, json_t *events) {
     for (int i = 0; i < l->trace->nstep; i++) {
         const tc_graph_traced_step *s = &l->trace->steps[i];
         json_t *e = slice(name_of(l, s), category_of(s), 0, s->begin, s->end), *a = NULL;
-        a = s->task >= 0 ? arguments(l, s->task, s->end - s->begin) : json_object();
-        json_object_set_new(a, "step", json_integer(i));
+        a = s->task >= 0 ? arguments(l, s->task, s->end - s->begin) : tc_json_object();
+        tc_json_set(a, "step", tc_json_integer(i));
         if (s->nnode)
-            json_object_set_new(a, "nodes", tc_report_names(s->nnode, s->nodes));
-        json_object_set_new(e, "args", a);
+            tc_json_set(a, "nodes", tc_report_names(s->nnode, s->nodes));
+        tc_json_set(e, "args", a);
         put(events, e);
     }
 }
@@ -78,25 +78,25 @@ static void part(const tc_report_timeline *l, json_t *events, int thread, const 
     double end = fmax(loop->end, p->end);
     if (thread) {
         json_t *e = slice(name_of(l, s), category_of(s), thread, loop->begin, end);
-        json_object_set_new(e, "args", json_pack("{s:i}", "step", loop->step));
+        tc_json_set(e, "args", tc_json_pack("{s:i}", "step", loop->step));
         put(events, e);
     }
     put(events, slice("fork", "wait", thread, loop->begin, p->begin));
     json_t *work = slice("work", "work", thread, p->begin, p->end);
-    json_object_set_new(
+    tc_json_set(
         work, "args",
-        json_pack("{s:I, s:I, s:I}", "from", (json_int_t)p->from, "to", (json_int_t)p->to, "of", (json_int_t)loop->items));
+        tc_json_pack("{s:I, s:I, s:I}", "from", (json_int_t)p->from, "to", (json_int_t)p->to, "of", (json_int_t)loop->items));
     put(events, work);
     put(events, slice("wait", "wait", thread, p->end, end));
 }
 
 static void describe_threads(const tc_report_timeline *l, json_t *events) {
-    put(events, json_pack("{s:s, s:s, s:i, s:{s:s}}", "name", "process_name", "ph", "M", "pid", 1, "args", "name", l->what));
+    put(events, tc_json_pack("{s:s, s:s, s:i, s:{s:s}}", "name", "process_name", "ph", "M", "pid", 1, "args", "name", l->what));
     for (int t = 0; t < l->trace->threads; t++) {
         char name[64];
         snprintf(name, sizeof name, t ? "thread %d" : "thread %d, which runs the model", t);
-        put(events, json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "name", "thread_name", "ph", "M", "pid", 1, "tid", t, "args",
-                              "name", name));
+        put(events, tc_json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "name", "thread_name", "ph", "M", "pid", 1, "tid", t, "args",
+                                 "name", name));
     }
 }
 
@@ -110,23 +110,23 @@ static void add_shares(json_t *j, const tc_graph_trace *t) {
             fork += p->begin - t->loops[p->loop].begin;
             wait += fmax(0, t->loops[p->loop].end - p->end);
         }
-    json_object_set_new(j, "steps", json_integer(t->nstep));
-    json_object_set_new(j, "parallel_loops", json_integer(t->nloop));
-    json_object_set_new(j, "work_share", json_real(work / all));
-    json_object_set_new(j, "fork_share", json_real(fork / all));
-    json_object_set_new(j, "wait_share", json_real(wait / all));
+    tc_json_set(j, "steps", tc_json_integer(t->nstep));
+    tc_json_set(j, "parallel_loops", tc_json_integer(t->nloop));
+    tc_json_set(j, "work_share", tc_json_real(work / all));
+    tc_json_set(j, "fork_share", tc_json_real(fork / all));
+    tc_json_set(j, "wait_share", tc_json_real(wait / all));
 }
 
 json_t *tc_report_traced(const tc_report_timeline *l) {
-    json_t *events = json_array();
+    json_t *events = tc_json_array();
     describe_threads(l, events);
     steps(l, events);
     for (int t = 0; t < l->trace->threads; t++)
         for (int i = 0; i < l->trace->npart[t]; i++)
             part(l, events, t, &l->trace->parts[t][i]);
     json_t *other =
-        json_pack("{s:s, s:i, s:o, s:f, s:s}", "model", l->what, "threads", l->trace->threads, "run_us",
-                  microseconds(l->trace->seconds), "peak_gflops", l->roofs->peak.f32_gflops, "isa", l->roofs->peak.isa);
+        tc_json_pack("{s:s, s:i, s:o, s:f, s:s}", "model", l->what, "threads", l->trace->threads, "run_us",
+                     microseconds(l->trace->seconds), "peak_gflops", l->roofs->peak.f32_gflops, "isa", l->roofs->peak.isa);
     add_shares(other, l->trace);
-    return json_pack("{s:o, s:s, s:o}", "traceEvents", events, "displayTimeUnit", "ns", "otherData", other);
+    return tc_json_pack("{s:o, s:s, s:o}", "traceEvents", events, "displayTimeUnit", "ns", "otherData", other);
 }

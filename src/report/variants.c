@@ -38,47 +38,47 @@ static double loss_of(const tc_tune_point *p) {
 }
 
 static json_t *sizes_json(const tc_workload *w, const int64_t *sizes) {
-    json_t *j = json_object();
+    json_t *j = tc_json_object();
     for (int i = 0; i < w->nsymbol; i++)
-        json_object_set_new(j, w->symbols[i]->name, json_integer((json_int_t)sizes[i]));
+        tc_json_set(j, w->symbols[i]->name, tc_json_integer((json_int_t)sizes[i]));
     return j;
 }
 
 json_t *tc_report_variants(const char *name, const tc_workload *w, const tc_tune_variants *v) {
-    json_t *variants = json_array(), *points = json_array(), *range = json_object();
+    json_t *variants = tc_json_array(), *points = tc_json_array(), *range = tc_json_object();
     tc_arena *a = tc_arena_new();
     for (int i = 0; i < w->nsymbol; i++)
-        json_object_set_new(range, w->symbols[i]->name,
-                            json_pack("[I,I]", (json_int_t)w->symbols[i]->least, (json_int_t)w->symbols[i]->most));
+        tc_json_set(range, w->symbols[i]->name,
+                    tc_json_pack("[I,I]", (json_int_t)w->symbols[i]->least, (json_int_t)w->symbols[i]->most));
     for (int i = 0; i < v->n; i++) {
         char program[17];
         snprintf(program, sizeof program, "%016llx", (unsigned long long)v->v[i].program);
-        json_t *one = json_pack("{s:s,s:s,s:s,s:s}", "program", program, "form", v->v[i].form, "trace", v->v[i].trace, "serves",
-                                span(w, v, i, a));
+        json_t *one = tc_json_pack("{s:s,s:s,s:s,s:s}", "program", program, "form", v->v[i].form, "trace", v->v[i].trace,
+                                   "serves", span(w, v, i, a));
         if (i < v->n - 1)
-            json_object_set_new(one, "upto", json_integer((json_int_t)v->v[i].upto));
-        json_array_append_new(variants, one);
+            tc_json_set(one, "upto", tc_json_integer((json_int_t)v->v[i].upto));
+        tc_json_append(variants, one);
     }
     for (int i = 0; i < v->npoint; i++) {
         const tc_tune_point *p = &v->point[i];
-        json_array_append_new(points, json_pack("{s:o,s:i,s:f,s:f,s:f,s:f}", "sizes", sizes_json(w, p->sizes), "variant",
-                                                p->variant, "median_ms", p->chosen * 1e3, "best_ms", p->best * 1e3, "loses",
-                                                loss_of(p) / 100, "weight", p->weight));
+        tc_json_append(points, tc_json_pack("{s:o,s:i,s:f,s:f,s:f,s:f}", "sizes", sizes_json(w, p->sizes), "variant", p->variant,
+                                            "median_ms", p->chosen * 1e3, "best_ms", p->best * 1e3, "loses", loss_of(p) / 100,
+                                            "weight", p->weight));
     }
-    json_t *j = json_pack("{s:s,s:o,s:o,s:o,s:i}", "name", name, "range", range, "variants", variants, "points", points,
-                          "programs", v->nprogram);
-    json_object_set_new(j, "form", json_string(v->form));
-    json_object_set_new(j, "loses", v->n ? json_real(expm1(v->loss)) : json_null());
+    json_t *j = tc_json_pack("{s:s,s:o,s:o,s:o,s:i}", "name", name, "range", range, "variants", variants, "points", points,
+                             "programs", v->nprogram);
+    tc_json_set(j, "form", tc_json_string(v->form));
+    tc_json_set(j, "loses", v->n ? tc_json_real(expm1(v->loss)) : json_null());
     if (!v->n)
-        json_object_set_new(j, "why", json_string(v->why));
+        tc_json_set(j, "why", tc_json_string(v->why));
     tc_arena_free(a);
     return j;
 }
 
 json_t *tc_report_places(const tc_workload *w, const tc_tune_places *p) {
-    json_t *j = json_array();
+    json_t *j = tc_json_array();
     for (int i = 0; i < p->n; i++)
-        json_array_append_new(j, sizes_json(w, p->sizes[i]));
+        tc_json_append(j, sizes_json(w, p->sizes[i]));
     return j;
 }
 
@@ -90,9 +90,9 @@ const char *tc_report_sizes_text(tc_arena *a, const tc_graph_size_rules *r, cons
 }
 
 json_t *tc_report_sizes(const tc_graph_size_rules *r, const int64_t *sizes) {
-    json_t *j = json_object();
+    json_t *j = tc_json_object();
     for (int k = 0; k < r->nsize; k++)
-        json_object_set_new(j, r->size[k].name, json_integer((json_int_t)sizes[k]));
+        tc_json_set(j, r->size[k].name, tc_json_integer((json_int_t)sizes[k]));
     return j;
 }
 

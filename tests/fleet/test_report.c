@@ -60,7 +60,6 @@ static void rankings_of_tuners_count_together(void **state) {
     attend(b, "t3", "k2", other, TC_LEN(other));
     attend(b, "t4", "k2", NULL, 0);
     tc_fleet_crowd c = tc_fleet_crowd_new();
-    tc_report_begin();
     check(tc_report_fleet(&c, b, &j, &err));
     const json_t *all = json_object_get(j, "rankings");
     assert_int_equal(json_array_size(json_object_get(j, "tuners")), 4);

@@ -15,7 +15,7 @@ int tc_cli_status(tctune_status s) {
 }
 
 json_t *tc_cli_document(char *text) {
-    json_t *j = json_loads(text, 0, NULL);
+    json_t *j = tc_json_read(text, 0, NULL);
     tctune_text_free(text);
     return j;
 }
@@ -48,11 +48,9 @@ double tc_cli_real(const json_t *j, const char *key) {
 }
 
 void tc_cli_json_print(json_t *j) {
-    json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    putchar('\n');
+    char *text = tc_json_text(j, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    tc_say_lines(stdout, text ? text : "");
+    tc_say(stdout, "\n");
+    free(text);
     json_decref(j);
-}
-
-json_t *tc_cli_json_real(double v) {
-    return isfinite(v) ? json_real(v) : json_null();
 }

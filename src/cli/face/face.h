@@ -7,13 +7,14 @@
 #ifndef TC_CLI_FACE_H
 #define TC_CLI_FACE_H
 
-#include <jansson.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <tctune/tctune.h>
 
 #include "support/arena.h"
+#include "support/json/json.h"
+#include "support/say.h"
 #include "support/status.h"
 #include "support/strbuf.h"
 #include "support/units.h"
@@ -56,8 +57,6 @@ long long tc_cli_number(const json_t *j, const char *key);
 double tc_cli_real(const json_t *j, const char *key);
 /* Prints and releases. */
 void tc_cli_json_print(json_t *j);
-/* A real, or null when it is not finite. */
-json_t *tc_cli_json_real(double v);
 
 /* ---- signals (signals.c) ---- */
 

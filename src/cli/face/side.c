@@ -48,8 +48,8 @@ typedef struct columns {
 static void row(const columns *c, int i, int j) {
     int left = i < 0 ? 0 : TC_MIN(c->a->len[i], c->width), right = j < 0 ? 0 : TC_MIN(c->b->len[j], c->width);
     char mark = i < 0 ? '>' : j < 0 ? '<' : same(c->a, i, c->b, j) ? ' ' : '|';
-    fprintf(c->f, "%.*s%*s %c%s%.*s\n", left, i < 0 ? "" : c->a->line[i], c->width - left, "", mark, right ? " " : "", right,
-            j < 0 ? "" : c->b->line[j]);
+    tc_say(c->f, "%.*s%*s %c%s%.*s\n", left, i < 0 ? "" : c->a->line[i], c->width - left, "", mark, right ? " " : "", right,
+           j < 0 ? "" : c->b->line[j]);
 }
 
 /* Lines i..ie of a were replaced by lines j..je of b. */

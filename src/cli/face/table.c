@@ -7,7 +7,7 @@
 tc_cli_table tc_cli_table_new(tc_cli_format format, int ncol, const char *const *headings) {
     tc_cli_table t = {.arena = tc_arena_new(), .format = format, .ncol = ncol};
     for (int i = 0; i < ncol; i++)
-        tc_push(&t.cells, headings[i]);
+        tc_cli_cell(&t, "%s", headings[i]);
     return t;
 }
 
@@ -18,12 +18,27 @@ void tc_cli_table_free(tc_cli_table *t) {
 
 /* ---- cells ---- */
 
+/* Characters of a cell at most. A name may be as long as a file, and each row is as wide as the longest cells. CSV has them whole. */
+enum { CELL = 200, LAST_CELL = 2000 };
+
+static void cut(tc_strbuf *b, size_t most) {
+    char text[4 * LAST_CELL];
+    if (b->len <= most)
+        return;
+    tc_say_to(text, sizeof text, "%.*s...", (int)most - 3, tc_sb_str(b));
+    tc_sb_clear(b);
+    tc_sb_add(b, text);
+}
+
 void tc_cli_cell(tc_cli_table *t, const char *fmt, ...) {
     tc_strbuf b = {0};
     va_list ap;
     va_start(ap, fmt);
-    tc_sb_vprintf(&b, fmt, ap);
+    tc_sb_vsay(&b, fmt, ap);
     va_end(ap);
+    bool last = (t->cells.len + 1) % (size_t)t->ncol == 0;
+    if (t->format != TC_CLI_CSV)
+        cut(&b, last ? LAST_CELL : CELL);
     tc_push(&t->cells, tc_sb_keep(&b, t->arena));
 }
 
@@ -82,31 +97,45 @@ static int cell_of(const tc_cli_table *t, size_t i, const char **text) {
     return (int)strlen(*text);
 }
 
+static int characters(const char *text, int n) {
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += ((unsigned char)text[i] & 0xC0) != 0x80;
+    return count;
+}
+
 static void print_aligned(const tc_cli_table *t, FILE *f) {
     int *width = tc_xcalloc((size_t)t->ncol, sizeof *width);
     const char *text;
     for (size_t i = 0; i < t->cells.len; i++) {
-        int *w = &width[i % (size_t)t->ncol];
-        *w = TC_MAX(*w, cell_of(t, i, &text));
+        int *w = &width[i % (size_t)t->ncol], n = cell_of(t, i, &text);
+        *w = TC_MAX(*w, characters(text, n));
     }
     for (size_t i = 0; i < t->cells.len; i++) {
         int col = (int)(i % (size_t)t->ncol), n = cell_of(t, i, &text);
         bool last = col == t->ncol - 1;
         if (is_right(t, col))
-            fprintf(f, "%*.*s", width[col], n, text);
+            tc_say(f, "%*.*s", width[col], n, text);
         else
-            fprintf(f, "%-*.*s", last ? 0 : width[col], n, text);
-        fputs(last ? "\n" : "  ", f);
+            tc_say(f, "%-*.*s", last ? 0 : width[col], n, text);
+        tc_say(f, last ? "\n" : "  ");
     }
     free(width);
 }
 
+/* '|' would end the cell, '<' begin markup, and a backslash before '|' be its escape. */
 static void print_markdown_cell(FILE *f, const char *text, int n) {
-    for (int i = 0; i < n; i++)
-        if (text[i] == '|')
-            fputs("\\|", f);
-        else
-            fputc(text[i] == '\n' ? ' ' : text[i], f);
+    const char *end = text + n;
+    while (text < end) {
+        int some = TC_MIN((int)strcspn(text, "|<\\"), (int)(end - text));
+        tc_say(f, "%.*s", some, text);
+        text += some;
+        if (text == end)
+            break;
+        bool before_bar = *text == '\\' && text[strspn(text, "\\")] == '|';
+        tc_say(f, *text == '\\' && !before_bar ? "%c" : "\\%c", *text);
+        text++;
+    }
 }
 
 static void print_markdown(const tc_cli_table *t, FILE *f) {
@@ -114,22 +143,23 @@ static void print_markdown(const tc_cli_table *t, FILE *f) {
         size_t col = i % (size_t)t->ncol;
         const char *text;
         int n = cell_of(t, i, &text);
-        fputs(col ? " " : "| ", f);
+        tc_say(f, col ? " " : "| ");
         print_markdown_cell(f, text, n);
-        fputs(col + 1 == (size_t)t->ncol ? " |\n" : " |", f);
+        tc_say(f, col + 1 == (size_t)t->ncol ? " |\n" : " |");
         for (int c = 0; i + 1 == (size_t)t->ncol && c < t->ncol; c++)
-            fprintf(f, "%s%s%s", c ? " " : "| ", is_right(t, c) ? "---: |" : "--- |", c + 1 == t->ncol ? "\n" : "");
+            tc_say(f, c + 1 == t->ncol ? "%s%s\n" : "%s%s", c ? " " : "| ", is_right(t, c) ? "---: |" : "--- |");
     }
 }
 
 static void print_csv_cell(FILE *f, const char *text) {
     bool plain = !strpbrk(text, ",\"\r\n");
-    if (!plain)
-        fputc('"', f);
-    for (; *text; text++)
-        fputs(*text == '"' ? "\"\"" : (char[]){*text, 0}, f);
-    if (!plain)
-        fputc('"', f);
+    while (!plain) {
+        int n = (int)strcspn(text, "\"");
+        tc_say(f, "\"%.*s\"", n, text);
+        plain = !text[n];
+        text += n + !plain;
+    }
+    tc_say(f, "%s", text);
 }
 
 static const char *csv_heading(const tc_cli_table *t, int col) {
@@ -142,7 +172,7 @@ static void print_csv(const tc_cli_table *t, FILE *f) {
     for (size_t i = 0; i < t->cells.len; i++) {
         size_t col = i % (size_t)t->ncol;
         print_csv_cell(f, i < (size_t)t->ncol ? csv_heading(t, (int)i) : t->cells.data[i]);
-        fputc(col + 1 == (size_t)t->ncol ? '\n' : ',', f);
+        tc_say(f, col + 1 == (size_t)t->ncol ? "\n" : ",");
     }
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cli/manual/manual.h"
+#include "support/say.h"
 #include "support/system/fs.h"
 
 typedef struct places {
@@ -84,13 +85,13 @@ static tc_status write_all(const places *p, tc_error *err) {
 int main(int argc, char **argv) {
     tc_error err = {0};
     if (argc != 4) {
-        fprintf(stderr, "usage: tctune-manual PROSE-FOLDER CODE-FOLDER FOLDER\n");
+        tc_say(stderr, "usage: tctune-manual PROSE-FOLDER CODE-FOLDER FOLDER\n");
         return TC_CLI_USAGE;
     }
     places p = {argv[1], argv[2], argv[3], tc_arena_new()};
     tc_status st = write_all(&p, &err);
     tc_arena_free(p.arena);
     if (st != TC_OK)
-        fprintf(stderr, "tctune-manual: %s\n", err.msg);
+        tc_say(stderr, "tctune-manual: %s\n", err.msg);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }

@@ -27,19 +27,19 @@ static const tc_cli_option follow_options[] = {
 };
 
 static void put_counts(FILE *f, const char *db, const tctune_followed *n) {
-    fprintf(f, "%s: %" PRId64 " records added, %" PRId64 " were there, %" PRId64 " changed, %" PRId64 " refused", db, n->stored,
-            n->known, n->changed, n->refused);
+    tc_say(f, "%s: %" PRId64 " records added, %" PRId64 " were there, %" PRId64 " changed, %" PRId64 " refused", db, n->stored,
+           n->known, n->changed, n->refused);
     if (n->others)
-        fprintf(f, ", %" PRId64 " of others", n->others);
-    fputc('\n', f);
+        tc_say(f, ", %" PRId64 " of others", n->others);
+    tc_say(f, "\n");
 }
 
 static json_t *event_of(const tctune_followed *n, const char *refusal) {
-    json_t *j = json_pack("{s:s,s:I,s:I,s:I,s:I,s:I}", "event", refusal ? "refused" : "followed", "stored", (json_int_t)n->stored,
-                          "known", (json_int_t)n->known, "changed", (json_int_t)n->changed, "refused", (json_int_t)n->refused,
-                          "others", (json_int_t)n->others);
+    json_t *j = tc_json_pack("{s:s,s:I,s:I,s:I,s:I,s:I}", "event", refusal ? "refused" : "followed", "stored",
+                             (json_int_t)n->stored, "known", (json_int_t)n->known, "changed", (json_int_t)n->changed, "refused",
+                             (json_int_t)n->refused, "others", (json_int_t)n->others);
     if (refusal)
-        json_object_set_new(j, "message", json_string(refusal));
+        tc_json_set(j, "message", tc_json_string(refusal));
     return j;
 }
 
@@ -48,7 +48,7 @@ static void on_followed(void *user, const tctune_followed *so_far, const char *r
     if (tc_cli_tells_events(&a->progress))
         tc_cli_tell_event(&a->progress, event_of(so_far, refusal));
     else if (refusal)
-        fprintf(stderr, "tctune db follow: refused: %s\n", refusal);
+        tc_say(stderr, "tctune db follow: refused: %s\n", refusal);
     else if (!a->once && tc_cli_tells_progress(&a->progress)) /* else the counts are on standard output, at the end */
         put_counts(stderr, tc_cli_db_path(&a->db), so_far);
 }

@@ -38,11 +38,11 @@ static void print_text(const json_t *d, tc_cli_format format) {
         return;
     }
     json_array_foreach(list, i, f) {
-        printf("%-8s %-17s %s\n", tc_cli_text(f, "level"), tc_cli_text(f, "check"), tc_cli_text(f, "found"));
+        tc_say(stdout, "%-8s %-17s %s\n", tc_cli_text(f, "level"), tc_cli_text(f, "check"), tc_cli_text(f, "found"));
         if (json_object_get(f, "remedy"))
-            printf("%-8s %-17s   %s\n", "", "", tc_cli_text(f, "remedy"));
+            tc_say(stdout, "%-8s %-17s   %s\n", "", "", tc_cli_text(f, "remedy"));
     }
-    printf("\n%lld warning%s%s\n", warnings, warnings == 1 ? "" : "s",
+    tc_say(stdout, "\n%lld warning%s%s\n", warnings, warnings == 1 ? "" : "s",
            json_object_get(d, "measured") ? "" : "; nothing was measured (--quick)");
 }
 

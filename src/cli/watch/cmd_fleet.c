@@ -36,7 +36,7 @@ static const tc_cli_option worker_options[] = {
 
 static void on_ready(void *user, const char *name, const char *key) {
     (void)user;
-    printf("%s serves %s\n", name, key);
+    tc_say(stdout, "%s serves %s\n", name, key);
     fflush(stdout);
 }
 
@@ -44,7 +44,7 @@ static int print_key(const worker_args *a, tc_error *err) {
     char *key;
     int status = tc_cli_status(tctune_fleet_key(a->target.name, a->target.threads, &key, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
-        printf("%s\n", key);
+        tc_say(stdout, "%s\n", key);
     tctune_text_free(key);
     return status;
 }
@@ -186,20 +186,20 @@ static void print_rankings(const json_t *rankings, tc_cli_format format) {
 static void print_status(const json_t *d, tc_cli_format format) {
     const json_t *workers = json_object_get(d, "workers");
     if (json_array_size(workers) == 0 && tc_cli_is_prose(format)) {
-        printf("%s: no worker is there\n", tc_cli_text(d, "server"));
+        tc_say(stdout, "%s: no worker is there\n", tc_cli_text(d, "server"));
         return;
     }
     print_keys(json_object_get(d, "keys"), format);
-    putchar('\n');
+    tc_say(stdout, "\n");
     print_workers(workers, format);
     const json_t *tuners = json_object_get(d, "tuners");
     if (json_array_size(tuners) > 0) {
-        putchar('\n');
+        tc_say(stdout, "\n");
         print_tuners(tuners, format);
     }
     const json_t *rankings = json_object_get(d, "rankings");
     if (json_array_size(rankings) > 0) {
-        putchar('\n');
+        tc_say(stdout, "\n");
         print_rankings(rankings, format);
     }
 }

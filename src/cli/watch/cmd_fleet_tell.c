@@ -26,7 +26,7 @@ static void print_told(const json_t *d, tc_cli_format format) {
     size_t i;
     const json_t *w;
     json_array_foreach(json_object_get(d, "workers"), i, w) {
-        printf("%s of %s gets the order: %s\n", tc_cli_text(w, "name"), tc_cli_text(w, "key"), tc_cli_text(d, "order"));
+        tc_say(stdout, "%s of %s gets the order: %s\n", tc_cli_text(w, "name"), tc_cli_text(w, "key"), tc_cli_text(d, "order"));
     }
 }
 
@@ -106,7 +106,7 @@ static void print_log(const json_t *d, tc_cli_format format) {
     const json_t *jobs = json_object_get(d, "jobs"), *j;
     size_t i;
     if (json_array_size(jobs) == 0 && tc_cli_is_prose(format)) {
-        printf("%s: the server has no results\n", tc_cli_text(d, "server"));
+        tc_say(stdout, "%s: the server has no results\n", tc_cli_text(d, "server"));
         return;
     }
     tc_cli_table t = tc_cli_table_new(format, TC_LEN(headings), headings);

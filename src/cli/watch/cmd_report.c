@@ -92,7 +92,7 @@ static int write_page(const report_args *a, const tctune_work *w, const tctune_p
     tctune_text_free(html);
     if (s != TC_OK)
         return TC_CLI_FAILED;
-    printf("%s: %s\n", a->out, tc_text_bytes(size, (double)n));
+    tc_say(stdout, "%s: %s\n", a->out, tc_text_bytes(size, (double)n));
     return TC_CLI_DONE;
 }
 
@@ -100,7 +100,8 @@ static int print_data(const tctune_work *w, const tctune_page_options *o, tc_err
     char *text;
     int status = tc_cli_status(tctune_page_data(w, o, &text, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE) {
-        puts(text);
+        tc_say_lines(stdout, text);
+        tc_say(stdout, "\n");
         tctune_text_free(text);
     }
     return status;

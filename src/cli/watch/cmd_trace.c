@@ -36,26 +36,26 @@ static const tc_cli_option options[] = {
 
 static json_t *summary(const char *out, const json_t *of) {
     static const char *const same[] = {"threads", "steps", "parallel_loops", "work_share", "fork_share", "wait_share"};
-    json_t *j = json_pack("{s:s, s:f}", "out", out, "run_ms", tc_cli_real(of, "run_us") / 1e3);
+    json_t *j = tc_json_pack("{s:s, s:f}", "out", out, "run_ms", tc_cli_real(of, "run_us") / 1e3);
     for (size_t i = 0; i < TC_LEN(same); i++)
-        json_object_set(j, same[i], json_object_get(of, same[i]));
+        tc_json_set(j, same[i], json_incref(json_object_get(of, same[i])));
     return j;
 }
 
 static void print(const char *out, const json_t *of) {
     char time[24];
-    printf("%s: one run of %s, %lld steps with %lld parallel loops on %lld threads\n", out,
+    tc_say(stdout, "%s: one run of %s, %lld steps with %lld parallel loops on %lld threads\n", out,
            tc_text_time(time, tc_cli_real(of, "run_us") / 1e6), tc_cli_number(of, "steps"), tc_cli_number(of, "parallel_loops"),
            tc_cli_number(of, "threads"));
-    printf("of the threads' time: %.1f %% work in parallel loops, %.1f %% forks, %.1f %% waiting for the last thread\n",
+    tc_say(stdout, "of the threads' time: %.1f %% work in parallel loops, %.1f %% forks, %.1f %% waiting for the last thread\n",
            100 * tc_cli_real(of, "work_share"), 100 * tc_cli_real(of, "fork_share"), 100 * tc_cli_real(of, "wait_share"));
-    printf("open it in https://ui.perfetto.dev or chrome://tracing\n");
+    tc_say(stdout, "open it in https://ui.perfetto.dev or chrome://tracing\n");
 }
 
 /* ---- the run ---- */
 
 static int write_timeline(const char *out, const json_t *j, tc_error *err) {
-    char *text = json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    char *text = tc_json_text(j, JSON_COMPACT | JSON_REAL_PRECISION(15));
     if (!text) {
         tc_alloc_refuse();
         return TC_CLI_FAILED;

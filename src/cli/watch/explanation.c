@@ -6,9 +6,9 @@
 
 static void heading(const char *text, tc_cli_format format) {
     if (tc_cli_is_prose(format))
-        printf("\n# ---- %s ----\n", text);
+        tc_say(stdout, "\n# ---- %s ----\n", text);
     else
-        putchar('\n');
+        tc_say(stdout, "\n");
 }
 
 static void print_interval(tc_cli_table *t, const json_t *j) {
@@ -36,7 +36,7 @@ static void print_causes(const json_t *causes, tc_cli_format format, bool busy) 
     if (json_array_size(causes) || !tc_cli_is_prose(format))
         tc_cli_table_print(&t, stdout);
     else
-        printf("(none)\n");
+        tc_say(stdout, "(none)\n");
     tc_cli_table_free(&t);
 }
 
@@ -61,7 +61,7 @@ static void print_trials(const json_t *trials, tc_cli_format format) {
     if (shown || !tc_cli_is_prose(format))
         tc_cli_table_print(&t, stdout);
     if (tc_cli_is_prose(format))
-        printf("%zu of %zu trials have a time; a trial without rounds ran once beside the schedule\n", shown,
+        tc_say(stdout, "%zu of %zu trials have a time; a trial without rounds ran once beside the schedule\n", shown,
                json_array_size(trials));
     tc_cli_table_free(&t);
 }
@@ -118,10 +118,10 @@ static void print_counters(const json_t *counters, tc_cli_format format) {
 void tc_cli_print_explanation(const json_t *j, tc_cli_format format) {
     const char *no_best = json_string_value(json_object_get(j, "no_best"));
     if (tc_cli_is_prose(format))
-        printf("%s\n\nkernel %s: %s (%s), %lld threads, %s\n", tc_cli_text(j, "answer"), tc_cli_text(j, "kernel"),
+        tc_say(stdout, "%s\n\nkernel %s: %s (%s), %lld threads, %s\n", tc_cli_text(j, "answer"), tc_cli_text(j, "kernel"),
                tc_cli_text(j, "spec"), tc_cli_text(j, "origin"), tc_cli_number(j, "threads"), tc_cli_text(j, "mode"));
     if (no_best && tc_cli_is_prose(format))
-        printf("the database was not searched for a better record: %s\n", no_best);
+        tc_say(stdout, "the database was not searched for a better record: %s\n", no_best);
     bool measured = !json_is_string(json_object_get(j, "unmeasured"));
     print_causes(json_object_get(j, "causes"), format, measured && json_is_true(json_object_get(j, "busy")));
     if (measured) {
@@ -131,5 +131,5 @@ void tc_cli_print_explanation(const json_t *j, tc_cli_format format) {
         print_counters(json_object_get(j, "counters"), format);
     }
     if (tc_cli_is_prose(format))
-        printf("\n%.1f s\n", tc_cli_real(j, "seconds"));
+        tc_say(stdout, "\n%.1f s\n", tc_cli_real(j, "seconds"));
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "support/say.h"
 #include "support/vec.h"
 
 #if defined(__x86_64__)
@@ -22,7 +23,7 @@
 #endif
 
 static void __attribute__((noreturn)) too_early(void) {
-    fprintf(stderr, "tctune: a function of LLVM is called before tc_llvm_load (a bug of tctune)\n");
+    tc_say(stderr, "tctune: a function of LLVM is called before tc_llvm_load (a bug of tctune)\n");
     abort();
 }
 

@@ -9,6 +9,7 @@
 #include "graph/passes/origins_int.h"
 #include "support/guess.h"
 #include "support/log.h"
+#include "support/say.h"
 
 typedef struct pass {
     const char *name;
@@ -89,12 +90,14 @@ static tc_status run_shown(tc_graph *g, const tc_graph_pass_options *o, const pa
     size_t nodes = g->nodes.len;
     tc_status s = run_pass(g, p, err);
     if (o->times)
-        fprintf(log, "pass %-16s %9.3f ms  %5zu -> %zu nodes\n", p->name, (tc_now() - start) * 1e3, nodes, g->nodes.len);
+        tc_say(log, "pass %-16s %9.3f ms  %5zu -> %zu nodes\n", p->name, (tc_now() - start) * 1e3, nodes, g->nodes.len);
     if (dump && s == TC_OK) {
         char *after = text_of(g);
         bool same = strcmp(before, after) == 0;
-        fprintf(log, "# before pass %s\n%s# after pass %s%s\n%s", p->name, before, p->name, same ? " (unchanged)" : "",
-                same ? "" : after);
+        tc_say(log, "# before pass %s\n", p->name);
+        tc_say_lines(log, before);
+        tc_say(log, "# after pass %s%s\n", p->name, same ? " (unchanged)" : "");
+        tc_say_lines(log, same ? "" : after);
         free(after);
     }
     free(before);

@@ -1,12 +1,10 @@
 /* Loads a library that tctune built. The library's metadata list its inputs and outputs. */
 #include "codegen/artefacts/library.h"
 #include "graph/saved/save_int.h"
-#include "measure/records/json_text.h"
 #include "support/system/fs.h"
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +50,7 @@ static tc_status read_document(const char *path, json_t **out, tc_error *err) {
     *out = NULL;
     TC_TRY(tc_cg_read_metadata(path, &text, err));
     if (tc_graph_note_measure(&n, text))
-        *out = tc_meas_json_read(text, JSON_REJECT_DUPLICATES, &why);
+        *out = tc_json_read(text, JSON_REJECT_DUPLICATES, &why);
     free(text);
     if (json_is_object(*out))
         return TC_OK;

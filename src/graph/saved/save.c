@@ -9,8 +9,6 @@
 #include "support/system/identity.h"
 #include "support/system/scratch.h"
 
-#include <errno.h>
-#include <jansson.h>
 #include <string.h>
 
 typedef struct saver {
@@ -52,29 +50,29 @@ static const char *identifier(tc_arena *a, const char *path) {
 /* ---- metadata ---- */
 
 static json_t *ports_json(const tc_graph_port *p, int n) {
-    json_t *list = json_array();
+    json_t *list = tc_json_array();
     for (int i = 0; i < n; i++) {
-        json_t *shape = json_array();
+        json_t *shape = tc_json_array();
         for (int d = 0; d < p[i].shape.ndim; d++)
-            json_array_append_new(shape, json_integer(p[i].shape.d[d]));
-        json_t *port = json_pack("{s:s, s:s, s:o}", "name", p[i].name, "dtype", tc_dtype_name(p[i].dtype), "shape", shape);
-        json_t *sizes = json_object(); /* dimension -> the port that is its size */
+            tc_json_append(shape, tc_json_integer(p[i].shape.d[d]));
+        json_t *port = tc_json_pack("{s:s, s:s, s:o}", "name", p[i].name, "dtype", tc_dtype_name(p[i].dtype), "shape", shape);
+        json_t *sizes = tc_json_object(); /* dimension -> the port that is its size */
         for (int d = 0; d < p[i].shape.ndim; d++)
             if (p[i].extent[d]) {
                 char key[16];
                 snprintf(key, sizeof key, "%d", d);
-                json_object_set_new(sizes, key, json_integer(p[i].extent[d]));
+                tc_json_set(sizes, key, tc_json_integer(p[i].extent[d]));
             }
         if (json_object_size(sizes))
-            json_object_set(port, "sizes", sizes);
+            tc_json_set(port, "sizes", json_incref(sizes));
         if (p[i].shared)
-            json_object_set_new(port, "shared", json_pack("[i, i]", p[i].shared - 1, p[i].rows));
+            tc_json_set(port, "shared", tc_json_pack("[i, i]", p[i].shared - 1, p[i].rows));
         if (p[i].is_dense)
-            json_object_set_new(port, "dense", json_true());
+            tc_json_set(port, "dense", json_true());
         if (p[i].drawn.low < p[i].drawn.high)
-            json_object_set_new(port, "drawn", json_pack("[I, I]", (json_int_t)p[i].drawn.low, (json_int_t)p[i].drawn.high));
+            tc_json_set(port, "drawn", tc_json_pack("[I, I]", (json_int_t)p[i].drawn.low, (json_int_t)p[i].drawn.high));
         json_decref(sizes);
-        json_array_append_new(list, port);
+        tc_json_append(list, port);
     }
     return list;
 }
@@ -82,38 +80,38 @@ static json_t *ports_json(const tc_graph_port *p, int n) {
 /* Where its kernels are from. */
 static json_t *provenance(const tc_graph_model *m) {
     tc_digest build;
-    json_t *j = json_pack("{s:s, s:s, s:s, s:b}", "tctune", TCTUNE_VERSION, "llvm", tc_cg_llvm_version(), "accuracy",
-                          tc_accuracy_text(m->accuracy), "bf16", (m->accuracy & TC_ACCURACY_BF16) != 0);
+    json_t *j = tc_json_pack("{s:s, s:s, s:s, s:b}", "tctune", TCTUNE_VERSION, "llvm", tc_cg_llvm_version(), "accuracy",
+                             tc_accuracy_text(m->accuracy), "bf16", (m->accuracy & TC_ACCURACY_BF16) != 0);
     if (tc_build_identity(&build))
-        json_object_set_new(j, "build", json_string(build.hex));
+        tc_json_set(j, "build", tc_json_string(build.hex));
     if (m->database)
-        json_object_set_new(j, "database", json_string(m->database));
+        tc_json_set(j, "database", tc_json_string(m->database));
     return j;
 }
 
 /* What a profile of the library speaks of: kernels, the others, and which of them each step is (others after all kernels). */
 static void add_steps(json_t *j, const tc_graph_model *m) {
-    json_t *kernels = json_array(), *others = json_array(), *steps = json_array();
+    json_t *kernels = tc_json_array(), *others = tc_json_array(), *steps = tc_json_array();
     for (int i = 0; i < m->nkernel; i++) {
         const tc_graph_kernel *k = &m->kernels[i];
-        json_t *of = json_pack("{s:s, s:s, s:i, s:f, s:I}", "name", k->name, "form", k->form, "count", k->count, "flops",
-                               k->flops, "record", (json_int_t)k->record);
-        json_object_set_new(of, "bytes", json_real(k->bytes));
-        json_object_set_new(of, "workload", json_string(k->hash.hex));
-        json_object_set_new(of, "trace", json_string(k->trace_hash.hex));
+        json_t *of = tc_json_pack("{s:s, s:s, s:i, s:f, s:I}", "name", k->name, "form", k->form, "count", k->count, "flops",
+                                  k->flops, "record", (json_int_t)k->record);
+        tc_json_set(of, "bytes", tc_json_real(k->bytes));
+        tc_json_set(of, "workload", tc_json_string(k->hash.hex));
+        tc_json_set(of, "trace", tc_json_string(k->trace_hash.hex));
         if (k->source == TC_GRAPH_FROM_RECORD)
-            json_object_set_new(of, "seconds", json_real(k->recorded));
+            tc_json_set(of, "seconds", tc_json_real(k->recorded));
         if (k->unit)
-            json_object_set_new(of, "unit", json_string(k->unit->text));
-        json_array_append_new(kernels, of);
+            tc_json_set(of, "unit", tc_json_string(k->unit->text));
+        tc_json_append(kernels, of);
     }
     for (int i = 0; i < m->nother; i++)
-        json_array_append_new(others, json_pack("{s:s, s:i}", "name", m->others[i].name, "count", m->others[i].count));
+        tc_json_append(others, tc_json_pack("{s:s, s:i}", "name", m->others[i].name, "count", m->others[i].count));
     for (int i = 0; i < m->nstep; i++)
-        json_array_append_new(steps, json_integer(m->steps[i].task >= 0 ? m->steps[i].task : m->nkernel + m->steps[i].other));
-    json_object_set_new(j, "kernels", kernels);
-    json_object_set_new(j, "others", others);
-    json_object_set_new(j, "steps", steps);
+        tc_json_append(steps, tc_json_integer(m->steps[i].task >= 0 ? m->steps[i].task : m->nkernel + m->steps[i].other));
+    tc_json_set(j, "kernels", kernels);
+    tc_json_set(j, "others", others);
+    tc_json_set(j, "steps", steps);
 }
 
 /* Measured: under 5 KiB where a team is made, of which each thread takes some; where the loader binds it saves all registers,
@@ -132,26 +130,23 @@ static int64_t stack_bytes(const saver *s) {
 
 static const char *metadata(const saver *s) {
     const tc_graph_model *m = s->m;
-    errno = 0;
-    json_t *j = json_pack("{s:i, s:i, s:s, s:s, s:i, s:I, s:o, s:o, s:f, s:o}", "format", TC_GRAPH_LIBRARY_FORMAT, "abi",
-                          TC_RT_ABI, "name", s->name, "target", m->target->text, "threads", m->threads, "stack",
-                          (json_int_t)stack_bytes(s), "inputs", ports_json(m->in, m->nin), "outputs", ports_json(m->out, m->nout),
-                          "flops", tc_graph_model_flops(m), "provenance", provenance(m));
+    json_t *j = tc_json_pack("{s:i, s:i, s:s, s:s, s:i, s:I, s:o, s:o, s:f, s:o}", "format", TC_GRAPH_LIBRARY_FORMAT, "abi",
+                             TC_RT_ABI, "name", s->name, "target", m->target->text, "threads", m->threads, "stack",
+                             (json_int_t)stack_bytes(s), "inputs", ports_json(m->in, m->nin), "outputs",
+                             ports_json(m->out, m->nout), "flops", tc_graph_model_flops(m), "provenance", provenance(m));
     if (m->nshown < m->nout)
-        json_object_set_new(j, "sizes", json_integer(m->nout - m->nshown));
+        tc_json_set(j, "sizes", tc_json_integer(m->nout - m->nshown));
     if (m->rules.nsize)
-        json_object_set_new(j, "varying", tc_graph_rules_to_json(&m->rules));
+        tc_json_set(j, "varying", tc_graph_rules_to_json(&m->rules));
     if (m->nrefusal) {
-        json_t *refusals = json_array();
+        json_t *refusals = tc_json_array();
         for (int i = 0; i < m->nrefusal; i++)
-            json_array_append_new(refusals, json_string(m->refusals[i]));
-        json_object_set_new(j, "refusals", refusals);
+            tc_json_append(refusals, tc_json_string(m->refusals[i]));
+        tc_json_set(j, "refusals", refusals);
     }
-    json_object_set_new(j, "watched", json_true());
+    tc_json_set(j, "watched", json_true());
     add_steps(j, m);
-    char *dump = json_dumps(j, JSON_COMPACT);
-    if (!dump || errno == ENOMEM) /* any of it may lack */
-        tc_alloc_refuse();
+    char *dump = tc_json_text(j, JSON_COMPACT);
     const char *r = tc_arena_strdup(s->arena, dump ? dump : "");
     free(dump);
     json_decref(j);

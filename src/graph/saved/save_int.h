@@ -5,8 +5,7 @@
 
 #include "graph/model/parts.h"
 #include "graph/saved/saved.h"
-
-#include <jansson.h>
+#include "support/json/json.h"
 
 /* Of a library's metadata; load.c takes no other. */
 enum { TC_GRAPH_LIBRARY_FORMAT = 3 };

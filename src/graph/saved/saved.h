@@ -3,7 +3,7 @@
 #ifndef TC_GRAPH_SAVED_SAVED_H
 #define TC_GRAPH_SAVED_SAVED_H
 
-#include <jansson.h>
+#include "support/json/json.h"
 
 #include "graph/model/model.h"
 

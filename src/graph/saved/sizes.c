@@ -47,57 +47,57 @@ tc_cg_size_checks tc_graph_size_checks(const tc_graph_size_rules *r, tc_arena *a
 
 /* [[0], 6, "*"]: six times what size 0 has of its multiples. */
 static json_t *value_to_json(const tc_graph_size_value *x) {
-    json_t *steps = json_array();
+    json_t *steps = tc_json_array();
     for (int i = 0; i < x->formula.n; i++) {
         const tc_formula_step *s = &x->formula.steps[i];
         if (s->op == TC_FORMULA_NUMBER)
-            json_array_append_new(steps, json_integer(s->arg));
+            tc_json_append(steps, tc_json_integer(s->arg));
         else if (s->op == TC_FORMULA_SIZE)
-            json_array_append_new(steps, json_pack("[I]", (json_int_t)s->arg));
+            tc_json_append(steps, tc_json_pack("[I]", (json_int_t)s->arg));
         else
-            json_array_append_new(steps, json_string(tc_formula_text(s->op)));
+            tc_json_append(steps, tc_json_string(tc_formula_text(s->op)));
     }
-    return json_pack("{s:s, s:o}", "text", x->text, "formula", steps);
+    return tc_json_pack("{s:s, s:o}", "text", x->text, "formula", steps);
 }
 
 /* Of a range, the ends that there are. */
 static json_t *bound_to_json(const tc_graph_size_bound *l) {
-    json_t *j = json_pack("{s:o}", "size", value_to_json(&l->x));
+    json_t *j = tc_json_pack("{s:o}", "size", value_to_json(&l->x));
     if (l->least != INT64_MIN)
-        json_object_set_new(j, "least", json_integer(l->least));
+        tc_json_set(j, "least", tc_json_integer(l->least));
     if (l->most != INT64_MAX)
-        json_object_set_new(j, "most", json_integer(l->most));
+        tc_json_set(j, "most", tc_json_integer(l->most));
     if (l->multiple > 1)
-        json_object_set_new(j, "multiple", json_integer(l->multiple));
+        tc_json_set(j, "multiple", tc_json_integer(l->multiple));
     if (l->by.text)
-        json_object_set_new(j, "by", value_to_json(&l->by));
+        tc_json_set(j, "by", value_to_json(&l->by));
     if (l->same.text)
-        json_object_set_new(j, "same", value_to_json(&l->same));
+        tc_json_set(j, "same", value_to_json(&l->same));
     if (l->what)
-        json_object_set_new(j, "what", json_string(l->what));
+        tc_json_set(j, "what", tc_json_string(l->what));
     return j;
 }
 
 json_t *tc_graph_rules_to_json(const tc_graph_size_rules *r) {
-    json_t *inputs = json_array(), *sizes = json_array(), *limits = json_array();
+    json_t *inputs = tc_json_array(), *sizes = tc_json_array(), *limits = tc_json_array();
     for (int i = 0; i < r->nin; i++) {
-        json_t *dims = json_array();
+        json_t *dims = tc_json_array();
         for (int d = 0; d < r->in[i].ndim; d++)
-            json_array_append_new(dims, json_integer(r->in[i].size[d]));
-        json_array_append_new(inputs, dims);
+            tc_json_append(dims, tc_json_integer(r->in[i].size[d]));
+        tc_json_append(inputs, dims);
     }
     for (int k = 0; k < r->nsize; k++) {
         const tc_graph_size_rule *s = &r->size[k];
-        json_t *j =
-            json_pack("{s:s, s:I, s:I, s:I, s:b, s:b}", "name", s->name, "least", (json_int_t)s->least, "most",
-                      (json_int_t)s->most, "multiple", (json_int_t)s->multiple, "assumed", s->assumed, "narrowed", s->narrowed);
+        json_t *j = tc_json_pack("{s:s, s:I, s:I, s:I, s:b, s:b}", "name", s->name, "least", (json_int_t)s->least, "most",
+                                 (json_int_t)s->most, "multiple", (json_int_t)s->multiple, "assumed", s->assumed, "narrowed",
+                                 s->narrowed);
         if (s->is.text)
-            json_object_set_new(j, "is", value_to_json(&s->is));
-        json_array_append_new(sizes, j);
+            tc_json_set(j, "is", value_to_json(&s->is));
+        tc_json_append(sizes, j);
     }
     for (int i = 0; i < r->nlimit; i++)
-        json_array_append_new(limits, bound_to_json(&r->limit[i]));
-    return json_pack("{s:o, s:o, s:o}", "inputs", inputs, "sizes", sizes, "limits", limits);
+        tc_json_append(limits, bound_to_json(&r->limit[i]));
+    return tc_json_pack("{s:o, s:o, s:o}", "inputs", inputs, "sizes", sizes, "limits", limits);
 }
 
 static bool read_step(tc_graph_note *n, const json_t *j, tc_formula_step *out) {

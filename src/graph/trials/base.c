@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "measure/records/json_text.h"
 #include "schedule_primitives/trace.h"
+#include "support/json/json.h"
 #include "support/map.h"
 #include "support/system/fs.h"
 #include "support/vec.h"
@@ -123,7 +123,7 @@ static tc_status load(const char *path, json_t **out, tc_error *err) {
     char *text;
     TC_TRY(tc_fs_read_text(path, &text, err));
     bool large = strlen(text) > TC_GRAPH_BASE_BYTES;
-    *out = large ? NULL : tc_meas_json_read(text, JSON_REJECT_DUPLICATES, &why);
+    *out = large ? NULL : tc_json_read(text, JSON_REJECT_DUPLICATES, &why);
     free(text);
     if (large)
         return tc_fail(err, TC_BAD_INPUT, "%s has more than %d MiB: a base is what `tctune bench --json` printed", path,

@@ -1,7 +1,6 @@
 /* What caches.h describes. */
 #include "measure/machine/caches.h"
 
-#include <jansson.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "measure/records/record.h"
 #include "support/clock/clock.h"
 #include "support/hash.h"
+#include "support/json/json.h"
 #include "support/log.h"
 #include "support/strbuf.h"
 #include "support/system/emulation.h"
@@ -178,11 +178,11 @@ static void put_together(tc_meas_caches *c, const tc_meas_caches *other) {
 /* ---- what is kept ---- */
 
 static json_t *to_json(const tc_meas_caches *c) {
-    json_t *walk = json_array();
+    json_t *walk = tc_json_array();
     for (int i = 0; i < c->n; i++)
-        json_array_append_new(walk, json_pack("[I, f]", (json_int_t)c->walk[i].bytes, c->walk[i].ns));
-    return json_pack("{s:i, s:I, s:I, s:f, s:o}", "walks", c->walks, "reported", (json_int_t)c->reported, "last",
-                     (json_int_t)c->last, "memory_gbs", c->memory_gbs, "walk", walk);
+        tc_json_append(walk, tc_json_pack("[I, f]", (json_int_t)c->walk[i].bytes, c->walk[i].ns));
+    return tc_json_pack("{s:i, s:I, s:I, s:f, s:o}", "walks", c->walks, "reported", (json_int_t)c->reported, "last",
+                        (json_int_t)c->last, "memory_gbs", c->memory_gbs, "walk", walk);
 }
 
 /* A file that was damaged is as none. */
@@ -219,9 +219,9 @@ static char *kept_path(const tc_machine *m) {
 
 static void keep(const tc_meas_caches *c, const char *path) {
     json_t *j = to_json(c);
-    char *text = json_dumps(j, JSON_COMPACT);
+    char *text = tc_json_text(j, JSON_COMPACT);
     tc_error why = {0};
-    if (tc_fs_write(path, text, strlen(text), &why) != TC_OK)
+    if (text && tc_fs_write(path, text, strlen(text), &why) != TC_OK)
         tc_log(TC_LOG_INFO, "the measured sizes of the caches could not be stored: %s", why.msg);
     free(text);
     json_decref(j);

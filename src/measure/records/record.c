@@ -3,14 +3,13 @@
 
 #include <errno.h>
 #include <float.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "measure/records/check.h"
-#include "measure/records/json_text.h"
+#include "support/json/json.h"
 #include "support/status.h"
 #include "support/vec.h"
 
@@ -224,73 +223,56 @@ bool tc_meas_sizes_parse(const char *text, int64_t *sizes, int n) {
 /* JSON has no infinities: the largest number stands for them. (A median that is not finite is left out and comes back as
  * INFINITY.) */
 static void put_real(json_t *o, const char *key, double v) {
-    json_object_set_new(o, key, json_real(isfinite(v) ? v : DBL_MAX));
-}
-
-/* Messages may quote bytes of a crashed process: what is not UTF-8 becomes '?'. */
-static json_t *text_value(const char *s) {
-    json_t *v = json_string(s);
-    if (v)
-        return v;
-    char *copy = tc_xstrdup(s);
-    for (char *p = copy; *p; p++)
-        if ((unsigned char)*p >= 0x80)
-            *p = '?';
-    v = json_string(copy);
-    free(copy);
-    return v;
+    tc_json_set(o, key, tc_json_real(isfinite(v) ? v : DBL_MAX));
 }
 
 /* Fields that most records lack, or that came later. */
 static void put_others(json_t *o, const tc_record *r) {
     if (*r->sizes)
-        json_object_set_new(o, "sizes", json_string(r->sizes));
+        tc_json_set(o, "sizes", tc_json_string(r->sizes));
     if (*r->job)
-        json_object_set_new(o, "job", json_string(r->job));
+        tc_json_set(o, "job", tc_json_string(r->job));
     if (*r->phase)
-        json_object_set_new(o, "phase", json_string(r->phase));
+        tc_json_set(o, "phase", tc_json_string(r->phase));
     if (isfinite(r->predicted))
-        json_object_set_new(o, "predicted", json_real(r->predicted));
+        tc_json_set(o, "predicted", tc_json_real(r->predicted));
 }
 
 static json_t *to_object(const tc_record *r) {
-    json_t *o = json_object(), *times = json_array();
-    json_object_set_new(o, "error", json_string(tc_meas_error_text(r->error)));
+    json_t *o = tc_json_object(), *times = tc_json_array();
+    tc_json_set(o, "error", tc_json_string(tc_meas_error_text(r->error)));
     if (isfinite(r->median))
         put_real(o, "median", r->median);
     for (size_t i = 0; i < r->ntimes; i++)
-        json_array_append_new(times, json_real(r->times[i]));
-    json_object_set_new(o, "times", times);
-    json_object_set_new(o, "mode", json_string(tc_meas_mode_text(r->mode)));
-    json_object_set_new(o, "rounds", json_integer(r->rounds));
+        tc_json_append(times, tc_json_real(r->times[i]));
+    tc_json_set(o, "times", times);
+    tc_json_set(o, "mode", tc_json_string(tc_meas_mode_text(r->mode)));
+    tc_json_set(o, "rounds", tc_json_integer(r->rounds));
     put_others(o, r);
-#define FIELD(key, member) json_object_set_new(o, key, json_string(r->member.hex));
+#define FIELD(key, member) tc_json_set(o, key, tc_json_string(r->member.hex));
     HASH_FIELDS(FIELD)
 #undef FIELD
     char program[17];
     snprintf(program, sizeof program, "%016llx", (unsigned long long)r->program);
-    json_object_set_new(o, "program", json_string(program));
+    tc_json_set(o, "program", tc_json_string(program));
 #define FIELD(key, member) put_real(o, key, r->member);
     REAL_FIELDS(FIELD)
 #undef FIELD
-#define FIELD(key, member) json_object_set_new(o, key, json_integer(r->member));
+#define FIELD(key, member) tc_json_set(o, key, tc_json_integer(r->member));
     INT_FIELDS(FIELD)
 #undef FIELD
-#define FIELD(key, member) json_object_set_new(o, key, json_boolean(r->member));
+#define FIELD(key, member) tc_json_set(o, key, json_boolean(r->member));
     BOOL_FIELDS(FIELD)
 #undef FIELD
-#define FIELD(key, member) json_object_set_new(o, key, text_value(r->member));
+#define FIELD(key, member) tc_json_set(o, key, tc_json_string(r->member));
     TEXT_FIELDS(FIELD)
 #undef FIELD
     return o;
 }
 
 void tc_meas_record_to_json(const tc_record *r, tc_strbuf *b) {
-    errno = 0;
     json_t *o = to_object(r);
-    char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    if (errno == ENOMEM) /* any of it may lack */
-        tc_alloc_refuse();
+    char *text = tc_json_text(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
     tc_sb_add(b, text ? text : "{}");
     free(text);
     json_decref(o);
@@ -416,7 +398,7 @@ static tc_status read_object(tc_arena *a, const char *where, const json_t *o, tc
 
 tc_status tc_meas_record_from_json(tc_arena *a, const char *where, const char *line, tc_record *r, tc_error *err) {
     json_error_t e;
-    json_t *o = tc_meas_json_read(line, JSON_REJECT_DUPLICATES, &e);
+    json_t *o = tc_json_read(line, JSON_REJECT_DUPLICATES, &e);
     if (!o)
         return tc_fail(err, TC_BAD_INPUT, "%s: not JSON: %s (column %d)", where, e.text, e.column);
     tc_status s = json_is_object(o) ? read_object(a, where, o, r, err) : missing(err, where, "workload", "a text");

@@ -4,13 +4,14 @@
 #include <sys/socket.h>
 
 #include "measure/worker/worker.h"
+#include "support/say.h"
 
 int main(void) {
     int type;
     socklen_t size = sizeof type;
     if (getsockopt(TC_MEAS_WORKER_FD, SOL_SOCKET, SO_TYPE, &type, &size) == 0)
         return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
-    fprintf(stderr, "tctune-worker measures kernels for programs that use libtctune %s; these programs start it themselves\n",
-            TCTUNE_VERSION);
+    tc_say(stderr, "tctune-worker measures kernels for programs that use libtctune %s; these programs start it themselves\n",
+           TCTUNE_VERSION);
     return 2;
 }

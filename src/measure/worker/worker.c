@@ -14,6 +14,7 @@
 #include "measure/sandbox/sandbox.h"
 #include "measure/worker/worker_int.h"
 #include "support/log.h"
+#include "support/say.h"
 #include "support/system/user_folder.h"
 #include "te/text.h"
 #include "tir_lower/program/ablate.h"
@@ -338,7 +339,7 @@ int tc_meas_worker_main(int fd_in, int fd_out) {
         s = loop(&w, tc_sb_str(&lacks), &err);
     }
     if (s != TC_OK)
-        fprintf(stderr, "tctune worker: %s\n", err.msg);
+        tc_say(stderr, "tctune worker: %s\n", err.msg);
     release(&w);
     tc_strbuf_free(&lacks);
     return s == TC_OK ? 0 : 1;

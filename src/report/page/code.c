@@ -43,7 +43,7 @@ static void choose(const lines *l, const tc_cg_asm_facts *f, size_t bytes, int *
 static json_t *cut(const char *text, size_t len) {
     tc_strbuf b = {0};
     tc_sb_addn(&b, text, len);
-    json_t *j = tc_report_string(tc_sb_str(&b));
+    json_t *j = tc_json_string(tc_sb_str(&b));
     tc_strbuf_free(&b);
     return j;
 }
@@ -53,8 +53,8 @@ static json_t *assembly(const char *text, const tc_cg_asm_facts *f, size_t bytes
     int n = (int)l.len - 1, first = 0, last = -1;
     if (n > 0)
         choose(&l, f, bytes, &first, &last);
-    json_t *j = json_pack("{s:i,s:i,s:o}", "first_line", first + 1, "lines", n, "text",
-                          cut(l.data[first], (size_t)(l.data[last + 1] - l.data[first])));
+    json_t *j = tc_json_pack("{s:i,s:i,s:o}", "first_line", first + 1, "lines", n, "text",
+                             cut(l.data[first], (size_t)(l.data[last + 1] - l.data[first])));
     tc_vec_free(&l);
     return j;
 }
@@ -62,12 +62,12 @@ static json_t *assembly(const char *text, const tc_cg_asm_facts *f, size_t bytes
 static json_t *tell(const tc_tune_stages *s, const tc_tune_schedule *k, size_t bytes) {
     const char *nest = tc_sb_str(&s->text[TC_TUNE_STAGE_NEST]);
     bool whole = strlen(nest) <= MOST_NEST;
-    json_t *j = json_object();
-    json_object_set_new(j, "schedule", tc_report_string(k->trace));
-    json_object_set_new(j, "nest", cut(nest, whole ? strlen(nest) : MOST_NEST));
-    json_object_set_new(j, "nest_is_whole", json_boolean(whole));
-    json_object_set_new(j, "assembly", assembly(tc_sb_str(&s->text[TC_TUNE_STAGE_ASM]), &s->facts, bytes));
-    json_object_set_new(j, "asm_facts", tc_report_assembly(&s->facts));
+    json_t *j = tc_json_object();
+    tc_json_set(j, "schedule", tc_json_string(k->trace));
+    tc_json_set(j, "nest", cut(nest, whole ? strlen(nest) : MOST_NEST));
+    tc_json_set(j, "nest_is_whole", json_boolean(whole));
+    tc_json_set(j, "assembly", assembly(tc_sb_str(&s->text[TC_TUNE_STAGE_ASM]), &s->facts, bytes));
+    tc_json_set(j, "asm_facts", tc_report_assembly(&s->facts));
     return j;
 }
 
@@ -79,7 +79,7 @@ json_t *page_code(const tc_target *t, const tc_tune_schedule *k, size_t bytes) {
     if (st == TC_OK)
         j = tell(&s, k, bytes);
     else
-        j = json_pack("{s:o,s:o}", "schedule", tc_report_string(k->trace), "why", tc_report_string(err.msg));
+        j = tc_json_pack("{s:o,s:o}", "schedule", tc_json_string(k->trace), "why", tc_json_string(err.msg));
     tc_tune_stages_free(&s);
     return j;
 }

@@ -13,7 +13,7 @@ static tc_strbuf begin(const page *p, const char *word) {
 }
 
 static json_t *end(tc_strbuf *b) {
-    json_t *j = tc_report_string(tc_sb_str(b));
+    json_t *j = tc_json_string(tc_sb_str(b));
     tc_strbuf_free(b);
     return j;
 }
@@ -69,8 +69,8 @@ static json_t *search(const page *p) {
 json_t *page_tell_commands(const page *p) {
     tc_strbuf stats = begin(p, "db stats"), records = begin(p, "db export");
     tc_sb_add(&records, " --out records.jsonl");
-    return json_pack("{s:o,s:o,s:o,s:o,s:o}", "stats", end(&stats), "export", end(&records), "tune", search(p), "show",
-                     of_source(p, "show", -1), "bench", timed(p, -1));
+    return tc_json_pack("{s:o,s:o,s:o,s:o,s:o}", "stats", end(&stats), "export", end(&records), "tune", search(p), "show",
+                        of_source(p, "show", -1), "bench", timed(p, -1));
 }
 
 /* A record names its kernel, its target and its threads. 0: null. */
@@ -83,7 +83,7 @@ static json_t *of_record(const page *p, const char *word, const char *before, in
 }
 
 json_t *page_tell_kernel_commands(const page *p, int kernel, int64_t record) {
-    return json_pack("{s:o,s:o,s:o,s:o}", "show", of_source(p, "show", kernel), "bench", timed(p, kernel), "compare",
-                     of_record(p, "compare", "", runs_here(p) ? record : 0, " default"), "explain",
-                     of_record(p, "explain", " --sched", record, ""));
+    return tc_json_pack("{s:o,s:o,s:o,s:o}", "show", of_source(p, "show", kernel), "bench", timed(p, kernel), "compare",
+                        of_record(p, "compare", "", runs_here(p) ? record : 0, " default"), "explain",
+                        of_record(p, "explain", " --sched", record, ""));
 }

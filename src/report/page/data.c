@@ -2,7 +2,6 @@
  * records, and results from other documents. */
 #include <string.h>
 
-#include "measure/records/json_text.h"
 #include "report/page/page_int.h"
 #include "report/report.h"
 #include "support/system/fs.h"
@@ -109,7 +108,7 @@ static tc_status read_document(page *p, const char *file, tc_error *err) {
     json_error_t why;
     char *text;
     TC_TRY(tc_fs_read_text(file, &text, err));
-    json_t *j = tc_meas_json_read(text, JSON_REJECT_DUPLICATES, &why);
+    json_t *j = tc_json_read(text, JSON_REJECT_DUPLICATES, &why);
     free(text);
     if (!j)
         return tc_fail(err, TC_BAD_INPUT, "%s:%d: %s; a report takes JSON documents", file, why.line, why.text);
@@ -120,7 +119,7 @@ static tc_status read_document(page *p, const char *file, tc_error *err) {
                        "explain --json` printed, and lists of peers ({\"peers\": [{\"name\": ..., \"median_ms\": ...}]})",
                        file);
     }
-    json_array_append_new(p->documents, json_pack("{s:o,s:o}", "file", tc_report_string(file), "document", j));
+    tc_json_append(p->documents, tc_json_pack("{s:o,s:o}", "file", tc_json_string(file), "document", j));
     return TC_OK;
 }
 
@@ -135,41 +134,41 @@ static tc_status read_documents(page *p, tc_error *err) {
 static tc_status tell_database(tc_meas_db *db, json_t **out, tc_error *err) {
     tc_meas_db_stats s;
     TC_TRY(tc_meas_db_stat(db, &s, err));
-    *out = json_pack("{s:o,s:i,s:I,s:I,s:I,s:I}", "file", tc_report_string(tc_meas_db_path(db)), "schema", s.schema, "records",
-                     (json_int_t)s.records, "workloads", (json_int_t)s.workloads, "targets", (json_int_t)s.targets, "bytes",
-                     (json_int_t)s.bytes);
+    *out = tc_json_pack("{s:o,s:i,s:I,s:I,s:I,s:I}", "file", tc_json_string(tc_meas_db_path(db)), "schema", s.schema, "records",
+                        (json_int_t)s.records, "workloads", (json_int_t)s.workloads, "targets", (json_int_t)s.targets, "bytes",
+                        (json_int_t)s.bytes);
     return TC_OK;
 }
 
 static json_t *tell_machine(const page *p) {
     const tc_meas_peak none = {0};
-    json_t *j = json_pack("{s:o,s:i,s:b}", "target", tc_report_string(p->target_text), "threads", p->threads, "here",
-                          p->target && p->target->native);
-    json_object_set_new(j, "about", p->target ? tc_report_machine(p->target, &none) : json_null());
-    json_object_set_new(j, "why", p->target_why ? tc_report_string(p->target_why) : json_null());
-    json_object_set_new(j, "roofs", page_tell_roofs(&p->roofs));
+    json_t *j = tc_json_pack("{s:o,s:i,s:b}", "target", tc_json_string(p->target_text), "threads", p->threads, "here",
+                             p->target && p->target->native);
+    tc_json_set(j, "about", p->target ? tc_report_machine(p->target, &none) : json_null());
+    tc_json_set(j, "why", tc_json_string(p->target_why));
+    tc_json_set(j, "roofs", page_tell_roofs(&p->roofs));
     return j;
 }
 
 static tc_status tell(page *p, json_t *j, tc_error *err) {
     json_t *part;
     TC_TRY(tell_database(p->db, &part, err));
-    json_object_set_new(j, "database", part);
+    tc_json_set(j, "database", part);
     part = json_null();
     if (p->base)
         TC_TRY(tell_database(p->base, &part, err));
-    json_object_set_new(j, "baseline", part);
+    tc_json_set(j, "baseline", part);
     TC_TRY(find_owner(p, err));
     read_target(p);
     TC_TRY(read_documents(p, err));
     TC_TRY(page_find_kernels(p, err));
     page_find_roofs(p);
     TC_TRY(page_tell_records(p, &part, err));
-    json_object_set_new(j, "machine", tell_machine(p));
-    json_object_set_new(j, "records", part);
-    json_object_set_new(j, "kernels", page_tell_kernels(p));
-    json_object_set_new(j, "commands", page_tell_commands(p));
-    json_object_set(j, "documents", p->documents);
+    tc_json_set(j, "machine", tell_machine(p));
+    tc_json_set(j, "records", part);
+    tc_json_set(j, "kernels", page_tell_kernels(p));
+    tc_json_set(j, "commands", page_tell_commands(p));
+    tc_json_set(j, "documents", json_incref(p->documents));
     return TC_OK;
 }
 
@@ -179,9 +178,9 @@ static tc_status open_databases(page *p, tc_error *err) {
 }
 
 tc_status tc_page_data(const tc_page_options *o, json_t **out, tc_error *err) {
-    page p = {.o = o, .arena = tc_arena_new(), .ctx = tc_ctx_new(), .documents = json_array()};
-    *out = json_pack("{s:i,s:o,s:o,s:I}", "format", 1, "model", o->model ? tc_report_string(o->model) : json_null(), "command",
-                     o->command ? tc_report_string(o->command) : json_null(), "made_ms", (json_int_t)tc_meas_now_ms());
+    page p = {.o = o, .arena = tc_arena_new(), .ctx = tc_ctx_new(), .documents = tc_json_array()};
+    *out = tc_json_pack("{s:i,s:o,s:o,s:I}", "format", 1, "model", tc_json_string(o->model), "command",
+                        tc_json_string(o->command), "made_ms", (json_int_t)tc_meas_now_ms());
     tc_status s = open_databases(&p, err);
     if (s == TC_OK)
         s = tell(&p, *out, err);

@@ -80,28 +80,28 @@ json_t *page_decisions_of(page_decisions *d, const char *trace) {
     int number;
     size_t i = 0;
     steps *s = steps_of(d, trace, &number);
-    json_t *out = json_array();
-    json_array_append_new(out, json_integer(number));
+    json_t *out = tc_json_array();
+    tc_json_append(out, tc_json_integer(number));
     for (const char *line = trace; *line; line = after(line_end(line))) {
         const char *end = line_end(line), *decided = decision_of(line, end);
         if (!decided)
             continue;
         tc_strbuf text = {0};
         tc_sb_addn(&text, decided, (size_t)(end - decided));
-        json_array_append_new(out, json_integer(value_of(&s->places.data[i++].value, tc_sb_str(&text))));
+        tc_json_append(out, tc_json_integer(value_of(&s->places.data[i++].value, tc_sb_str(&text))));
         tc_strbuf_free(&text);
     }
     return out;
 }
 
 static json_t *tell(steps *s) {
-    json_t *list = json_array();
+    json_t *list = tc_json_array();
     for (size_t i = 0; i < s->places.len; i++) {
         place *p = &s->places.data[i];
-        json_t *values = json_array();
+        json_t *values = tc_json_array();
         for (size_t v = 0; v < p->value.len; v++)
-            json_array_append_new(values, tc_report_string(p->value.entries[v].str));
-        json_array_append_new(list, json_pack("{s:o,s:o}", "step", tc_report_string(p->step), "values", values));
+            tc_json_append(values, tc_json_string(p->value.entries[v].str));
+        tc_json_append(list, tc_json_pack("{s:o,s:o}", "step", tc_json_string(p->step), "values", values));
         tc_map_free(&p->value);
     }
     tc_vec_free(&s->places);
@@ -109,9 +109,9 @@ static json_t *tell(steps *s) {
 }
 
 json_t *page_decisions_tell(page_decisions *d) {
-    json_t *all = json_array();
+    json_t *all = tc_json_array();
     for (size_t i = 0; i < d->all.len; i++)
-        json_array_append_new(all, tell(&d->all.data[i]));
+        tc_json_append(all, tell(&d->all.data[i]));
     tc_vec_free(&d->all);
     tc_map_free(&d->number);
     tc_arena_free(d->arena);

@@ -105,14 +105,14 @@ static json_t *tell_record(page *p, const page_kernel *k, const tc_tune_schedule
     const tc_record *r = s->record;
     const char *bound;
     double roof = page_roof(p, k->workload, r->mode, &bound);
-    json_t *j = json_pack("{s:I,s:s,s:f,s:s,s:i,s:I,s:f,s:f}", "record", (json_int_t)r->id, "form", s->form, "median_ms",
-                          r->median * 1e3, "mode", tc_meas_mode_text(r->mode), "rounds", r->rounds, "when_ms",
-                          (json_int_t)r->when_ms, "bytes", page_traffic(k->workload, r->mode), "max_error", r->max_error);
-    json_object_set_new(j, "host", tc_report_string(r->host));
-    json_object_set_new(j, "roof_ms", tc_report_real(roof * 1e3));
-    json_object_set_new(j, "of_roof", tc_report_real(roof / r->median));
-    json_object_set_new(j, "bound_by", bound ? json_string(bound) : json_null());
-    json_object_set_new(j, "code", page_code(p->target, s, code_bytes(p)));
+    json_t *j = tc_json_pack("{s:I,s:s,s:f,s:s,s:i,s:I,s:f,s:f}", "record", (json_int_t)r->id, "form", s->form, "median_ms",
+                             r->median * 1e3, "mode", tc_meas_mode_text(r->mode), "rounds", r->rounds, "when_ms",
+                             (json_int_t)r->when_ms, "bytes", page_traffic(k->workload, r->mode), "max_error", r->max_error);
+    tc_json_set(j, "host", tc_json_string(r->host));
+    tc_json_set(j, "roof_ms", tc_json_real(roof * 1e3));
+    tc_json_set(j, "of_roof", tc_json_real(roof / r->median));
+    tc_json_set(j, "bound_by", tc_json_string(bound));
+    tc_json_set(j, "code", page_code(p->target, s, code_bytes(p)));
     return j;
 }
 
@@ -131,7 +131,7 @@ static json_t *tell_computed(page *p, const page_kernel *k) {
 }
 
 static json_t *nothing(const char *why) {
-    return json_pack("{s:n,s:o}", "record", "why", tc_report_string(why));
+    return tc_json_pack("{s:n,s:o}", "record", "why", tc_json_string(why));
 }
 
 /* The record that a build would use, or why there is none. */
@@ -166,22 +166,21 @@ static json_t *tell_range(page *p, const page_kernel *k) {
 /* ---- all ---- */
 
 static json_t *tell_modes(const page_kernel *k) {
-    json_t *list = json_array();
+    json_t *list = tc_json_array();
     for (int m = 0; m < TC_MEAS_NMODES; m++) {
         const page_best *b = &k->best[m];
         if (b->id)
-            json_array_append_new(list,
-                                  json_pack("{s:s,s:I,s:f,s:f,s:f,s:i,s:i}", "mode", tc_meas_mode_text((tc_meas_mode)m), "record",
-                                            (json_int_t)b->id, "median_ms", b->median * 1e3, "low_ms", b->low * 1e3, "high_ms",
-                                            b->high * 1e3, "times", (int)b->times, "rounds", b->rounds));
+            tc_json_append(list, tc_json_pack("{s:s,s:I,s:f,s:f,s:f,s:i,s:i}", "mode", tc_meas_mode_text((tc_meas_mode)m),
+                                              "record", (json_int_t)b->id, "median_ms", b->median * 1e3, "low_ms", b->low * 1e3,
+                                              "high_ms", b->high * 1e3, "times", (int)b->times, "rounds", b->rounds));
     }
     return list;
 }
 
 static json_t *tell_forms(const page_kernel *k) {
-    json_t *list = json_array();
+    json_t *list = tc_json_array();
     for (int i = 0; i < k->nform; i++)
-        json_array_append_new(list, json_pack("{s:s,s:s}", "name", k->form[i], "hash", k->hash[i].hex));
+        tc_json_append(list, tc_json_pack("{s:s,s:s}", "name", k->form[i], "hash", k->hash[i].hex));
     return list;
 }
 
@@ -189,26 +188,26 @@ static json_t *tell_kernel(page *p, int i) {
     const page_kernel *k = &p->kernels[i];
     const tc_workload *w = k->workload;
     const tc_intrinsic *unit = w && p->target ? tc_te_unit(w, p->target->machine.intrinsics) : NULL;
-    json_t *j = json_pack("{s:o,s:f,s:b,s:o,s:I,s:I,s:o}", "name", tc_report_string(k->name), "weight", k->weight,
-                          "instead_of_others", k->instead, "workload", tc_report_string(k->text), "records",
-                          (json_int_t)k->records, "valid", (json_int_t)k->valid, "forms", tell_forms(k));
-    json_object_set_new(j, "nodes", tc_report_names(k->nnode, k->nodes));
-    json_object_set_new(j, "flops", w ? json_real(tc_te_flops(w)) : json_null());
-    json_object_set_new(j, "bytes", w ? json_real(tc_te_bytes_moved(w)) : json_null());
-    json_object_set_new(j, "constant_bytes", w ? json_real(tc_te_constant_bytes_read(w)) : json_null());
-    json_object_set_new(j, "unit", tc_report_unit(unit));
-    json_object_set_new(j, "modes", tell_modes(k));
+    json_t *j = tc_json_pack("{s:o,s:f,s:b,s:o,s:I,s:I,s:o}", "name", tc_json_string(k->name), "weight", k->weight,
+                             "instead_of_others", k->instead, "workload", tc_json_string(k->text), "records",
+                             (json_int_t)k->records, "valid", (json_int_t)k->valid, "forms", tell_forms(k));
+    tc_json_set(j, "nodes", tc_report_names(k->nnode, k->nodes));
+    tc_json_set(j, "flops", w ? tc_json_real(tc_te_flops(w)) : json_null());
+    tc_json_set(j, "bytes", w ? tc_json_real(tc_te_bytes_moved(w)) : json_null());
+    tc_json_set(j, "constant_bytes", w ? tc_json_real(tc_te_constant_bytes_read(w)) : json_null());
+    tc_json_set(j, "unit", tc_report_unit(unit));
+    tc_json_set(j, "modes", tell_modes(k));
     json_t *best = tell_best(p, k, p->db);
-    json_object_set_new(j, "best", best);
-    json_object_set_new(j, "commands", page_tell_kernel_commands(p, i, json_integer_value(json_object_get(best, "record"))));
-    json_object_set_new(j, "baseline", p->base ? tell_best(p, k, p->base) : json_null());
-    json_object_set_new(j, "range", tell_range(p, k));
+    tc_json_set(j, "best", best);
+    tc_json_set(j, "commands", page_tell_kernel_commands(p, i, json_integer_value(json_object_get(best, "record"))));
+    tc_json_set(j, "baseline", p->base ? tell_best(p, k, p->base) : json_null());
+    tc_json_set(j, "range", tell_range(p, k));
     return j;
 }
 
 json_t *page_tell_kernels(page *p) {
-    json_t *list = json_array();
+    json_t *list = tc_json_array();
     for (int i = 0; i < p->nkernel && !tc_ran_out(); i++)
-        json_array_append_new(list, tell_kernel(p, i));
+        tc_json_append(list, tell_kernel(p, i));
     return list;
 }

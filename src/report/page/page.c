@@ -6,7 +6,7 @@
 #include "support/strbuf.h"
 
 tc_status tc_page_text(json_t *data, char **text, tc_error *err) {
-    *text = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    *text = tc_json_text(data, JSON_COMPACT | JSON_REAL_PRECISION(6));
     json_decref(data);
     return *text ? TC_OK : tc_fail(err, TC_ENV, "there is no memory for the report");
 }

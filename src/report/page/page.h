@@ -10,9 +10,8 @@
 #ifndef TC_REPORT_PAGE_PAGE_H
 #define TC_REPORT_PAGE_PAGE_H
 
-#include <jansson.h>
-
 #include "search_space/alternatives/alternatives.h"
+#include "support/json/json.h"
 #include "support/status.h"
 #include "tune/tune.h"
 

@@ -39,10 +39,10 @@ typedef struct texts {
 static json_t *number_of(texts *t, const char *text) {
     uintptr_t *known = tc_map_gets(&t->number, text);
     if (known)
-        return json_integer((json_int_t)*known);
+        return tc_json_integer((json_int_t)*known);
     tc_map_puts(&t->number, text, json_array_size(t->list));
-    json_array_append_new(t->list, tc_report_string(text));
-    return json_integer((json_int_t)json_array_size(t->list) - 1);
+    tc_json_append(t->list, tc_json_string(text));
+    return tc_json_integer((json_int_t)json_array_size(t->list) - 1);
 }
 
 typedef struct taking {
@@ -87,7 +87,7 @@ static void consider(page *p, page_kernel *k, const tc_record *r) {
 /* ---- taking in ---- */
 
 static void put(taking *t, column c, json_t *value) {
-    json_array_append_new(t->column[c], value);
+    tc_json_append(t->column[c], value);
 }
 
 static tc_status take(void *user, const tc_record *r, tc_error *err) {
@@ -104,20 +104,20 @@ static tc_status take(void *user, const tc_record *r, tc_error *err) {
     consider(t->p, k, r);
     if (!t->first_ms)
         t->first_ms = r->when_ms;
-    put(t, AT_id, json_integer(r->id));
-    put(t, AT_kernel, json_integer(kernel));
-    put(t, AT_form, json_integer(form));
-    put(t, AT_mode, json_integer(r->mode));
-    put(t, AT_median_ms, tc_report_real(r->median * 1e3));
-    put(t, AT_rounds, json_integer(r->rounds));
-    put(t, AT_outcome, json_integer(r->error));
+    put(t, AT_id, tc_json_integer(r->id));
+    put(t, AT_kernel, tc_json_integer(kernel));
+    put(t, AT_form, tc_json_integer(form));
+    put(t, AT_mode, tc_json_integer(r->mode));
+    put(t, AT_median_ms, tc_json_real(r->median * 1e3));
+    put(t, AT_rounds, tc_json_integer(r->rounds));
+    put(t, AT_outcome, tc_json_integer(r->error));
     put(t, AT_message, number_of(&t->messages, r->message));
-    put(t, AT_verified, json_integer(r->verified));
-    put(t, AT_when_ms, json_integer(r->when_ms - t->first_ms));
-    put(t, AT_measuring_seconds, tc_report_real(r->build_seconds + r->run_seconds));
+    put(t, AT_verified, tc_json_integer(r->verified));
+    put(t, AT_when_ms, tc_json_integer(r->when_ms - t->first_ms));
+    put(t, AT_measuring_seconds, tc_json_real(r->build_seconds + r->run_seconds));
     put(t, AT_sizes, number_of(&t->sizes, r->sizes));
     put(t, AT_phase, number_of(&t->phases, r->phase));
-    put(t, AT_predicted, tc_report_real(r->predicted));
+    put(t, AT_predicted, tc_json_real(r->predicted));
     put(t, AT_decisions, page_decisions_of(t->decisions, r->trace));
     json_decref(number_of(&t->hosts, r->host));
     json_decref(number_of(&t->versions, r->tctune_version));
@@ -129,9 +129,9 @@ static tc_status take(void *user, const tc_record *r, tc_error *err) {
 static void begin(taking *t) {
     texts *all[] = {&t->messages, &t->sizes, &t->phases, &t->hosts, &t->versions};
     for (int c = 0; c < NCOLUMN; c++)
-        t->column[c] = json_array();
+        t->column[c] = tc_json_array();
     for (size_t i = 0; i < TC_LEN(all); i++)
-        all[i]->list = json_array();
+        all[i]->list = tc_json_array();
     t->decisions = page_decisions_new();
 }
 
@@ -141,28 +141,28 @@ static json_t *told(texts *t) {
 }
 
 static json_t *outcomes(void) {
-    json_t *list = json_array();
+    json_t *list = tc_json_array();
     for (int e = 0; e < TC_MEAS_NERRORS; e++)
-        json_array_append_new(list, json_pack("{s:s,s:s}", "name", tc_meas_error_text((tc_meas_error)e), "meaning",
-                                              tc_meas_error_meaning((tc_meas_error)e)));
+        tc_json_append(list, tc_json_pack("{s:s,s:s}", "name", tc_meas_error_text((tc_meas_error)e), "meaning",
+                                          tc_meas_error_meaning((tc_meas_error)e)));
     return list;
 }
 
 static json_t *modes(void) {
-    json_t *list = json_array();
+    json_t *list = tc_json_array();
     for (int m = 0; m < TC_MEAS_NMODES; m++)
-        json_array_append_new(list, json_string(tc_meas_mode_text((tc_meas_mode)m)));
+        tc_json_append(list, tc_json_string(tc_meas_mode_text((tc_meas_mode)m)));
     return list;
 }
 
 static json_t *tell(taking *t) {
-    json_t *columns = json_object();
+    json_t *columns = tc_json_object();
     for (int c = 0; c < NCOLUMN; c++)
-        json_object_set_new(columns, column_name[c], t->column[c]);
-    return json_pack("{s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "first_ms", (json_int_t)t->first_ms, "of_other_kernels",
-                     (json_int_t)t->others, "modes", modes(), "outcomes", outcomes(), "messages", told(&t->messages), "sizes",
-                     told(&t->sizes), "phases", told(&t->phases), "hosts", told(&t->hosts), "versions", told(&t->versions),
-                     "steps", page_decisions_tell(t->decisions), "columns", columns);
+        tc_json_set(columns, column_name[c], t->column[c]);
+    return tc_json_pack("{s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "first_ms", (json_int_t)t->first_ms, "of_other_kernels",
+                        (json_int_t)t->others, "modes", modes(), "outcomes", outcomes(), "messages", told(&t->messages), "sizes",
+                        told(&t->sizes), "phases", told(&t->phases), "hosts", told(&t->hosts), "versions", told(&t->versions),
+                        "steps", page_decisions_tell(t->decisions), "columns", columns);
 }
 
 tc_status page_tell_records(page *p, json_t **out, tc_error *err) {

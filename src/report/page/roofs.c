@@ -77,13 +77,13 @@ void page_find_roofs(page *p) {
 
 json_t *page_tell_roofs(const page_roofs *r) {
     if (!r->from)
-        return json_pack("{s:n,s:s}", "from", "why", r->why);
-    json_t *levels = json_array();
+        return tc_json_pack("{s:n,s:s}", "from", "why", r->why);
+    json_t *levels = tc_json_array();
     for (int i = 0; i < r->nlevel; i++)
-        json_array_append_new(levels, json_pack("{s:s,s:I,s:f}", "name", r->level[i].name, "bytes", (json_int_t)r->level[i].bytes,
-                                                "gbs", r->level[i].gbs));
-    return json_pack("{s:s,s:i,s:s,s:f,s:o,s:o}", "from", r->from, "threads", r->peak.threads, "isa", r->peak.isa, "f32_gflops",
-                     r->peak.f32_gflops, "unit_peaks", tc_report_units(&r->peak), "levels", levels);
+        tc_json_append(levels, tc_json_pack("{s:s,s:I,s:f}", "name", r->level[i].name, "bytes", (json_int_t)r->level[i].bytes,
+                                            "gbs", r->level[i].gbs));
+    return tc_json_pack("{s:s,s:i,s:s,s:f,s:o,s:o}", "from", r->from, "threads", r->peak.threads, "isa", r->peak.isa,
+                        "f32_gflops", r->peak.f32_gflops, "unit_peaks", tc_report_units(&r->peak), "levels", levels);
 }
 
 /* ---- of a kernel ---- */

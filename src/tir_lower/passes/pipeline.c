@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/say.h"
+
 enum {
 #define PROPERTY(id, text) id = 1 << TC_TIR_##id,
 #include "tir_lower/passes/properties.def"
@@ -94,7 +96,8 @@ static void dump_stage(const char *name, const tc_func *f, tc_strbuf *before, bo
     tc_tir_print(&now, f);
     if (show) {
         bool same = before->data && strcmp(tc_sb_str(before), tc_sb_str(&now)) == 0;
-        fprintf(stderr, "# after %s%s\n%s", name, same ? " (unchanged)\n" : "", same ? "" : tc_sb_str(&now));
+        tc_say(stderr, same ? "# after %s (unchanged)\n\n" : "# after %s\n", name);
+        tc_say_lines(stderr, same ? "" : tc_sb_str(&now));
     }
     tc_strbuf_free(before);
     *before = now;
