@@ -8,6 +8,7 @@
 #include "graph/io/numpy.h"
 #include "graph/ir/tensor.h"
 #include "support/map.h"
+#include "support/say.h"
 #include "support/system/fs.h"
 #include "support/system/memory.h"
 #include "support/vec.h"
@@ -224,7 +225,24 @@ static tc_status check_room(const char *path, const tc_graph_named *items, size_
     return s;
 }
 
+/* Libzip takes a name with other bytes for none in UTF-8. */
+static tc_status check_name(const char *path, const char *name, tc_error *err) {
+    size_t n = strlen(name), at = tc_utf8_fault(name, n);
+    for (size_t i = 0; i < at; i++)
+        if ((unsigned char)name[i] < ' ' && !strchr("\t\n\r", name[i]))
+            at = i;
+    if (at == n)
+        return TC_OK;
+    return tc_fail(
+        err, TC_BAD_INPUT,
+        "%s: a .npz file cannot hold the array '%s': byte %zu of its name, 0x%02x, is a control character or not UTF-8; "
+        "rename the array in the model",
+        path, name, at, (unsigned)(unsigned char)name[at]);
+}
+
 tc_status tc_graph_npz_save(const char *path, const tc_graph_named *items, size_t len, tc_error *err) {
+    for (size_t i = 0; i < len; i++)
+        TC_TRY(check_name(path, items[i].name, err));
     TC_TRY(check_room(path, items, len, err));
     zip_error_t e;
     zip_error_init(&e);
