@@ -140,15 +140,6 @@ tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d
     return r;
 }
 
-tc_graph_value *tc_graph_em_joined(tc_graph_emitter *e, int axis, tc_graph_value *a, tc_graph_value *b, tc_graph_value *rows_a,
-                                   tc_graph_value *rows_b) {
-    int64_t most = a->shape.d[axis] + b->shape.d[axis];
-    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_APPENDED, (tc_graph_value *[]){a, b, rows_a, rows_a, rows_b}, 5);
-    tc_graph_set_axis(e->c->g, n, axis);
-    tc_graph_set_shape(e->c->g, n, &most, 1);
-    return tc_graph_em_place(e, n);
-}
-
 tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axis, tc_graph_value *index) {
     int64_t zero = 0, last = TC_MAX(x->shape.d[axis] - 1, 0);
     index = em_min(e, index, tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &last));
@@ -216,16 +207,12 @@ tc_graph_value *tc_graph_em_with_sizes(tc_graph_emitter *e, tc_graph_value *y, c
     return y;
 }
 
-tc_graph_value *tc_graph_em_again(tc_graph_emitter *e, tc_graph_value *const *in) {
-    tc_graph *g = e->c->g;
+tc_graph_node *tc_graph_em_copy(tc_graph_emitter *e, tc_graph_value *const *in, int nin) {
     const tc_graph_node *n = e->c->n;
-    tc_graph_node *copy = tc_graph_em_node(e, n->op, in, n->nin);
-    copy->attrs = tc_arena_dup(g->arena, n->attrs, n->nattrs * sizeof *n->attrs);
+    tc_graph_node *copy = tc_graph_em_node(e, n->op, in, nin);
+    copy->attrs = tc_arena_dup(e->c->g->arena, n->attrs, n->nattrs * sizeof *n->attrs);
     copy->nattrs = copy->cap_attrs = n->nattrs;
-    const char *name = tc_graph_fresh_name(g, tc_arena_printf(g->arena, "%s.all", n->name));
-    if (e->status == TC_OK)
-        e->status = tc_graph_place(g, copy, &name, 1, e->c->opset, e->c->err);
-    return e->status == TC_OK ? tc_graph_find_value(g, name) : in[0];
+    return copy;
 }
 
 void tc_graph_add_sizes(tc_graph *g) {

@@ -6,8 +6,8 @@
  * written as a Gather whose indices are computed from the sizes (Concat, Slice, Reshape). So after import nobody knows of such
  * sizes but the outputs, which carry them along as outputs of their own.
  *
- * The operator table names what happens to a node of the model before inference (`rewrite`). Inference itself says what the
- * dimensions of a result are, and masks operands (infer.h). Both functions stand with the operator's family. */
+ * The operator table names what happens to a node of the model before inference (`rewrite`): mostly a text of expansions.txt.
+ * Inference itself says what the dimensions of a result are, and masks operands (infer.h). */
 #ifndef TC_GRAPH_OPS_DYNAMIC_H
 #define TC_GRAPH_OPS_DYNAMIC_H
 
@@ -34,13 +34,12 @@ tc_graph_value *tc_graph_em_blind(tc_graph_emitter *e, tc_graph_value *v);
 tc_graph_value *tc_graph_em_iota(tc_graph_emitter *e, int64_t n, int d, int ndim);
 /* v, with `fill` past the sizes of dimension d, or of all (d < 0). */
 tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *fill);
-/* a and b, blind, which have as many rows along the axis as two numbers say, and zeros behind (Appended in ops.def). */
-tc_graph_value *tc_graph_em_joined(tc_graph_emitter *e, int axis, tc_graph_value *a, tc_graph_value *b, tc_graph_value *rows_a,
-                                   tc_graph_value *rows_b);
 /* x[.., index, ..], blind, where the indices may point past what x has. */
 tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axis, tc_graph_value *index);
-/* i64 indices, blind, none of which counts from the end: where that is, size says, of the dimension or a row of sizes. */
-tc_graph_value *tc_graph_em_from_start(tc_graph_emitter *e, tc_graph_value *index, tc_graph_value *size);
+/* The least of constant indices that name a dimension, one of every `of` from `at` on; at most 0. */
+int64_t tc_graph_least_index(const tc_graph_value *index, int64_t at, int64_t of);
+/* The integers that floats v are casts of, or v. */
+tc_graph_value *tc_graph_before_cast(tc_graph_value *v);
 /* 0, 1, or a number that is not above (below) any of the type's. */
 tc_graph_value *tc_graph_em_fill(tc_graph_emitter *e, tc_dtype t, tc_graph_fill fill);
 bool tc_graph_is_fill(const tc_graph_value *v, tc_graph_fill fill); /* v, a scalar, is such a constant */
@@ -50,8 +49,8 @@ void tc_graph_em_place_all(tc_graph_emitter *e, tc_graph_node *n, tc_graph_value
 /* y, blind, with the sizes of x but for dimension d, which has `size`; NULL: none. */
 tc_graph_value *tc_graph_em_with_sizes(tc_graph_emitter *e, tc_graph_value *y, const tc_graph_value *x, int d,
                                        tc_graph_value *size);
-/* The node with other operands, placed in front of itself. */
-tc_graph_value *tc_graph_em_again(tc_graph_emitter *e, tc_graph_value *const *in);
+/* The node with other operands, to be placed in front of itself. */
+tc_graph_node *tc_graph_em_copy(tc_graph_emitter *e, tc_graph_value *const *in, int nin);
 
 /* Where(cond, a, b) of equal types, cond a scalar: also of their sizes. */
 tc_graph_value *tc_graph_em_either(tc_graph_emitter *e, tc_graph_value *cond, tc_graph_value *a, tc_graph_value *b);
@@ -80,7 +79,6 @@ tc_graph_number tc_graph_em_known(tc_graph_emitter *e, tc_graph_value *v);
 /* Elements of the integer vector or scalar v: as many as its shape says, at most TC_GRAPH_MAX_NUMBERS. */
 enum { TC_GRAPH_MAX_NUMBERS = 64 };
 TC_NODISCARD tc_status tc_graph_trace(tc_graph_emitter *e, tc_graph_value *v, tc_graph_number *out);
-bool tc_graph_never_negative(const tc_graph_emitter *e, const tc_graph_number *v);
 /* Are all of them constants, or have a largest value? */
 bool tc_graph_has_bounds(const tc_graph_number *v, int64_t n);
 /* What the bool v of one element, of *g, compares of such numbers; NULL: it is something else. *g becomes the graph that computes

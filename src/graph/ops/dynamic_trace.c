@@ -380,10 +380,6 @@ tc_status tc_graph_trace(tc_graph_emitter *e, tc_graph_value *v, tc_graph_number
     return e->status;
 }
 
-bool tc_graph_never_negative(const tc_graph_emitter *e, const tc_graph_number *v) {
-    return tc_te_bounds(v->x, tc_graph_sizes_of(e->c->g)->sure).lo >= 0;
-}
-
 bool tc_graph_has_bounds(const tc_graph_number *v, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         if (!v[i].constant && v[i].most < 0)

@@ -105,16 +105,6 @@ tc_graph_value *tc_graph_em_pad(tc_graph_emitter *e, tc_graph_value *v, const in
     return tc_graph_em_place(e, n);
 }
 
-tc_graph_value *tc_graph_em_reduce(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *v, const int64_t *axes, size_t n,
-                                   bool keepdims) {
-    if (n == 0)
-        return v;
-    tc_graph_node *node = tc_graph_em_node(e, op, &v, 1);
-    tc_graph_set_axes(e->c->g, node, axes, n);
-    tc_graph_set_keepdims(e->c->g, node, keepdims);
-    return tc_graph_em_place(e, node);
-}
-
 tc_graph_value *tc_graph_em_gather(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *v, tc_graph_value *index, int axis) {
     tc_graph_node *n = tc_graph_em_node(e, op, (tc_graph_value *[]){v, index}, 2);
     tc_graph_set_axis(e->c->g, n, axis);

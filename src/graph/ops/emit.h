@@ -3,8 +3,8 @@
  * own, and fusion sees through them.
  *
  *     tc_graph_emitter e = {c};
- *     tc_graph_value *mean = tc_graph_em_reduce(&e, TC_GRAPH_OP_REDUCE_MEAN, x, axes, n, true);
- *     return tc_graph_em_finish(&e, em_sub(&e, x, mean));
+ *     tc_graph_value *rest = em_sub(&e, x, tc_graph_em_cast(&e, y, x->dtype));
+ *     return tc_graph_em_finish(&e, rest);
  *
  * The first failure stays in e.status; what is made after it is a scratch value with TC_GRAPH_MAX_DIMS dimensions of 1. */
 #ifndef TC_GRAPH_OPS_EMIT_H
@@ -40,8 +40,6 @@ tc_graph_value *tc_graph_em_slice(tc_graph_emitter *e, tc_graph_value *v, int ax
 /* However many: import divides what is too much for a kernel. */
 tc_graph_value *tc_graph_em_concat(tc_graph_emitter *e, int axis, tc_graph_value *const *in, int n);
 tc_graph_value *tc_graph_em_pad(tc_graph_emitter *e, tc_graph_value *v, const int64_t *pads, tc_graph_value *fill);
-tc_graph_value *tc_graph_em_reduce(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *v, const int64_t *axes, size_t n,
-                                   bool keepdims);
 /* GATHER or GATHER_ELEMENTS */
 tc_graph_value *tc_graph_em_gather(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *v, tc_graph_value *index, int axis);
 /* v[.., index[i], ..]: by a view where the indices are regular (all, every k-th, each k times), else by Gather. */
@@ -79,16 +77,11 @@ EM_BINARY(div, DIV)
 EM_BINARY(min, MIN)
 EM_BINARY(max, MAX)
 EM_BINARY(less, LESS)
-EM_BINARY(greater, GREATER)
 EM_BINARY(equal, EQUAL)
 #undef EM_BINARY
 
 static inline tc_graph_value *em_unary(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *a) {
     return tc_graph_em_op(e, op, a, NULL);
-}
-/* The same with a number on the right. */
-static inline tc_graph_value *em_by(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *a, double b) {
-    return tc_graph_em_op(e, op, a, tc_graph_em_scalar(e, a->dtype, b));
 }
 
 #endif

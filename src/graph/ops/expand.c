@@ -88,7 +88,10 @@ tc_status tc_graph_term_refuse(tc_graph_emitter *e) {
 }
 
 tc_graph_value *tc_graph_term_scalar(tc_graph_emitter *e, tc_dtype t, const term *a) {
-    return a->size ? tc_graph_em_cast(e, a->size, t) : tc_graph_em_scalar(e, t, tc_graph_term_number(a));
+    bool whole = a->kind == TC_GRAPH_INT && tc_dtype_is_int(t);
+    return a->size ? tc_graph_em_cast(e, a->size, t)
+           : whole ? tc_graph_em_ints(e, t, &(tc_graph_shape){0}, &a->i)
+                   : tc_graph_em_scalar(e, t, tc_graph_term_number(a));
 }
 
 /* The numbers may be the model's. */
@@ -227,7 +230,7 @@ static term run_operator(frame *f, const syntax *s) {
     for (int i = 0; a && i < a->n; i++)
         if (a->id[i] == TC_ATTR_axes && v[i].n == 0) /* along no axes */
             return arg[0];
-    tc_graph_node *n = tc_graph_em_node(f->e, s->op, in, s->n);
+    tc_graph_node *n = s->op == TC_GRAPH_OP_COUNT ? tc_graph_em_copy(f->e, in, s->n) : tc_graph_em_node(f->e, s->op, in, s->n);
     if (a && a->window)
         tc_graph_em_copy_window(f->e, n);
     for (int i = 0; a && i < a->n; i++)
@@ -424,19 +427,25 @@ static void print(tc_strbuf *out, const term *v) {
     }
 }
 
+static term message(frame *f, const syntax *s) {
+    tc_strbuf out = {0};
+    for (int k = 0; k < s->n; k++) {
+        term v = run(f, s->part[k]);
+        print(&out, &v);
+    }
+    term r = tc_graph_term_text(tc_arena_strdup(f->e->c->g->arena, tc_sb_str(&out)));
+    tc_strbuf_free(&out);
+    return r;
+}
+
 static void expect(frame *f, const syntax *s) {
     term holds = run(f, s->part[0]);
     if (f->e->status != TC_OK || tc_graph_term_holds(&holds))
         return;
-    tc_strbuf out = {0};
-    for (int k = 1; k < s->n; k++) {
-        term v = run(f, s->part[k]);
-        print(&out, &v);
-    }
+    term why = run(f, s->part[1]);
     if (f->e->status == TC_OK)
-        f->e->status = s->code == TC_ERROR_PLAIN ? tc_graph_node_fail(f->e->c, "%s", tc_sb_str(&out))
-                                                 : tc_graph_node_refuse(f->e->c, s->code, "%s", tc_sb_str(&out));
-    tc_strbuf_free(&out);
+        f->e->status = s->code == TC_ERROR_PLAIN ? tc_graph_node_fail(f->e->c, "%s", why.text)
+                                                 : tc_graph_node_refuse(f->e->c, s->code, "%s", why.text);
 }
 
 static void set(frame *f, const syntax *s) {
@@ -478,6 +487,8 @@ static term run(frame *f, const syntax *s) {
         return tc_graph_term_int(s->i < c->nout && c->names[s->i]);
     case TC_GRAPH_SYNTAX_LIST:
         return (term){.kind = TC_GRAPH_LIST, .n = s->n, .list = run_parts(f, s)};
+    case TC_GRAPH_SYNTAX_MESSAGE:
+        return message(f, s);
     case TC_GRAPH_SYNTAX_OPERATOR:
         return run_operator(f, s);
     case TC_GRAPH_SYNTAX_FUNCTION:
@@ -521,6 +532,7 @@ static term run(frame *f, const syntax *s) {
 
 static term attribute_of(tc_graph *g, const tc_graph_attr *a) {
     term r = {.kind = TC_GRAPH_LIST, .n = (int64_t)a->len};
+    tc_graph_tensor view;
     switch (tc_graph_attr_kind_of(a->id)) {
     case TC_GRAPH_ATTR_INT:
         return tc_graph_term_int(a->i);
@@ -529,7 +541,9 @@ static term attribute_of(tc_graph *g, const tc_graph_attr *a) {
     case TC_GRAPH_ATTR_STRING:
         return tc_graph_term_text(a->s);
     case TC_GRAPH_ATTR_TENSOR:
-        return nothing;
+        if (a->tensor)
+            view = tc_graph_tensor_view(a->tensor->dtype, &a->tensor->shape, a->tensor->data);
+        return tc_graph_term_value(a->tensor ? tc_graph_add_constant(g, tc_graph_fresh_name(g, "value"), &view) : NULL);
     case TC_GRAPH_ATTR_INTS:
     case TC_GRAPH_ATTR_FLOATS:
         break;
@@ -554,24 +568,64 @@ static void bind_attributes(frame *f) {
     }
 }
 
-tc_status tc_graph_infer_expansion(tc_graph_infer_ctx *c) {
-    tc_graph_emitter e = {c, TC_OK};
-    frame f;
-    const tc_graph_text *t = tc_graph_text_of(c->g, c->n->op, &e.status, c->err);
-    TC_TRY(e.status);
+static bool is_own(const tc_graph_infer_ctx *c, const tc_graph_value *v) {
+    return v->producer && v->id >= c->first_own;
+}
+
+/* v, which is no other output, is output k > 0. */
+static void give(tc_graph_emitter *e, int k, tc_graph_value *v) {
+    tc_graph_infer_ctx *c = e->c;
+    if (k < c->nout && c->names[k] && is_own(c, v))
+        tc_graph_rename_value(c->g, v, c->names[k]);
+    else
+        tc_graph_em_output(e, k, v);
+}
+
+/* Runs the text of the node's operator. *first: output 0; NULL: it is not set. */
+static tc_status run_for_node(tc_graph_emitter *e, frame *f, tc_graph_value **first) {
+    tc_graph_infer_ctx *c = e->c;
+    const tc_graph_text *t = tc_graph_text_of(c->g, c->n->op, &e->status, c->err);
+    TC_TRY(e->status);
     term *in = TC_NEW_N(c->g->arena, term, c->n->nin + 1);
     for (int k = 0; k < c->n->nin; k++)
         in[k] = tc_graph_term_value(c->n->in[k]);
-    open_frame(&f, &e, t, 0);
-    bind_attributes(&f);
-    bind(&f, t->body, in, c->n->nin);
-    run(&f, t->body);
-    for (int k = 1; k < t->nout && e.status == TC_OK; k++)
-        if (f.local[t->out[k]].kind == TC_GRAPH_VALUE)
-            tc_graph_em_output(&e, k, f.local[t->out[k]].v);
-    TC_TRY(e.status);
-    tc_graph_value *first = f.local[t->out[0]].v;
-    if (!first->producer || first->id < c->first_own)
+    open_frame(f, e, t, 0);
+    bind_attributes(f);
+    bind(f, t->body, in, c->n->nin);
+    run(f, t->body);
+    for (int k = 1; k < t->nout && e->status == TC_OK; k++) {
+        const term *v = &f->local[t->out[k]];
+        if (v->kind == TC_GRAPH_VALUE)
+            tc_graph_em_output(e, k, v->v);
+        for (int64_t i = 0; v->kind == TC_GRAPH_LIST && i < v->n; i++)
+            give(e, k + (int)i, v->list[i].v);
+    }
+    *first = t->nout && f->local[t->out[0]].kind == TC_GRAPH_VALUE ? f->local[t->out[0]].v : NULL;
+    return e->status;
+}
+
+/* A node whose text sets no output stays, with its inputs as the text leaves them. */
+tc_status tc_graph_rewrite_text(tc_graph_emitter *e) {
+    tc_graph_node *n = e->c->n;
+    tc_graph_value *first;
+    frame f;
+    TC_TRY(run_for_node(e, &f, &first));
+    if (first)
+        return tc_graph_em_finish(e, first);
+    for (int k = 0; k < n->nin && k < f.t->nin; k++) {
+        const term *own = &f.local[f.t->nattrs + k];
+        if (own->kind == TC_GRAPH_VALUE)
+            n->in[k] = own->v;
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_expansion(tc_graph_infer_ctx *c) {
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_value *first;
+    frame f;
+    TC_TRY(run_for_node(&e, &f, &first));
+    if (!is_own(c, first))
         return tc_graph_em_finish(&e, first);
     tc_graph_rename_value(c->g, first, c->names[0]);
     first->producer->name = c->n->name;

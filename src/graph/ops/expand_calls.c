@@ -8,6 +8,7 @@
 #include "graph/ir/sizes.h"
 #include "graph/ops/expand.h"
 #include "graph/ops/functions.h"
+#include "graph/ops/window.h"
 
 typedef tc_graph_term term;
 typedef tc_graph_emitter emitter;
@@ -178,9 +179,19 @@ VALUE_CALL(largest, tc_graph_em_blind(e, a[0].v))
 VALUE_CALL(sized, tc_graph_em_sized(e, a[0].v, axis_in(e, a, 0, 1), a[2].v))
 VALUE_CALL(masked, tc_graph_em_masked(e, a[0].v, (int)a[1].i, a[2].v))
 CALL(require, keep(e, tc_graph_require_size(e, a[0].v, axis_in(e, a, 0, 1), a[2].i)))
+CALL(require_not_one, keep(e, tc_graph_require_not_one(e, a[0].v, axis_in(e, a, 0, 1))))
 VALUE_CALL(exactly, tc_graph_em_exactly(e, a[0].v, axis_in(e, a, 0, 1), a[2].i, a[3].text))
 INT_CALL(bound, tc_graph_em_known(e, a[0].v).most)
 INT_CALL(is_same, tc_graph_em_known(e, a[0].v).x == tc_graph_em_known(e, a[1].v).x)
+INT_CALL(divides, tc_graph_divides(e, a[0].v, axis_in(e, a, 0, 1), a[2].i))
+CALL(require_indices, keep(e, tc_graph_require_indices(e, a[0].v, a[1].i, a[2].i, (int)a[3].i)))
+INT_CALL(least, a[0].v->constant ? tc_graph_least_index(a[0].v, a[1].i, a[2].i) : -1)
+INT_CALL(never_negative, tc_te_bounds(tc_graph_em_known(e, a[0].v).x, tc_graph_sizes_of(e->c->g)->sure).lo >= 0)
+INT_CALL(is_fixed, !a[0].size)
+CALL(want_weights, keep(e, tc_graph_want_weights(e->c, tc_graph_term_holds(&a[0]), a[1].i)))
+CALL(want_bias, keep(e, tc_graph_want_bias(e->c, a[0].i)))
+CALL(refuse_left, tc_graph_is_left(e->c->n->in[a[0].i]) ? keep(e, tc_graph_refuse_left(e->c, (int)a[0].i, a[1].text)) : nothing)
+VALUE_CALL(before_cast, tc_graph_before_cast(a[0].v))
 VALUE_CALL(with_sizes, tc_graph_em_with_sizes(e, a[0].v, a[1].v, (int)a[2].i, a[3].v))
 
 VALUE_CALL(multiple, tc_graph_em_multiple(e, a[0].v, axis_in(e, a, 0, 1), a[2].i))
@@ -202,6 +213,52 @@ static term call_limited(emitter *e, const term *a) {
         return tc_graph_term_value(n.value);
     keep(e, tc_graph_require(e, a[0].text, n.x, 0, a[2].i, 1));
     return tc_graph_term_value(em_min(e, n.value, tc_graph_em_number(e, a[2].i)));
+}
+
+static term call_require_number(emitter *e, const term *a) {
+    int64_t most = a[3].kind == TC_GRAPH_INT ? a[3].i : INT64_MAX;
+    return keep(e, tc_graph_require(e, a[0].text, tc_graph_em_known(e, a[1].v).x, a[2].i, most, 1));
+}
+
+/* As an integer, which varies where the number does. */
+static term integer_of(const tc_graph_number *n) {
+    term r = tc_graph_term_int(n->most);
+    r.size = n->constant ? NULL : n->value;
+    return r;
+}
+
+static term call_number(emitter *e, const term *a) {
+    tc_graph_number n = tc_graph_em_known(e, a[0].v);
+    return integer_of(&n);
+}
+
+/* A list of n lists, of an integer of each column. */
+static term rows_of(emitter *e, const tc_graph_number *const *column, int ncolumn, int64_t n) {
+    term r = new_list(e, e->status == TC_OK ? n : 0);
+    for (int64_t i = 0; i < r.n; i++) {
+        r.list[i] = new_list(e, ncolumn);
+        for (int k = 0; k < ncolumn; k++)
+            r.list[i].list[k] = integer_of(&column[k][i]);
+    }
+    return r;
+}
+
+static term call_slice_numbers(emitter *e, const term *a) {
+    tc_graph_slice_numbers s;
+    s.n = 0;
+    (void)a;
+    keep(e, tc_graph_read_slice(e, &s));
+    for (int64_t i = 0; e->status == TC_OK && i < s.n; i++)
+        if (!s.axes[i].constant || !s.steps[i].constant)
+            keep(e, tc_graph_node_refuse(e->c, TC_ERROR_NOT_CONSTANT, "axes and steps must be known when the model is imported"));
+    return rows_of(e, (const tc_graph_number *[]){s.starts, s.ends, s.axes, s.steps}, 4, s.n);
+}
+
+static term call_pad_numbers(emitter *e, const term *a) {
+    tc_graph_number before[TC_GRAPH_MAX_DIMS], after[TC_GRAPH_MAX_DIMS];
+    (void)a;
+    keep(e, tc_graph_read_pads(e, before, after));
+    return rows_of(e, (const tc_graph_number *[]){before, after}, 2, e->c->n->in[0]->shape.ndim);
 }
 
 /* The number that the integer of one element is, as the first scalar that is the same. */
@@ -240,6 +297,8 @@ static term call_shape(emitter *e, const term *a) {
 }
 
 INT_CALL(rank, a[0].v->shape.ndim)
+INT_CALL(most, a[0].v->shape.d[axis_in(e, a, 0, 1)])
+INT_CALL(outputs, e->c->nout)
 CALL(dim, dim_of(a[0].v, axis_in(e, a, 0, 1)))
 VALUE_CALL(size, tc_graph_em_size(e, a[0].v, axis_in(e, a, 0, 1)))
 INT_CALL(count, tc_graph_shape_count(&a[0].v->shape))
@@ -341,11 +400,13 @@ static term call_product(emitter *e, const term *a) {
     return n;
 }
 
-/* The elements of the integer input k, which is called so, as scalars of i64; each has a largest value. */
+/* The elements of the integer attribute or input k, which is called so, as scalars of i64; each has a largest value. */
 static term call_scalars(emitter *e, const term *a) {
     tc_graph_number v[TC_GRAPH_MAX_NUMBERS];
+    tc_graph_attr_id id = TC_ATTR_none;
     int64_t n = 0;
-    keep(e, tc_graph_dynamic_list(e, (int)a[0].i, TC_ATTR_none, v, &n));
+    (void)tc_graph_attr_by_word(a[1].text, strlen(a[1].text), &id);
+    keep(e, tc_graph_dynamic_list(e, (int)a[0].i, id, v, &n));
     if (e->status == TC_OK && !tc_graph_has_bounds(v, n))
         keep(e, tc_graph_dynamic_no_bound(e, a[1].text, (int)a[0].i, v));
     term r = new_list(e, e->status == TC_OK ? n : 0);
@@ -487,32 +548,49 @@ static const tc_graph_expansion_call calls[] = {
     ROW(is_same, "vv")        /* (x, y): these scalars are one number in all runs */
     ROW(meet, "vivi|i")       /* (x, d, y, m, broadcasts): these dimensions have one size, or 1 where they broadcast */
     ROW(meet_numbers, "tvtv") /* (name, x, name, y): the same of two sizes */
-    ROW(limited, "tvi")     /* (name, x, most): the scalar x; runs in which it is larger are refused, unless all are such runs */
-    ROW(in_place, "")       /* (): caches are written where they lie */
-    ROW(rank, "v")          /* (x) */
-    ROW(dim, "vi")          /* (x, axis) */
-    ROW(shape, "v")         /* (x): a list */
-    ROW(count, "v")         /* (x): of elements */
-    ROW(dtype, "v")         /* (x) */
-    ROW(wide, "d")          /* (type): what is computed in, f32 for 16-bit floats */
-    ROW(is_signed, "d")     /* (type) */
-    ROW(is_integer, "d")    /* (type) */
-    ROW(type, "v")          /* (x): a text, its type and shape */
-    ROW(element_type, "ti") /* (attribute, number): the type that ONNX numbers so */
-    ROW(broadcasts, "vl")   /* (x, shape) */
-    ROW(elements, "v")      /* (x): a list */
-    ROW(is_known, "v")      /* (x): import knows its elements */
-    ROW(is_zero, "v")       /* (x) */
-    ROW(is_finite, "v")     /* (x): of floats: not known to have an infinity or NaN */
-    ROW(numbers, "it")      /* (k, name): the constant input k as integers */
-    ROW(floats, "it")       /* (k, name): the same as floats */
-    ROW(scalars, "it")      /* (k, name): the integer input k as scalars of i64, each with a largest value */
-    ROW(min, "nn")          /* (a, b) */
-    ROW(max, "nn")          /* (a, b) */
-    ROW(sqrt, "n")          /* (a) */
-    ROW(is_value, "a")      /* (a): a value of the graph, and no number */
-    ROW(log10, "n")         /* (a) */
-    ROW(floor, "n")         /* (a) */
+    ROW(limited, "tvi") /* (name, x, most): the scalar x; runs in which it is larger are refused, unless all are such runs */
+    ROW(in_place, "")   /* (): caches are written where they lie */
+    ROW(require_not_one, "vi")   /* (x, d): runs in which dimension d is 1 are refused */
+    ROW(divides, "vii")          /* (x, d, n): dimension d is a multiple of n in all runs */
+    ROW(require_number, "tvi|i") /* (name, x, least, most): runs in which the scalar x is not within these are refused */
+    ROW(require_indices,
+        "viii") /* (indices, k, n, d): the first input's dimension d has what every n-th constant, from the k-th on, names */
+    ROW(least, "vii")        /* (indices, k, n): the least of these constants and 0; -1: they are no constants */
+    ROW(never_negative, "v") /* (x): the scalar x is at least 0 in all runs */
+    ROW(is_fixed, "n")       /* (a): the integer does not vary */
+    ROW(number, "v")         /* (x): the scalar x as an integer, which may vary */
+    ROW(want_weights, "ii")  /* (transposed, groups): fails where the weights, input 1, do not fit */
+    ROW(want_bias, "i")      /* (n): fails where input 2 is there and has not n elements */
+    ROW(refuse_left, "it")   /* (k, name): fails where import has left input k, which is called so, to runs */
+    ROW(before_cast, "v")    /* (x): the integers that floats are casts of, or x */
+    ROW(most, "vi")          /* (x, axis): as large as the dimension can be */
+    ROW(outputs, "")         /* (): how many are asked for */
+    ROW(rank, "v")           /* (x) */
+    ROW(dim, "vi")           /* (x, axis) */
+    ROW(shape, "v")          /* (x): a list */
+    ROW(count, "v")          /* (x): of elements */
+    ROW(dtype, "v")          /* (x) */
+    ROW(wide, "d")           /* (type): what is computed in, f32 for 16-bit floats */
+    ROW(is_signed, "d")      /* (type) */
+    ROW(is_integer, "d")     /* (type) */
+    ROW(type, "v")           /* (x): a text, its type and shape */
+    ROW(element_type, "ti")  /* (attribute, number): the type that ONNX numbers so */
+    ROW(broadcasts, "vl")    /* (x, shape) */
+    ROW(elements, "v")       /* (x): a list */
+    ROW(is_known, "v")       /* (x): import knows its elements */
+    ROW(is_zero, "v")        /* (x) */
+    ROW(is_finite, "v")      /* (x): of floats: not known to have an infinity or NaN */
+    ROW(numbers, "it")       /* (k, name): the constant input k as integers */
+    ROW(floats, "it")        /* (k, name): the same as floats */
+    ROW(scalars, "it")       /* (k, name): the integer attribute or input k as scalars of i64, each with a largest value */
+    ROW(slice_numbers, "")   /* (): of a Slice: a list of [start, end, axis, step], integers that may vary */
+    ROW(pad_numbers, "")     /* (): of a Pad: for each dimension [before, after], integers that may vary */
+    ROW(min, "nn")           /* (a, b) */
+    ROW(max, "nn")           /* (a, b) */
+    ROW(sqrt, "n")           /* (a) */
+    ROW(is_value, "a")       /* (a): a value of the graph, and no number */
+    ROW(log10, "n")          /* (a) */
+    ROW(floor, "n")          /* (a) */
     ROW(simple_scale,
         "ni")            /* (scale, n): [up, down], whose ratio the scale is in f32; down is n where it can be and n is not 0 */
     ROW(integer, "n")    /* (a): without its fraction */

@@ -245,6 +245,8 @@ static syntax *call(reader *r, word w) {
     s->i = is_operator ? 1 : tc_graph_text_find(w.s, w.len);
     if (!is_operator && s->i >= 0) {
         s->kind = TC_GRAPH_SYNTAX_TEXT;
+    } else if (is(w, "Node")) {
+        s->op = TC_GRAPH_OP_COUNT;
     } else if (!is_operator || w.len >= sizeof copy || !tc_graph_op_find(text_in(copy, w), &s->op)) {
         r->at = w.s;
         return mistake(r, "there is no %s '%.*s'", is_operator ? "operator" : "function", (int)w.len, w.s);
@@ -281,12 +283,27 @@ static syntax *number(reader *r) {
     return of_term(r, at, tc_graph_term_float(*end == 'f' ? (double)(float)v : v));
 }
 
+/* "... {expression} ..." */
 static syntax *text(reader *r) {
-    const char *from = ++r->at;
-    r->at += strcspn(from, "\"\n");
-    if (*r->at != '"')
-        return mistake(r, "'\"' is expected");
-    return of_term(r, from - 1, tc_graph_term_text(tc_arena_strndup(r->arena, from, (size_t)(r->at++ - from))));
+    const syntax *part[TC_GRAPH_MAX_PARTS];
+    const char *at = r->at;
+    int n = 0;
+    want(r, "\"");
+    while (r->status == TC_OK && *r->at != '"') {
+        size_t plain = strcspn(r->at, "\"{\n");
+        if (n + 2 > TC_GRAPH_MAX_PARTS)
+            return mistake(r, "the message has too many parts");
+        part[n++] = of_term(r, r->at, tc_graph_term_text(tc_arena_strndup(r->arena, r->at, plain)));
+        r->at += plain;
+        if (take(r, "{")) {
+            part[n++] = expression(r);
+            want(r, "}");
+        } else if (*r->at != '"') {
+            mistake(r, "'\"' is expected");
+        }
+    }
+    want(r, "\"");
+    return n == 1 ? of_term(r, at, part[0]->term) : with_parts(r, made(r, TC_GRAPH_SYNTAX_MESSAGE, at), part, n);
 }
 
 static syntax *name(reader *r) {
@@ -418,31 +435,16 @@ static syntax *expression(reader *r) {
 
 /* ---- statements ---- */
 
-/* expect condition : "... {expression} ..." */
+/* expect condition : "message" */
 static syntax *expectation(reader *r, tc_error_code code) {
-    const syntax *part[TC_GRAPH_MAX_PARTS];
-    int n = 0;
+    const syntax *part[2];
     syntax *s = made(r, TC_GRAPH_SYNTAX_EXPECT, r->at);
     s->code = code;
-    part[n++] = chain(r, TC_GRAPH_ANY);
+    part[0] = chain(r, TC_GRAPH_ANY);
     want(r, ":");
     skip_lines(r);
-    want(r, "\"");
-    while (r->status == TC_OK && *r->at != '"') {
-        size_t plain = strcspn(r->at, "\"{\n");
-        if (n + 2 > TC_GRAPH_MAX_PARTS)
-            return mistake(r, "the message has too many parts");
-        part[n++] = of_term(r, r->at, tc_graph_term_text(tc_arena_strndup(r->arena, r->at, plain)));
-        r->at += plain;
-        if (take(r, "{")) {
-            part[n++] = expression(r);
-            want(r, "}");
-        } else if (*r->at != '"') {
-            mistake(r, "'\"' is expected");
-        }
-    }
-    want(r, "\"");
-    return with_parts(r, s, part, n);
+    part[1] = text(r);
+    return with_parts(r, s, part, 2);
 }
 
 static syntax *block(reader *r);
@@ -510,6 +512,8 @@ static syntax *statement(reader *r) {
         return expectation(r, TC_ERROR_PLAIN);
     if (take(r, "support"))
         return expectation(r, TC_ERROR_UNSUPPORTED);
+    if (take(r, "decide"))
+        return expectation(r, TC_ERROR_DATA_DEPENDENT);
     return is_assignment(r) ? assignment(r) : expression(r);
 }
 
@@ -592,7 +596,8 @@ static void read_outputs(reader *r) {
     want(r, "(");
     for (bool more = !take(r, ")"); more && r->status == TC_OK;) {
         word w = take_word(r);
-        take(r, "?");
+        if (!take(r, "?"))
+            take(r, "...");
         if (r->t->nout == TC_GRAPH_MAX_RESULTS)
             mistake(r, "there are more than %d outputs", TC_GRAPH_MAX_RESULTS);
         else
@@ -607,19 +612,20 @@ const tc_graph_text *tc_graph_text_read(tc_arena *a, const tc_graph_expansion *x
     tc_graph_text *t = TC_NEW(a, tc_graph_text);
     reader r = {.arena = a, .at = x->text, .inside = true, .t = t, .err = err};
     t->x = x;
-    t->is_operator = take(&r, "op");
+    bool is_op = take(&r, "op");
+    t->is_operator = is_op || take(&r, "sizes");
     if (!t->is_operator)
         want(&r, "def");
     take_word(&r);
-    if (t->is_operator) {
+    if (is_op) {
         skip_space(&r);
         number(&r);
         take(&r, "numbers");
         if (take(&r, "sizes"))
             take_word(&r);
-        if (take(&r, "<"))
-            read_attributes(&r);
     }
+    if (t->is_operator && take(&r, "<"))
+        read_attributes(&r);
     read_inputs(&r);
     want(&r, "=>");
     read_outputs(&r);

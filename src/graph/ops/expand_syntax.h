@@ -13,7 +13,8 @@ typedef enum tc_graph_syntax_kind {
     TC_GRAPH_SYNTAX_OPSET,    /* opset */
     TC_GRAPH_SYNTAX_ASKED,    /* asked(output i) */
     TC_GRAPH_SYNTAX_LIST,     /* [part, ..] */
-    TC_GRAPH_SYNTAX_OPERATOR, /* op<attribute, ..>(part, ..), of `i` outputs */
+    TC_GRAPH_SYNTAX_MESSAGE,  /* "part part .." */
+    TC_GRAPH_SYNTAX_OPERATOR, /* op<attribute, ..>(part, ..), of `i` outputs; TC_GRAPH_OP_COUNT: Node */
     TC_GRAPH_SYNTAX_FUNCTION, /* function(part, ..) */
     TC_GRAPH_SYNTAX_TEXT,     /* text i(part, ..) */
     TC_GRAPH_SYNTAX_SCAN,     /* scan text i(part, ..) */
@@ -26,7 +27,7 @@ typedef enum tc_graph_syntax_kind {
     /* statements */
     TC_GRAPH_SYNTAX_SET,    /* name i = part 0, or the `nset` names `set` = part 0 */
     TC_GRAPH_SYNTAX_EACH,   /* for name i in part 0 { part 1 } */
-    TC_GRAPH_SYNTAX_EXPECT, /* expect part 0 : "part 1 part 2 .."; `code` */
+    TC_GRAPH_SYNTAX_EXPECT, /* expect part 0 : part 1; `code` */
     TC_GRAPH_SYNTAX_BLOCK   /* parts */
 } tc_graph_syntax_kind;
 
@@ -80,7 +81,7 @@ typedef enum tc_graph_text_type {
 /* Names of a text are numbered: first its attributes, then its inputs. */
 typedef struct tc_graph_text {
     const tc_graph_expansion *x;
-    bool is_operator;
+    bool is_operator; /* or what becomes of an operator where sizes vary */
     int nattrs, nin, nout, nlocals;
     struct {
         tc_graph_attr_id id;

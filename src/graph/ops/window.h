@@ -26,14 +26,4 @@ TC_NODISCARD tc_status tc_graph_read_window_of(tc_graph_infer_ctx *c, const tc_g
 /* Weights have the channels of the input, divided among the groups, in dimension 1; transposed, those in dimension 0. */
 TC_NODISCARD tc_status tc_graph_want_weights(tc_graph_infer_ctx *c, bool transposed, int64_t group);
 TC_NODISCARD tc_status tc_graph_want_bias(tc_graph_infer_ctx *c, int64_t channels);
-/* Of a convolution, also a transposed one, before inference: as a product (composed/window_weights.c). */
-TC_NODISCARD tc_status tc_graph_rewrite_by_weights(tc_graph_emitter *e);
-
-/* Padding behind a dimension with which windows of whole steps are those that ceil_mode has where `end` is padded: one more where
- * something is left, if it begins before the padding. */
-static inline int64_t tc_graph_ceil_end(int64_t extent, int64_t stride, int64_t end) {
-    int64_t inside = extent - end;
-    return inside >= stride ? end + stride - 1 : inside >= 1 ? extent - 1 : end - 1;
-}
-
 #endif

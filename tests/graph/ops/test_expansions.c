@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/ops/expand_syntax.h"
+#include "graph/ops/functions.h"
 
 static void test_all_read(void **state) {
     (void)state;
@@ -23,8 +24,29 @@ static void test_rows(void **state) {
         const tc_graph_expansion *x = &tc_graph_expansions[i];
         assert_true(x->row > row);
         row = x->row;
-        assert_true(strncmp(x->text, "op ", 3) == 0 || strncmp(x->text, "def ", 4) == 0);
+        assert_true(strncmp(x->text, "op ", 3) == 0 || strncmp(x->text, "def ", 4) == 0 || strncmp(x->text, "sizes ", 6) == 0);
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(tc_graph_expansions[k].name, x->name);
     }
+}
+
+/* The column rewrite of the operator table says `text` where there is a text for sizes that vary, and only there. */
+static void test_sizes(void **state) {
+    (void)state;
+    int count = 0;
+    for (size_t i = 0; i < tc_graph_expansion_count; i++) {
+        const tc_graph_expansion *x = &tc_graph_expansions[i];
+        tc_graph_op op;
+        if (strncmp(x->text, "sizes ", 6) != 0)
+            continue;
+        count++;
+        assert_true(tc_graph_op_find(x->name, &op));
+        if (tc_graph_functions_of(op)->rewrite != tc_graph_rewrite_text)
+            fail_msg("%s has a text for sizes that vary, but its row does not say so", x->name);
+    }
+    for (int op = 0; op < TC_GRAPH_OP_COUNT; op++)
+        count -= tc_graph_functions_of((tc_graph_op)op)->rewrite == tc_graph_rewrite_text;
+    assert_int_equal(count, 0);
 }
 
 static void test_mistakes(void **state) {
@@ -55,6 +77,9 @@ static void test_mistakes(void **state) {
         {"op A 1 (x, x) => (y) {\n    y = x\n}\n", "expansions.txt:7:13: two are called 'x'"},
         {"op A 1 (x) => (y) {\n    if 0 {\n        y = [x, z]\n    }\n    y = x\n}\n",
          "expansions.txt:9:17: there is no name 'z'"},
+        {"sizes A 1 (x) => () {\n    x = Abs(x)\n}\n", "expansions.txt:7:9: '(' is expected"},
+        {"sizes A (x) => () {\n    x = Nodes(x)\n}\n", "expansions.txt:8:9: there is no operator 'Nodes'"},
+        {"sizes A (x) => () {\n    require_number(\"n {z}\", x, 0)\n}\n", "expansions.txt:8:24: there is no name 'z'"},
         {"function A(x) => (y) {\n    y = x\n}\n", "expansions.txt:7:1: 'def' is expected"},
     };
     for (size_t i = 0; i < TC_LEN(mistakes); i++) {
@@ -85,10 +110,8 @@ static void test_read_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_read),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_read_once),
+        cmocka_unit_test(test_all_read), cmocka_unit_test(test_rows),      cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_mistakes), cmocka_unit_test(test_read_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

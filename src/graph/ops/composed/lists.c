@@ -62,21 +62,3 @@ tc_status tc_graph_infer_max_roi_pool_list(tc_graph_infer_ctx *c) {
 tc_status tc_graph_infer_roi_align_list(tc_graph_infer_ctx *c) {
     return regions_of(c, tc_graph_attr_output_height(c->n), tc_graph_attr_output_width(c->n));
 }
-
-/* ---- a number of regions that depends on data: past it, they are empty ones of the first image ---- */
-
-tc_status tc_graph_rewrite_regions(tc_graph_emitter *e) {
-    const tc_graph_node *n = e->c->n;
-    tc_graph_value *in[3] = {n->in[0]}, *size = NULL;
-    if (tc_graph_is_dynamic(n->in[0]))
-        return tc_graph_dynamic_refuse(e->c, 0, 0);
-    for (int k = 1; k < n->nin; k++) {
-        const tc_graph_value *v = n->in[k];
-        size = size ? size : tc_graph_extent(v, 0);
-        in[k] = tc_graph_em_masked(e, n->in[k], -1, tc_graph_em_scalar(e, v->dtype, 0));
-        in[k] = tc_graph_em_blind(e, in[k]);
-    }
-    if (!size)
-        return tc_graph_dynamic_refuse(e->c, 1, 0);
-    return tc_graph_em_finish(e, tc_graph_em_sized(e, tc_graph_em_again(e, in), 0, size));
-}

@@ -1,4 +1,4 @@
-/* Cast, and CastLike, which becomes it. */
+/* Cast. */
 #include <float.h>
 #include <string.h>
 
@@ -15,11 +15,7 @@ static tc_status want_round_mode(tc_graph_infer_ctx *c, const char *mode) {
 tc_status tc_graph_infer_cast(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     tc_dtype to;
-    if (c->n->op == TC_GRAPH_OP_CAST_LIKE) {
-        to = c->n->in[1]->dtype;
-    } else {
-        TC_TRY(tc_graph_want_element_type(c, "to", tc_graph_attr_to(c->n), &to));
-    }
+    TC_TRY(tc_graph_want_element_type(c, "to", tc_graph_attr_to(c->n), &to));
     int64_t saturate = tc_graph_attr_saturate(c->n);
     const char *round_mode = tc_graph_attr_round_mode(c->n);
     TC_TRY(want_round_mode(c, round_mode));

@@ -193,13 +193,7 @@ const tc_expr *tc_graph_at_gather_nd(tc_graph_lower *l, const tc_graph_node *n, 
 
 /* ---- sizes that depend on data ---- */
 
-tc_graph_value *tc_graph_em_from_start(tc_graph_emitter *e, tc_graph_value *index, tc_graph_value *size) {
-    index = tc_graph_em_cast(e, tc_graph_em_blind(e, index), TC_I64);
-    return tc_graph_em_where(e, em_less(e, index, tc_graph_em_number(e, 0)), em_add(e, index, size), index);
-}
-
-/* Of those that name a dimension: one of every `of` from `at` on, and constants. */
-static int64_t least_index(const tc_graph_value *index, int64_t at, int64_t of) {
+int64_t tc_graph_least_index(const tc_graph_value *index, int64_t at, int64_t of) {
     int64_t least = 0;
     for (int64_t i = at, n = tc_graph_shape_count(&index->shape); i < n; i += of)
         least = TC_MIN(least, tc_load_i(index->dtype, index->constant->data, i));
@@ -212,81 +206,5 @@ tc_status tc_graph_require_indices(tc_graph_emitter *e, const tc_graph_value *in
         return e->status;
     for (int64_t i = at, n = tc_graph_shape_count(&index->shape); i < n; i += of)
         need = TC_MAX(need, tc_load_i(index->dtype, index->constant->data, i) + 1);
-    return tc_graph_require_size(e, e->c->n->in[0], d, TC_MAX(need, -least_index(index, at, of)));
-}
-
-/* Of constant indices that have a size of their own in a run, such as the positions 0 to n - 1, the last ones may lie outside of the
- * axis. Runs that come to these are refused, so 0 stands in their place. */
-static tc_status want_fewer_indices(tc_graph_emitter *e, int axis) {
-    tc_graph_node *n = e->c->n;
-    tc_graph_value *index = n->in[1];
-    int64_t dim = n->in[0]->shape.d[axis], strides[TC_GRAPH_MAX_DIMS], count = tc_graph_shape_count(&index->shape);
-    int d = 0;
-    while (d < index->shape.ndim && !tc_graph_extent(index, d))
-        d++;
-    if (!index->constant || !tc_dtype_is_int(index->dtype) || d == index->shape.ndim)
-        return TC_OK;
-    tc_graph_shape_strides(&index->shape, strides);
-    tc_graph_tensor kept;
-    int64_t most = INT64_MAX;
-    TC_TRY(tc_graph_tensor_alloc(&kept, index->dtype, &index->shape, e->c->err));
-    for (int64_t i = 0; i < count; i++) {
-        int64_t at = tc_load_i(index->dtype, index->constant->data, i);
-        bool is_outside = at < -dim || at >= dim;
-        if (is_outside)
-            most = TC_MIN(most, i / strides[d] % index->shape.d[d]);
-        tc_store_i(index->dtype, kept.data, i, is_outside ? 0 : at);
-    }
-    if (most == INT64_MAX || most == 0) { /* of 0: inference says which index it is */
-        tc_graph_tensor_free(&kept);
-        return TC_OK;
-    }
-    const char *name = tc_graph_fresh_name(e->c->g, tc_arena_printf(e->c->g->arena, "%s.indices", n->name));
-    n->in[1] = tc_graph_em_with_sizes(e, tc_graph_add_constant(e->c->g, name, &kept), index, -1, NULL);
-    const char *what =
-        tc_arena_printf(e->c->g->arena, "dimension %d of '%s', whose indices are below %" PRId64, d, index->name, dim);
-    return tc_graph_require(e, what, tc_graph_size_number(e, index, d), INT64_MIN, most, 1);
-}
-
-tc_status tc_graph_rewrite_gather(tc_graph_emitter *e) {
-    tc_graph_node *n = e->c->n;
-    int axis, ndim = n->in[0]->shape.ndim;
-    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(n), ndim, &axis));
-    TC_TRY(want_fewer_indices(e, axis));
-    tc_graph_value *size = tc_graph_extent(n->in[0], axis), *index = n->in[1];
-    TC_TRY(tc_graph_require_indices(e, index, 0, 1, axis));
-    if (!size || !tc_dtype_is_int(index->dtype) || (index->constant && least_index(index, 0, 1) >= 0))
-        return TC_OK;
-    bool one = tc_graph_shape_count(&index->shape) == 1 && !tc_graph_is_dynamic(index) && index->shape.ndim < 2;
-    if (one) /* as a loop walks: a mask says that no more of it is read than there is */
-        n->in[0] = tc_graph_em_masked(e, n->in[0], axis, tc_graph_em_scalar(e, n->in[0]->dtype, 0));
-    tc_graph_number at = one ? tc_graph_em_known(e, index) : (tc_graph_number){0};
-    if (one && e->status == TC_OK && tc_graph_never_negative(e, &at))
-        return TC_OK;
-    tc_graph_value *wrapped = em_max(e, tc_graph_em_from_start(e, index, size), tc_graph_em_number(e, 0));
-    n->in[1] = tc_graph_em_with_sizes(e, wrapped, index, -1, NULL);
-    return e->status;
-}
-
-/* Tuples of indices, of the dimensions from the first that are no batch on. */
-tc_status tc_graph_rewrite_gather_nd(tc_graph_emitter *e) {
-    tc_graph_node *n = e->c->n;
-    tc_graph_value *x = n->in[0], *index = n->in[1], *sizes[TC_GRAPH_MAX_DIMS];
-    int last = index->shape.ndim - 1;
-    int64_t batch = tc_graph_attr_batch_dims(n), depth = last >= 0 ? index->shape.d[last] : 0;
-    bool varies = false;
-    if (!tc_dtype_is_int(index->dtype) || batch < 0 || depth < 1 || batch + depth > x->shape.ndim)
-        return TC_OK; /* inference refuses it */
-    for (int64_t k = 0; k < depth; k++) {
-        int d = (int)(batch + k);
-        TC_TRY(tc_graph_require_indices(e, index, k, depth, d));
-        varies |= tc_graph_extent(x, d) && !(index->constant && least_index(index, k, depth) >= 0);
-        sizes[k] = tc_graph_em_reshape(e, tc_graph_em_size(e, x, d), &(tc_graph_shape){1, {1}});
-    }
-    if (!varies || tc_graph_extent(index, last))
-        return e->status;
-    tc_graph_value *size = tc_graph_em_concat(e, 0, sizes, (int)depth);
-    tc_graph_value *wrapped = em_max(e, tc_graph_em_from_start(e, index, size), tc_graph_em_number(e, 0));
-    n->in[1] = tc_graph_em_with_sizes(e, wrapped, index, -1, NULL);
-    return e->status;
+    return tc_graph_require_size(e, e->c->n->in[0], d, TC_MAX(need, -tc_graph_least_index(index, at, of)));
 }

@@ -150,26 +150,3 @@ const tc_expr *tc_graph_at_gemm(tc_graph_lower *l, const tc_graph_node *n, int o
         y = tc_add(c, y, times(c, tc_cast(c, t, tc_graph_operand(l, n, 2, 2, idx)), beta));
     return tc_cast(c, to, y);
 }
-
-/* ---- sizes that depend on data ---- */
-
-tc_status tc_graph_rewrite_matmul(tc_graph_emitter *e) {
-    tc_graph_value *a = e->c->n->in[0], *b = e->c->n->in[1];
-    int na = a->shape.ndim, nb = b->shape.ndim;
-    if (na < 1 || nb < 1)
-        return TC_OK; /* inference refuses it */
-    TC_TRY(tc_graph_meet(e, a, na - 1, b, nb > 1 ? nb - 2 : 0, false));
-    return tc_graph_meet_broadcast(e, a, b, 2);
-}
-
-tc_status tc_graph_rewrite_gemm(tc_graph_emitter *e) {
-    const tc_graph_node *n = e->c->n;
-    int ta = tc_graph_attr_trans_a(n) != 0, tb = tc_graph_attr_trans_b(n) != 0;
-    if (n->in[0]->shape.ndim != 2 || n->in[1]->shape.ndim != 2)
-        return TC_OK;
-    TC_TRY(tc_graph_meet(e, n->in[0], !ta, n->in[1], tb, false));
-    tc_graph_value *addend = n->nin > 2 ? n->in[2] : NULL;
-    for (int k = 0; addend && k < 2 && k < addend->shape.ndim; k++) /* its last dimension is the result's, which operand 1 has */
-        TC_TRY(tc_graph_meet(e, n->in[1 - k], k ? ta : !tb, addend, addend->shape.ndim - 1 - k, true));
-    return TC_OK;
-}

@@ -12,76 +12,7 @@ tc_status tc_graph_infer_identity(tc_graph_infer_ctx *c) {
 
 /* ---- Reshape and the operators that are nothing but it ---- */
 
-/* Marks the axes of a list for a tensor with ndim dimensions; refuses repetitions. */
-static tc_status mark_axes(tc_graph_infer_ctx *c, const int64_t *axes, size_t len, int ndim, bool marked[TC_GRAPH_MAX_DIMS]) {
-    for (size_t i = 0; i < len; i++) {
-        int at;
-        TC_TRY(tc_graph_want_axis(c, axes[i], ndim, &at));
-        if (marked[at])
-            return tc_graph_node_fail(c, "axis %d is listed twice", at);
-        marked[at] = true;
-    }
-    return TC_OK;
-}
-
-/* marked[d]: dimension d goes; *all: those of size 1 go, as no list says which. */
-static tc_status squeezed_axes(tc_graph_infer_ctx *c, bool marked[TC_GRAPH_MAX_DIMS], bool *all) {
-    const int64_t *axes;
-    size_t len;
-    TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_axes, &axes, &len));
-    *all = !axes;
-    return mark_axes(c, axes, len, c->n->in[0]->shape.ndim, marked);
-}
-
-/* A dimension that varies is 1 in each run if it goes, and in none if it stays. */
-tc_status tc_graph_rewrite_squeeze(tc_graph_emitter *e) {
-    tc_graph_value *x = e->c->n->in[0];
-    bool marked[TC_GRAPH_MAX_DIMS] = {0}, all;
-    TC_TRY(squeezed_axes(e->c, marked, &all));
-    for (int d = 0; d < x->shape.ndim; d++)
-        if (all)
-            TC_TRY(tc_graph_require_not_one(e, x, d));
-        else if (marked[d] && x->shape.d[d] > 0)
-            x = tc_graph_em_exactly(e, x, d, 1, "a dimension that is squeezed");
-    e->c->n->in[0] = x;
-    return e->status;
-}
-
-tc_status tc_graph_infer_squeeze(tc_graph_infer_ctx *c) {
-    const tc_graph_shape *x = &c->n->in[0]->shape;
-    bool marked[TC_GRAPH_MAX_DIMS] = {0}, all;
-    TC_TRY(squeezed_axes(c, marked, &all));
-    for (int i = 0; i < x->ndim; i++) {
-        bool one = x->d[i] == 1 && !tc_graph_extent(c->n->in[0], i);
-        if (marked[i] && !one)
-            return tc_graph_node_fail(c, "dimension %d cannot be squeezed: it is %" PRId64 ", not 1", i, x->d[i]);
-        if (all ? !one : !marked[i])
-            tc_graph_take(c, &c->out[0], 0, i, i + 1);
-    }
-    tc_graph_become_reshape(c);
-    return TC_OK;
-}
-
-tc_status tc_graph_infer_unsqueeze(tc_graph_infer_ctx *c) {
-    const tc_graph_shape *x = &c->n->in[0]->shape;
-    const int64_t *axes;
-    size_t len;
-    bool marked[TC_GRAPH_MAX_DIMS] = {0};
-    TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_axes, &axes, &len));
-    int ndim = x->ndim + (int)TC_MIN(len, TC_GRAPH_MAX_DIMS + 1);
-    if (!axes || ndim > TC_GRAPH_MAX_DIMS)
-        return tc_graph_node_fail(c, "axes are missing or give more than %d dimensions", TC_GRAPH_MAX_DIMS);
-    TC_TRY(mark_axes(c, axes, len, ndim, marked));
-    for (int i = 0, from = 0; i < ndim; i++, from += !marked[i - 1])
-        if (marked[i])
-            tc_graph_add_dim(&c->out[0], 1);
-        else
-            tc_graph_take(c, &c->out[0], 0, from, from + 1);
-    tc_graph_become_reshape(c);
-    return TC_OK;
-}
-
-/* ---- Transpose, Concat, Split, Slice ---- */
+/* ---- Transpose, Concat, Slice ---- */
 
 /* Whether the dims other than 1 stay in order: then no byte moves. */
 static bool keeps_order(const tc_graph_shape *x, const int64_t *perm) {
@@ -164,49 +95,19 @@ tc_status tc_graph_infer_concat(tc_graph_infer_ctx *c) {
     return concat_in_parts(c, axis);
 }
 
-/* Sizes along the axis: a list, or as equal as possible with a smaller last part. */
-static tc_status split_sizes(tc_graph_infer_ctx *c, int64_t extent, const int64_t **sizes) {
-    size_t len;
-    TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_split, sizes, &len));
-    int64_t parts = tc_graph_attr_num_outputs_or(c->n, *sizes ? (int64_t)len : c->nout), sum = 0;
-    if (parts < c->nout || parts > 1 << 20 || (*sizes && parts != (int64_t)len))
-        return tc_graph_node_fail(c, "it has %d outputs, but is split into %" PRId64 " parts", c->nout, parts);
-    if (!*sizes) {
-        int64_t part = parts ? (extent + parts - 1) / parts : 0, *equal = TC_NEW_N(c->g->arena, int64_t, parts);
-        if (extent % parts != 0 && !tc_graph_attr_find(c->n, TC_ATTR_num_outputs))
-            return tc_graph_node_fail(c, "dimension %" PRId64 " does not split into %" PRId64 " equal parts", extent, parts);
-        for (int64_t i = 0; i < parts; i++)
-            equal[i] = TC_MAX(0, TC_MIN(part, extent - i * part));
-        *sizes = equal;
-        len = (size_t)parts;
+tc_status tc_graph_read_slice(tc_graph_emitter *e, tc_graph_slice_numbers *a) {
+    int64_t nends, naxes, nsteps;
+    TC_TRY(tc_graph_dynamic_list(e, 1, TC_ATTR_starts, a->starts, &a->n));
+    TC_TRY(tc_graph_dynamic_list(e, 2, TC_ATTR_ends, a->ends, &nends));
+    TC_TRY(tc_graph_dynamic_list(e, 3, TC_ATTR_axes, a->axes, &naxes));
+    TC_TRY(tc_graph_dynamic_list(e, 4, TC_ATTR_steps, a->steps, &nsteps));
+    bool is_given = tc_graph_in(e->c, 1) || tc_graph_attr_find(e->c->n, TC_ATTR_starts);
+    if (!is_given || a->n != nends || (naxes && naxes != a->n) || (nsteps && nsteps != a->n))
+        return tc_graph_node_fail(e->c, "starts, ends, axes and steps must have the same length");
+    for (int64_t i = 0; i < a->n; i++) {
+        a->axes[i] = naxes ? a->axes[i] : (tc_graph_number){.most = i, .constant = true};
+        a->steps[i] = nsteps ? a->steps[i] : (tc_graph_number){.most = 1, .constant = true};
     }
-    for (size_t i = 0; i < len; i++)
-        if ((*sizes)[i] < 0 || __builtin_add_overflow(sum, (*sizes)[i], &sum))
-            return tc_graph_node_fail(c, "a part has the size %" PRId64, (*sizes)[i]);
-    if (sum != extent)
-        return tc_graph_node_fail(c, "its parts add up to %" PRId64 ", but the dimension is %" PRId64, sum, extent);
-    return TC_OK;
-}
-
-/* One Slice for each output that is used. */
-tc_status tc_graph_infer_split(tc_graph_infer_ctx *c) {
-    tc_graph_emitter e = {c, TC_OK};
-    tc_graph_value *x = c->n->in[0];
-    int axis;
-    const int64_t *sizes;
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
-    TC_TRY(split_sizes(c, x->shape.d[axis], &sizes));
-    int64_t at = 0, along = axis;
-    for (int k = 0; k < c->nout; at += sizes[k++]) {
-        if (!c->names[k])
-            continue;
-        tc_graph_node *n = tc_graph_em_node(&e, TC_GRAPH_OP_SLICE, &x, 1);
-        tc_graph_set_axes(c->g, n, &along, 1);
-        tc_graph_set_starts(c->g, n, &at, 1);
-        tc_graph_set_ends(c->g, n, (const int64_t[]){at + sizes[k]}, 1);
-        TC_TRY(tc_graph_place(c->g, n, &c->names[k], 1, TC_GRAPH_OPSET_MAX, c->err));
-    }
-    c->nout = 0; /* all are there */
     return TC_OK;
 }
 
@@ -293,6 +194,37 @@ tc_status tc_graph_infer_tile(tc_graph_infer_ctx *c) {
     tc_graph_become(c, TC_GRAPH_OP_TILE, 1);
     tc_graph_set_repeats(c->g, c->n, repeats, (size_t)len);
     return TC_OK;
+}
+
+/* So that sizes and pads can be added: no dimension is that large. */
+static bool is_huge(const tc_graph_number *pad) {
+    return pad->most > INT64_MAX / 4 || pad->most < -(INT64_MAX / 4);
+}
+
+tc_status tc_graph_read_pads(tc_graph_emitter *e, tc_graph_number *before, tc_graph_number *after) {
+    tc_graph_number given[TC_GRAPH_MAX_NUMBERS];
+    tc_graph_infer_ctx *c = e->c;
+    const tc_graph_value *x = c->n->in[0];
+    const int64_t *axes = NULL;
+    size_t naxes = (size_t)x->shape.ndim;
+    int64_t n;
+    TC_TRY(tc_graph_dynamic_list(e, 1, tc_graph_attr_find(c->n, TC_ATTR_paddings) ? TC_ATTR_paddings : TC_ATTR_pads, given, &n));
+    if (tc_graph_in(c, 3))
+        TC_TRY(tc_graph_want_ints(c, 3, "axes", &axes, &naxes));
+    if (n != 2 * (int64_t)naxes)
+        return tc_graph_node_fail(c, "pads has %lld entries; %zu are expected", (long long)n, 2 * naxes);
+    for (int d = 0; d < x->shape.ndim; d++)
+        before[d] = after[d] = (tc_graph_number){.value = tc_graph_em_number(e, 0), .constant = true};
+    for (size_t i = 0; i < naxes; i++) {
+        int at;
+        TC_TRY(tc_graph_want_axis(c, axes ? axes[i] : (int64_t)i, x->shape.ndim, &at));
+        before[at] = given[i];
+        after[at] = given[i + naxes];
+        if (is_huge(&before[at]) || is_huge(&after[at]))
+            return tc_graph_node_fail(c, "axis %d is padded by %lld and %lld, which no dimension can be", at,
+                                      (long long)before[at].most, (long long)after[at].most);
+    }
+    return tc_graph_has_bounds(given, n) ? e->status : tc_graph_dynamic_no_bound(e, "pads", 1, given);
 }
 
 /* How far `mode` can reach outside of a dimension. */

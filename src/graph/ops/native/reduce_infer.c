@@ -33,53 +33,6 @@ static void reduce_nothing(tc_graph_infer_ctx *c, tc_graph_value *x) {
     }
 }
 
-/* ---- means of integers: other operators, in 64 bits ---- */
-
-typedef struct integer_mean {
-    tc_graph_value *x, *count; /* of 64 bits; count: how many elements a mean is of, a scalar */
-    const int64_t *axes;
-    size_t n;
-    bool keepdims;
-} integer_mean;
-
-static tc_graph_value *sum_of(tc_graph_emitter *e, const integer_mean *m, tc_graph_value *v) {
-    return tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_SUM, v, m->axes, m->n, m->keepdims);
-}
-
-static tc_graph_value *both(tc_graph_emitter *e, tc_graph_value *a, tc_graph_value *b) {
-    return tc_graph_em_op(e, TC_GRAPH_OP_AND, a, b);
-}
-
-/* a and r / count, a fraction of a's unit with |r| < count, as one integer rounded towards zero. */
-static tc_graph_value *towards_zero(tc_graph_emitter *e, tc_graph_value *a, tc_graph_value *r) {
-    tc_graph_value *zero = tc_graph_em_scalar(e, a->dtype, 0);
-    if (!tc_dtype_is_signed(a->dtype))
-        return a;
-    tc_graph_value *above = both(e, em_greater(e, a, zero), em_less(e, r, zero));
-    tc_graph_value *below = both(e, em_less(e, a, zero), em_greater(e, r, zero));
-    a = tc_graph_em_where(e, above, em_by(e, TC_GRAPH_OP_SUB, a, 1), a);
-    return tc_graph_em_where(e, below, em_by(e, TC_GRAPH_OP_ADD, a, 1), a);
-}
-
-/* A sum of many 64-bit integers can overflow. The quotients of the elements cannot, nor can the remainders:
- *     sum x / n = sum (x / n) + (sum (x % n)) / n */
-static tc_graph_value *mean_of_parts(tc_graph_emitter *e, const integer_mean *m) {
-    tc_graph_value *quotient = em_div(e, m->x, m->count), *rest = em_sub(e, m->x, em_mul(e, quotient, m->count));
-    tc_graph_value *left = sum_of(e, m, rest), *more = em_div(e, left, m->count);
-    return towards_zero(e, em_add(e, sum_of(e, m, quotient), more), em_sub(e, left, em_mul(e, more, m->count)));
-}
-
-/* The mean of integers x over `axes`, rounded towards zero; of nothing it is 0. */
-static tc_graph_value *mean_of_integers(tc_graph_emitter *e, tc_graph_value *x, tc_graph_value *count, const int64_t *axes,
-                                        size_t n, bool keepdims) {
-    bool narrow = tc_dtype_bytes(x->dtype) < 8;
-    tc_dtype wide = narrow ? TC_I64 : x->dtype;
-    tc_graph_value *some = em_by(e, TC_GRAPH_OP_MAX, count, 1);
-    integer_mean m = {tc_graph_em_cast(e, x, wide), tc_graph_em_cast(e, some, wide), axes, n, keepdims};
-    tc_graph_value *y = narrow ? em_div(e, sum_of(e, &m, m.x), m.count) : mean_of_parts(e, &m);
-    return tc_graph_em_cast(e, y, x->dtype);
-}
-
 tc_status tc_graph_infer_reduce(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
     tc_graph_op op = c->n->op;
@@ -114,13 +67,15 @@ tc_status tc_graph_infer_reduce(tc_graph_infer_ctx *c) {
         if (marked[i])
             sorted[n++] = i, count *= x->shape.d[i];
     }
-    if (op == TC_GRAPH_OP_REDUCE_MEAN && !tc_dtype_is_float(x->dtype)) {
-        tc_graph_emitter e = {c, TC_OK};
-        return tc_graph_em_finish(&e, mean_of_integers(&e, x, tc_graph_em_number(&e, count), sorted, n, keepdims));
-    }
-    tc_graph_become(c, op, 1);
+    bool divides_integers = op == TC_GRAPH_OP_REDUCE_MEAN && !tc_dtype_is_float(x->dtype);
+    tc_graph_become(c, divides_integers ? TC_GRAPH_OP_INTEGER_MEAN : op, 1);
     tc_graph_set_axes(c->g, c->n, sorted, n);
     tc_graph_set_keepdims(c->g, c->n, keepdims);
+    if (divides_integers) {
+        tc_graph_emitter e = {c, TC_OK};
+        tc_graph_set_inputs(c->g, c->n, (tc_graph_value *[]){x, tc_graph_em_number(&e, count)}, 2);
+        return tc_graph_infer_expansion(c);
+    }
     return reduce_dims(c, x->dtype, marked, keepdims);
 }
 
@@ -138,60 +93,4 @@ tc_status tc_graph_infer_arg(tc_graph_infer_ctx *c) {
     tc_graph_set_keepdims(c->g, c->n, keepdims);
     tc_graph_set_select_last_index(c->g, c->n, last);
     return reduce_dims(c, TC_I64, marked, keepdims);
-}
-
-/* ---- sizes that depend on data ---- */
-
-/* A sum divided by the number of elements that there are. */
-tc_status tc_graph_rewrite_mean(tc_graph_emitter *e) {
-    tc_graph_node *n = e->c->n;
-    tc_graph_value *x = n->in[0];
-    const int64_t *axes;
-    size_t len;
-    bool reduced[TC_GRAPH_MAX_DIMS] = {false};
-    TC_TRY(tc_graph_want_list(e->c, 1, TC_ATTR_axes, &axes, &len));
-    for (size_t i = 0; i < len; i++) {
-        int at;
-        TC_TRY(tc_graph_want_axis(e->c, axes[i], x->shape.ndim, &at));
-        reduced[at] = true;
-    }
-    for (int d = 0; d < x->shape.ndim && len == 0; d++)
-        reduced[d] = !tc_graph_attr_noop_with_empty_axes(n);
-    tc_graph_value *count = x->dtype == TC_BOOL ? NULL : tc_graph_em_count(e, x, reduced);
-    if (!count)
-        return e->status;
-    int64_t sorted[TC_GRAPH_MAX_DIMS];
-    size_t k = 0;
-    for (int d = 0; d < x->shape.ndim; d++)
-        if (reduced[d])
-            sorted[k++] = d;
-    if (!tc_dtype_is_float(x->dtype))
-        return tc_graph_em_finish(e, mean_of_integers(e, x, count, sorted, k, tc_graph_attr_keepdims(n) != 0));
-    tc_graph_value *wide = tc_graph_em_cast(e, x, tc_graph_wide(x->dtype));
-    tc_graph_value *sum = tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_SUM, wide, sorted, k, tc_graph_attr_keepdims(n) != 0);
-    tc_graph_value *mean = em_div(e, sum, tc_graph_em_cast(e, count, sum->dtype));
-    return tc_graph_em_finish(e, tc_graph_em_cast(e, mean, x->dtype));
-}
-
-/* The last of the largest is not past the size: if it seems to be, all are the lowest number there is. */
-tc_status tc_graph_rewrite_arg(tc_graph_emitter *e) {
-    tc_graph_node *n = e->c->n;
-    tc_graph_value *x = n->in[0];
-    int axis;
-    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(n), x->shape.ndim, &axis));
-    if (!tc_graph_extent(x, axis) || !tc_graph_attr_select_last_index(n))
-        return TC_OK;
-    bool max = n->op == TC_GRAPH_OP_ARG_MAX, keep = tc_graph_attr_keepdims(n) != 0;
-    x = tc_graph_em_masked(e, x, axis, tc_graph_em_fill(e, x->dtype, max ? TC_GRAPH_LOWEST : TC_GRAPH_HIGHEST));
-    tc_graph_node *all = tc_graph_em_node(e, n->op, (tc_graph_value *[]){tc_graph_em_blind(e, x)}, 1);
-    tc_graph_set_axis(e->c->g, all, axis);
-    tc_graph_set_keepdims(e->c->g, all, keep);
-    tc_graph_set_select_last_index(e->c->g, all, 1);
-    tc_graph_value *y = em_min(e, tc_graph_em_place(e, all), em_sub(e, tc_graph_extent(x, axis), tc_graph_em_number(e, 1)));
-    for (int d = 0, o = 0; d < x->shape.ndim; d++) {
-        if (d != axis && tc_graph_extent(x, d))
-            y = tc_graph_em_sized(e, y, o, tc_graph_extent(x, d));
-        o += d != axis || keep;
-    }
-    return tc_graph_em_finish(e, y);
 }
