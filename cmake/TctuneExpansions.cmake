@@ -9,7 +9,7 @@ function(tctune_expansions texts folder)
     string(REPLACE "\\" "\\\\" quoted "${all}")
     string(REPLACE "\"" "\\\"" quoted "${quoted}")
     string(REPLACE "\n" "\\n\"\n\"" quoted "\"${quoted}\"")
-    string(REGEX REPLACE "\n\"(op|def|sizes) ([A-Za-z0-9_.]+)" "\n}, {\"\\2\", __LINE__, \"\\1 \\2" quoted "${quoted}")
+    string(REGEX REPLACE "\n\"(op|def|sizes|always) ([A-Za-z0-9_.]+)" "\n}, {\"\\2\", __LINE__, \"\\1 \\2" quoted "${quoted}")
     file(CONFIGURE OUTPUT ${folder}/graph/ir/expansion_texts.def CONTENT "${quoted}\n" @ONLY)
 
     string(REGEX MATCHALL "\nop [^{]*{" headers "${all}")

@@ -260,7 +260,7 @@ static bool has_computed_shape(const tc_graph_node *n) {
 tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c) {
     tc_graph_emitter e = {c, TC_OK};
     const tc_graph_functions *f = tc_graph_functions_of(c->n->op);
-    if (has_computed_shape(c->n))
+    if (f->rewrite == tc_graph_rewrite_always || has_computed_shape(c->n))
         return f->rewrite(&e);
     if (first_dynamic(c->n) == c->n->nin)
         return TC_OK;

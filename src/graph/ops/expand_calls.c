@@ -305,6 +305,8 @@ INT_CALL(count, tc_graph_shape_count(&a[0].v->shape))
 DTYPE_CALL(dtype, a[0].v->dtype)
 DTYPE_CALL(wide, tc_graph_wide(a[0].dtype))
 INT_CALL(is_signed, tc_dtype_is_signed(a[0].dtype))
+INT_CALL(is_float, tc_dtype_is_float(a[0].dtype))
+INT_CALL(is_stored, tc_dtype_is_stored(a[0].dtype))
 INT_CALL(is_integer, tc_dtype_is_int(a[0].dtype))
 CALL(type, tc_graph_term_text(tc_graph_type_str(e->c->g->arena, a[0].v->dtype, &a[0].v->shape)))
 
@@ -572,6 +574,8 @@ static const tc_graph_expansion_call calls[] = {
     ROW(dtype, "v")          /* (x) */
     ROW(wide, "d")           /* (type): what is computed in, f32 for 16-bit floats */
     ROW(is_signed, "d")      /* (type) */
+    ROW(is_float, "d")       /* (type) */
+    ROW(is_stored, "d")      /* (type): it is not computed in */
     ROW(is_integer, "d")     /* (type) */
     ROW(type, "v")           /* (x): a text, its type and shape */
     ROW(element_type, "ti")  /* (attribute, number): the type that ONNX numbers so */

@@ -613,7 +613,7 @@ const tc_graph_text *tc_graph_text_read(tc_arena *a, const tc_graph_expansion *x
     reader r = {.arena = a, .at = x->text, .inside = true, .t = t, .err = err};
     t->x = x;
     bool is_op = take(&r, "op");
-    t->is_operator = is_op || take(&r, "sizes");
+    t->is_operator = is_op || take(&r, "sizes") || take(&r, "always");
     if (!t->is_operator)
         want(&r, "def");
     take_word(&r);

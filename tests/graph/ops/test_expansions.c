@@ -24,28 +24,33 @@ static void test_rows(void **state) {
         const tc_graph_expansion *x = &tc_graph_expansions[i];
         assert_true(x->row > row);
         row = x->row;
-        assert_true(strncmp(x->text, "op ", 3) == 0 || strncmp(x->text, "def ", 4) == 0 || strncmp(x->text, "sizes ", 6) == 0);
+        assert_true(strncmp(x->text, "op ", 3) == 0 || strncmp(x->text, "def ", 4) == 0 || strncmp(x->text, "sizes ", 6) == 0 ||
+                    strncmp(x->text, "always ", 7) == 0);
         for (size_t k = 0; k < i; k++)
             assert_string_not_equal(tc_graph_expansions[k].name, x->name);
     }
 }
 
-/* The column rewrite of the operator table says `text` where there is a text for sizes that vary, and only there. */
+/* The column rewrite of the operator table says `text` where there is a text for sizes that vary, `always` where there is a text that
+ * always runs, and neither elsewhere. */
 static void test_sizes(void **state) {
     (void)state;
     int count = 0;
     for (size_t i = 0; i < tc_graph_expansion_count; i++) {
         const tc_graph_expansion *x = &tc_graph_expansions[i];
         tc_graph_op op;
-        if (strncmp(x->text, "sizes ", 6) != 0)
+        bool always = strncmp(x->text, "always ", 7) == 0;
+        if (!always && strncmp(x->text, "sizes ", 6) != 0)
             continue;
         count++;
         assert_true(tc_graph_op_find(x->name, &op));
-        if (tc_graph_functions_of(op)->rewrite != tc_graph_rewrite_text)
-            fail_msg("%s has a text for sizes that vary, but its row does not say so", x->name);
+        if (tc_graph_functions_of(op)->rewrite != (always ? tc_graph_rewrite_always : tc_graph_rewrite_text))
+            fail_msg("the text of %s is of another kind than its row says", x->name);
     }
-    for (int op = 0; op < TC_GRAPH_OP_COUNT; op++)
-        count -= tc_graph_functions_of((tc_graph_op)op)->rewrite == tc_graph_rewrite_text;
+    for (int op = 0; op < TC_GRAPH_OP_COUNT; op++) {
+        tc_graph_dynamic_fn *f = tc_graph_functions_of((tc_graph_op)op)->rewrite;
+        count -= f == tc_graph_rewrite_text || f == tc_graph_rewrite_always;
+    }
     assert_int_equal(count, 0);
 }
 
