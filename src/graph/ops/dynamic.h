@@ -36,6 +36,9 @@ tc_graph_value *tc_graph_em_iota(tc_graph_emitter *e, int64_t n, int d, int ndim
 tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *fill);
 /* x[.., index, ..], blind, where the indices may point past what x has. */
 tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axis, tc_graph_value *index);
+/* Fails where one of constant indices, one of every `of` from `at` on, is outside of a dimension of `dim`. */
+TC_NODISCARD tc_status tc_graph_want_range(tc_graph_infer_ctx *c, const tc_graph_value *index, int64_t at, int64_t of,
+                                           int64_t dim);
 /* The least of constant indices that name a dimension, one of every `of` from `at` on; at most 0. */
 int64_t tc_graph_least_index(const tc_graph_value *index, int64_t at, int64_t of);
 /* The integers that floats v are casts of, or v. */

@@ -604,24 +604,30 @@ static tc_status run_for_node(tc_graph_emitter *e, frame *f, tc_graph_value **fi
     return e->status;
 }
 
-/* A node whose text sets no output stays, with its inputs as the text leaves them. */
-tc_status tc_graph_rewrite_text(tc_graph_emitter *e) {
+/* A node whose text sets no output stays, with its inputs as the text leaves them, and its attributes, if the text always runs. */
+static tc_status rewrite(tc_graph_emitter *e, bool always) {
     tc_graph_node *n = e->c->n;
     tc_graph_value *first;
     frame f;
     TC_TRY(run_for_node(e, &f, &first));
     if (first)
         return tc_graph_em_finish(e, first);
+    for (int i = 0; always && i < f.t->nattrs; i++)
+        set_attribute(&f, f.t->body, n, f.t->attr[i].id, f.local[i]);
     for (int k = 0; k < n->nin && k < f.t->nin; k++) {
         const term *own = &f.local[f.t->nattrs + k];
         if (own->kind == TC_GRAPH_VALUE)
             n->in[k] = own->v;
     }
-    return TC_OK;
+    return e->status;
+}
+
+tc_status tc_graph_rewrite_text(tc_graph_emitter *e) {
+    return rewrite(e, false);
 }
 
 tc_status tc_graph_rewrite_always(tc_graph_emitter *e) {
-    return tc_graph_rewrite_text(e);
+    return rewrite(e, true);
 }
 
 tc_status tc_graph_infer_expansion(tc_graph_infer_ctx *c) {

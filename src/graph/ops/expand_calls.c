@@ -185,6 +185,7 @@ INT_CALL(bound, tc_graph_em_known(e, a[0].v).most)
 INT_CALL(is_same, tc_graph_em_known(e, a[0].v).x == tc_graph_em_known(e, a[1].v).x)
 INT_CALL(divides, tc_graph_divides(e, a[0].v, axis_in(e, a, 0, 1), a[2].i))
 CALL(require_indices, keep(e, tc_graph_require_indices(e, a[0].v, a[1].i, a[2].i, (int)a[3].i)))
+CALL(want_range, keep(e, tc_graph_want_range(e->c, a[0].v, a[1].i, a[2].i, a[3].i)))
 INT_CALL(least, a[0].v->constant ? tc_graph_least_index(a[0].v, a[1].i, a[2].i) : -1)
 INT_CALL(never_negative, tc_te_bounds(tc_graph_em_known(e, a[0].v).x, tc_graph_sizes_of(e->c->g)->sure).lo >= 0)
 INT_CALL(is_fixed, !a[0].size)
@@ -557,6 +558,7 @@ static const tc_graph_expansion_call calls[] = {
     ROW(require_number, "tvi|i") /* (name, x, least, most): runs in which the scalar x is not within these are refused */
     ROW(require_indices,
         "viii") /* (indices, k, n, d): the first input's dimension d has what every n-th constant, from the k-th on, names */
+    ROW(want_range, "viii")  /* (indices, k, n, size): fails where one of these is outside of a dimension of the size */
     ROW(least, "vii")        /* (indices, k, n): the least of these constants and 0; -1: they are no constants */
     ROW(never_negative, "v") /* (x): the scalar x is at least 0 in all runs */
     ROW(is_fixed, "n")       /* (a): the integer does not vary */

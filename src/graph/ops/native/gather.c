@@ -1,4 +1,4 @@
-/* The Gather family. Constant indices are checked by inference, and made non-negative. */
+/* The Gather family. Their texts check constant indices, and make them non-negative. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,35 +7,13 @@
 
 /* ---- inference ---- */
 
-static tc_status want_indices(tc_graph_infer_ctx *c, const tc_graph_value *v) {
-    if (v->dtype == TC_I32 || v->dtype == TC_I64)
-        return TC_OK;
-    return tc_graph_node_fail(c, "the indices '%s' must be i32 or i64, but are %s", v->name, tc_dtype_name(v->dtype));
-}
-
-/* Replaces constant indices into a dimension of `dim` by non-negative ones; refuses those outside. */
-static tc_status normalise_indices(tc_graph_infer_ctx *c, int64_t dim) {
-    const tc_graph_value *v = c->n->in[1];
-    if (!v->constant)
-        return TC_OK;
-    bool negative = false;
-    int64_t n = tc_graph_shape_count(&v->shape);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at = tc_load_i(v->dtype, v->constant->data, i);
-        if (at < -dim || at >= dim)
-            return tc_graph_node_fail(c, "index %" PRId64 " in '%s' is outside of a dimension of %" PRId64, at, v->name, dim);
-        negative |= at < 0;
+tc_status tc_graph_want_range(tc_graph_infer_ctx *c, const tc_graph_value *index, int64_t at, int64_t of, int64_t dim) {
+    for (int64_t i = at, n = index->constant ? tc_graph_shape_count(&index->shape) : 0; i < n; i += of) {
+        int64_t own = tc_load_i(index->dtype, index->constant->data, i);
+        if (own < -dim || own >= dim)
+            return tc_graph_node_fail(c, "index %" PRId64 " in '%s' is outside of a dimension of %" PRId64, own, index->name,
+                                      dim);
     }
-    if (!negative)
-        return TC_OK;
-    tc_graph_tensor t;
-    TC_TRY(tc_graph_tensor_alloc(&t, v->dtype, &v->shape, c->err));
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at = tc_load_i(v->dtype, v->constant->data, i);
-        tc_store_i(v->dtype, t.data, i, at < 0 ? at + dim : at);
-    }
-    const char *name = tc_graph_fresh_name(c->g, tc_arena_printf(c->g->arena, "%s.indices", c->n->name));
-    c->n->in[1] = tc_graph_add_constant(c->g, name, &t);
     return TC_OK;
 }
 
@@ -62,58 +40,29 @@ static tc_status become_slice(tc_graph_infer_ctx *c, int axis) {
 
 tc_status tc_graph_infer_gather(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0], *index = c->n->in[1];
-    int axis;
-    TC_TRY(want_indices(c, index));
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
-    TC_TRY(normalise_indices(c, x->shape.d[axis]));
-    if (x->shape.ndim - 1 + index->shape.ndim > TC_GRAPH_MAX_DIMS)
-        return tc_graph_node_fail(c, "the result has more than %d dimensions", TC_GRAPH_MAX_DIMS);
+    int axis = (int)tc_graph_attr_axis(c->n);
     c->out[0].dtype = x->dtype;
     tc_graph_take(c, &c->out[0], 0, 0, axis);
     tc_graph_take(c, &c->out[0], 1, 0, index->shape.ndim);
     tc_graph_take(c, &c->out[0], 0, axis + 1, x->shape.ndim);
     TC_TRY(read_indices(c, axis, axis + 1));
-    if (index->constant && !x->constant && tc_graph_shape_count(&index->shape) == 1)
-        return become_slice(c, axis);
-    tc_graph_set_axis(c->g, c->n, axis);
-    return TC_OK;
+    bool one = index->constant && !x->constant && tc_graph_shape_count(&index->shape) == 1;
+    return one ? become_slice(c, axis) : TC_OK;
 }
 
 tc_status tc_graph_infer_gather_elements(tc_graph_infer_ctx *c) {
-    const tc_graph_value *x = c->n->in[0], *index = c->n->in[1];
-    int axis;
-    TC_TRY(want_indices(c, index));
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
-    bool fits = index->shape.ndim == x->shape.ndim;
-    for (int i = 0; fits && i < x->shape.ndim; i++)
-        fits = i == axis || index->shape.d[i] <= x->shape.d[i];
-    if (!fits)
-        return tc_graph_node_fail(c, "the indices '%s' do not fit the shape of '%s'", index->name, x->name);
-    TC_TRY(normalise_indices(c, x->shape.d[axis]));
-    tc_graph_set_axis(c->g, c->n, axis);
-    c->out[0].dtype = x->dtype;
-    tc_graph_take(c, &c->out[0], 1, 0, x->shape.ndim);
-    return read_indices(c, 0, x->shape.ndim);
+    c->out[0].dtype = c->n->in[0]->dtype;
+    tc_graph_take(c, &c->out[0], 1, 0, c->n->in[0]->shape.ndim);
+    return read_indices(c, 0, c->n->in[0]->shape.ndim);
 }
 
 tc_status tc_graph_infer_gather_nd(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0], *index = c->n->in[1];
-    TC_TRY(want_indices(c, index));
-    int64_t batch = tc_graph_attr_batch_dims(c->n);
-    int q = index->shape.ndim, r = x->shape.ndim;
-    if (q && tc_graph_extent(index, q - 1)) /* it says how many dimensions the result has */
-        return tc_graph_dynamic_refuse(c, 1, q - 1);
-    int64_t depth = q ? index->shape.d[q - 1] : 0;
-    if (q < 1 || batch < 0 || batch >= q || batch > r || depth < 1 || depth > r - batch ||
-        memcmp(x->shape.d, index->shape.d, (size_t)batch * sizeof(int64_t)) != 0)
-        return tc_graph_node_fail(c, "the indices '%s' do not fit the shape of '%s'", index->name, x->name);
-    if (q - 1 + r - depth - batch > TC_GRAPH_MAX_DIMS)
-        return tc_graph_node_fail(c, "the result has more than %d dimensions", TC_GRAPH_MAX_DIMS);
-    tc_graph_set_batch_dims(c->g, c->n, batch);
+    int q = index->shape.ndim, named = (int)(tc_graph_attr_batch_dims(c->n) + index->shape.d[q - 1]);
     c->out[0].dtype = x->dtype;
     tc_graph_take(c, &c->out[0], 1, 0, q - 1);
-    tc_graph_take(c, &c->out[0], 0, (int)(batch + depth), r);
-    return read_indices(c, 0, (int)(batch + depth));
+    tc_graph_take(c, &c->out[0], 0, named, x->shape.ndim);
+    return read_indices(c, 0, named);
 }
 
 /* ---- evaluation ---- */
