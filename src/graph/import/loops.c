@@ -14,8 +14,9 @@
 #include "graph/ir/sizes.h"
 
 /* Written out, small bodies gain from each other, and from constants: up to so many trips, and nodes of all trips before anything
- * is folded. MAX_TRIPS: where there is no other way. */
-enum { FEW_TRIPS = 32, FEW_NODES = 1 << 13, MAX_TRIPS = 4096 };
+ * is folded. MAX_TRIPS: where there is no other way. Loops in loops multiply: one part of the copies that import may make is for
+ * loops that are written out. The rest is for bodies of loops that no longer are. */
+enum { FEW_TRIPS = 32, FEW_NODES = 1 << 13, MAX_TRIPS = 4096, WRITTEN_OUT_PART = 16 };
 
 /* A loop that cannot run at run time is written out, and with it the loops in its body. Each of these would be imported in two ways
  * for each way of the loop around it, so only so many within each other are tried a second time. */
@@ -269,14 +270,12 @@ tc_status tc_graph_import_turn_rows(tc_graph_import_trips *l, size_t k, tc_graph
 
 /* ---- which way ---- */
 
-/* Loops in loops multiply. What is written out takes at most a part of the copies that import may make: the rest is for bodies
- * of loops that are no longer written out. */
 static bool is_small(const loop *l) {
     size_t nodes = l->body->nodes, trips = (size_t)TC_MAX(l->limit.most, 0);
     const tc_graph_budget *b = l->at->root->budget;
     if (l->limit.most > FEW_TRIPS || (nodes && trips > FEW_NODES / nodes))
         return false;
-    return !b || b->spent[TC_GRAPH_BUDGET_COPIES] + nodes * trips <= b->bound[TC_GRAPH_BUDGET_COPIES] / 8;
+    return !b || b->spent[TC_GRAPH_BUDGET_COPIES] + nodes * trips <= b->bound[TC_GRAPH_BUDGET_COPIES] / WRITTEN_OUT_PART;
 }
 
 static tc_status write_out(loop *l, bool *open, tc_graph_value ***out, tc_error *err) {
