@@ -74,8 +74,7 @@ static bool is_named_pipe(int fd, const struct stat *st) {
 static bool is_stream(int fd, const struct stat *st) {
     enum { MEMORY = 1, NOTHING = 3 };
     bool null = S_ISCHR(st->st_mode) && st->st_rdev == makedev(MEMORY, NOTHING);
-    return null || S_ISSOCK(st->st_mode) || (S_ISFIFO(st->st_mode) && !is_named_pipe(fd, st)) ||
-           (S_ISCHR(st->st_mode) && isatty(fd));
+    return null || (S_ISFIFO(st->st_mode) && !is_named_pipe(fd, st)) || (S_ISCHR(st->st_mode) && isatty(fd));
 }
 
 /* A regular file, or what a text may be read from besides. From here on reading waits. */
@@ -121,8 +120,9 @@ tc_status tc_fs_open(const char *path, int *fd, size_t *size, tc_error *err) {
 /* ---- whole files ---- */
 
 static tc_status too_large(const char *path, size_t most, tc_error *err) {
-    return tc_fail(err, TC_BAD_INPUT, "cannot read '%s': it has more than %zu bytes, which is the most that is read here", path,
-                   most);
+    return tc_fail(err, TC_BAD_INPUT,
+                   "cannot read '%s': it has more than %zu bytes, the most that a file of its kind may have; name another file",
+                   path, most);
 }
 
 static tc_status was_written(const char *path, tc_error *err) {
