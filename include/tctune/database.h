@@ -146,8 +146,8 @@ typedef struct tctune_pruned {
 } tctune_pruned;
 
 /* Removes records and shrinks the file. Of each workload, target and mode the `keep` best valid records stay; keep 0: all stay.
- * drop_failures not 0: all records that failed are removed, and those whose texts do not have the hashes that they are stored under.
- * Rows that cannot be true go in any case, and records with ids that tctune never gives get others. pruned may be NULL. */
+ * drop_failures not 0: all records that failed are removed, and those whose texts do not have the hashes that they are stored
+ * under. Rows that cannot be true go in any case, and records with ids that tctune never gives get others. pruned may be NULL. */
 TCTUNE_API tctune_status tctune_database_prune(tctune_database *database, int keep, int drop_failures, tctune_pruned *pruned,
                                                char *error, size_t error_size);
 
