@@ -9,8 +9,7 @@
 static json_t *other_text(tc_rng *r, const json_t *v) {
     static const char *const texts[] = {"",
                                         "x",
-                                        "\xc2\x9b"
-                                        "31m",
+                                        "\302\23331m",
                                         "\n\t",
                                         "a.b",
                                         "*",
