@@ -34,10 +34,11 @@ const int64_t *tc_graph_term_ints(emitter *e, const term *list) {
 
 /* Empty after a failure. */
 static term new_list(emitter *e, int64_t n) {
+    n = TC_MAX(n, 0);
     if (e->status == TC_OK)
         e->status = tc_graph_want_bytes(e->c->g, (double)n * sizeof(term), e->c->err);
     n = e->status == TC_OK ? n : 0;
-    return (term){.kind = TC_GRAPH_LIST, .n = TC_MAX(n, 0), .list = TC_NEW_N(e->c->g->arena, term, TC_MAX(n, 0) + 1)};
+    return (term){.kind = TC_GRAPH_LIST, .n = n, .list = TC_NEW_N(e->c->g->arena, term, n + 1)};
 }
 
 static term ints(emitter *e, const int64_t *v, int64_t n) {
