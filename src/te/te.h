@@ -13,9 +13,9 @@
 #include "te/expr.h"
 
 enum { TC_MAX_DIMS = 8, TC_MAX_OUTS = 2 };
-/* Inputs, symbols and computes of a workload, each. Schedules and lowering compare each compute with each other one, and each makes
- * a block of the program inside of the one before. */
-enum { TC_MAX_MEMBERS = TC_WORK_SCHEDULE };
+/* Of a workload: inputs, symbols, and computes. Searches compare the decisions about each product with those about all others. Groups
+ * of graph operations have at most 48 nodes and 256 operands; kernels of networks had 7 computes at most. */
+enum { TC_MAX_INPUTS = 256, TC_MAX_SYMBOLS = 256, TC_MAX_COMPUTES = 128 };
 
 typedef struct tc_compute tc_compute;
 

@@ -170,12 +170,14 @@ static tc_status check_sizes(const tc_compute *op, int64_t *left, tc_error *err)
 static tc_status check_members(const tc_workload *w, tc_error *err) {
     const struct {
         const char *what;
-        int n;
-    } members[] = {{"inputs", w->nin}, {"symbols", w->nsymbol + w->ndefined}, {"computes", w->ncompute}};
+        int n, most;
+    } members[] = {{"inputs", w->nin, TC_MAX_INPUTS},
+                   {"symbols", w->nsymbol + w->ndefined, TC_MAX_SYMBOLS},
+                   {"computes", w->ncompute, TC_MAX_COMPUTES}};
     for (size_t i = 0; i < TC_LEN(members); i++)
-        if (members[i].n > TC_MAX_MEMBERS)
+        if (members[i].n > members[i].most)
             return tc_fail(err, TC_BAD_INPUT, "the workload has %d %s, but may have %d; split it into several workloads",
-                           members[i].n, members[i].what, TC_MAX_MEMBERS);
+                           members[i].n, members[i].what, members[i].most);
     return TC_OK;
 }
 

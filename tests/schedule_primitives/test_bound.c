@@ -111,11 +111,11 @@ static void many_stages(void **state) {
     (void)state;
     tc_strbuf b = {0};
     tc_sb_add(&b, "c1 = cache_read X Y global\n");
-    for (int k = 2; k < TC_MAX_MEMBERS; k++)
+    for (int k = 2; k < TC_WORK_SCHEDULE; k++)
         tc_sb_printf(&b, "c%d = cache_read c%d global\n", k, k - 1);
     accepted(GEMM, &b);
     tc_sb_add(&b, "d = cache_write Y global\n");
-    refused(GEMM, &b, TC_ILLEGAL, "step 256 (line 256, column 1)", "the schedule has 256 stages already");
+    refused(GEMM, &b, TC_ILLEGAL, "step 1024 (line 1024, column 1)", "the schedule has 1024 stages already");
     tc_strbuf_free(&b);
 }
 

@@ -166,17 +166,25 @@ static void large_together(void **state) {
 static void many_members(void **state) {
     (void)state;
     tc_strbuf b = {0};
-    for (int k = 0; k <= TC_MAX_MEMBERS; k++)
+    for (int k = 0; k <= TC_MAX_COMPUTES; k++)
         tc_sb_printf(&b, "compute Y%d[i:8] = f32(i)\n", k);
     tc_sb_add(&b, "output ");
-    for (int k = 0; k <= TC_MAX_MEMBERS; k++)
+    for (int k = 0; k <= TC_MAX_COMPUTES; k++)
         tc_sb_printf(&b, "%sY%d", k ? ", " : "", k);
-    refused(tc_sb_str(&b), "k.te: the workload has 257 computes, but may have 256");
+    refused(tc_sb_str(&b), "k.te: the workload has 129 computes, but may have 128");
     tc_sb_clear(&b);
-    for (int k = 0; k <= TC_MAX_MEMBERS; k++)
+    for (int k = 0; k <= TC_MAX_INPUTS; k++)
         tc_sb_printf(&b, "tensor X%d[8] f32\n", k);
     tc_sb_add(&b, "compute Y[i:8] = X0[i]\noutput Y\n");
     refused(tc_sb_str(&b), "k.te: the workload has 257 inputs, but may have 256");
+    tc_sb_clear(&b);
+    for (int k = 0; k <= TC_MAX_SYMBOLS; k++)
+        tc_sb_printf(&b, "symbol n%d 1..8\n", k);
+    tc_sb_add(&b, "compute Y[i:8] = f32(n0");
+    for (int k = 1; k <= TC_MAX_SYMBOLS; k++)
+        tc_sb_printf(&b, " + n%d", k);
+    tc_sb_add(&b, ")\noutput Y\n");
+    refused(tc_sb_str(&b), "k.te: the workload has 257 symbols, but may have 256");
     tc_strbuf_free(&b);
 }
 
