@@ -94,11 +94,17 @@ static void name_helpers(tc_graph *g) {
     free(reader);
 }
 
+static bool has_other_nodes(const tc_graph *g, const tc_graph_ancestors *before) {
+    return g->nodes.len != before->n || (before->n && memcmp(before->node, g->nodes.data, before->n * sizeof *before->node) != 0);
+}
+
 void tc_graph_inherit(tc_graph *g, const tc_graph_ancestors *before) {
-    bool *live = tc_xcalloc(g->next_id + 1, sizeof *live);
-    for (size_t i = 0; i < g->nodes.len; i++)
-        live[g->nodes.data[i]->id] = true;
-    leave_names(g, before, live);
+    if (has_other_nodes(g, before)) { /* most passes find nothing to do in most models */
+        bool *live = tc_xcalloc(g->next_id + 1, sizeof *live);
+        for (size_t i = 0; i < g->nodes.len; i++)
+            live[g->nodes.data[i]->id] = true;
+        leave_names(g, before, live);
+        free(live);
+    }
     name_helpers(g);
-    free(live);
 }
