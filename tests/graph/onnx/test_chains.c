@@ -196,7 +196,7 @@ static void test_many_unknown_operators(void **state) {
     tc_graph_writer_output(w, c.last, TC_F32, NULL);
     snprintf(others, sizeof others, ", and %d others.", N - 8);
     assert_fails(TC_BAD_INPUT, import_model(w, PATH, NULL, &g, err), "Odd0 (domain ai.onnx, first in node 'v1'; 2 in all)",
-                 "Odd7 (domain com.example, first in node 'v8'; 1 in all)", others);
+                 "Odd5 (domain com.example, first in node 'v6'; 1 in all)", others);
 }
 
 static void test_many_symbols(void **state) {
@@ -242,6 +242,29 @@ static void test_symbols_up_to_the_bound(void **state) {
     tc_graph_free(g);
 }
 
+/* Operands whose sizes vary are joined one by one. */
+static void test_wide_concatenation(void **state) {
+    (void)state;
+    for (int n = 128; n <= 129; n++) {
+        tc_graph *g = NULL;
+        tc_strbuf in = {0};
+        tc_graph_writer *w = tc_graph_writer_new("chains", 17);
+        tc_graph_writer_input(w, "x", TC_F32, "n");
+        for (int i = 0; i < n; i++)
+            tc_sb_add(&in, i ? ",x" : "x");
+        tc_graph_writer_node(w, "Concat", "join", tc_sb_str(&in), "y");
+        tc_graph_writer_int(w, "axis", 0);
+        tc_graph_writer_output(w, "y", TC_F32, NULL);
+        if (n == 128)
+            assert_ok(import_model(w, PATH, NULL, &g, err));
+        else
+            assert_fails(TC_BAD_INPUT, import_model(w, PATH, NULL, &g, err), "node 'join' (Concat)",
+                         "joins 129 operands along axis 0", "at most 128", "--shape");
+        tc_strbuf_free(&in);
+        tc_graph_free(g);
+    }
+}
+
 /* The models that were found to hang or to crash, where they are there. */
 static void test_known_models(void **state) {
     (void)state;
@@ -274,11 +297,17 @@ static void test_known_models(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_long_chain_of_numbers),   cmocka_unit_test(test_long_chain_of_choices),
-        cmocka_unit_test(test_long_chain_of_floats),    cmocka_unit_test(test_shared_numbers),
-        cmocka_unit_test(test_shared_floats),           cmocka_unit_test(test_shared_conditions),
-        cmocka_unit_test(test_many_unknown_operators),  cmocka_unit_test(test_many_symbols),
-        cmocka_unit_test(test_symbols_up_to_the_bound), cmocka_unit_test(test_known_models),
+        cmocka_unit_test(test_long_chain_of_numbers),
+        cmocka_unit_test(test_long_chain_of_choices),
+        cmocka_unit_test(test_long_chain_of_floats),
+        cmocka_unit_test(test_shared_numbers),
+        cmocka_unit_test(test_shared_floats),
+        cmocka_unit_test(test_shared_conditions),
+        cmocka_unit_test(test_many_unknown_operators),
+        cmocka_unit_test(test_many_symbols),
+        cmocka_unit_test(test_symbols_up_to_the_bound),
+        cmocka_unit_test(test_wide_concatenation),
+        cmocka_unit_test(test_known_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
