@@ -144,7 +144,7 @@ static const char *name_of(const Onnx__NodeProto *n) {
 }
 
 static tc_status refuse_unknown(const tc_graph_importer *im, const unknown_operators *u, tc_error *err) {
-    tc_strbuf b = {0};
+    tc_strbuf b = {0}, others = {0};
     for (size_t k = 0; k < u->count.len && k < SHOWN_OPERATORS; k++) {
         const Onnx__NodeProto *n = u->first[k];
         tc_sb_printf(&b, "%s%s (domain %s, first in node '%s'; %zu in all)", k ? ", " : "", n->op_type ? n->op_type : "(no type)",
@@ -152,12 +152,13 @@ static tc_status refuse_unknown(const tc_graph_importer *im, const unknown_opera
                      (size_t)u->count.entries[k].value);
     }
     if (u->count.len > SHOWN_OPERATORS)
-        tc_sb_printf(&b, ", and %zu others", u->count.len - SHOWN_OPERATORS);
+        tc_sb_printf(&others, ", and %zu others", u->count.len - SHOWN_OPERATORS);
     tc_status s =
         tc_refuse(err, TC_ERROR_UNSUPPORTED,
-                  "operators that are not supported at opset %d: %s. docs/reference/operators.md lists the operators that are",
-                  im->at.g->opset, tc_sb_str(&b));
+                  "operators that are not supported at opset %d: %s%s. docs/reference/operators.md lists the operators that are",
+                  im->at.g->opset, tc_sb_str(&b), tc_sb_str(&others)); /* a long list is cut, but not how many it has */
     tc_strbuf_free(&b);
+    tc_strbuf_free(&others);
     return s;
 }
 
