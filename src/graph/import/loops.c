@@ -16,7 +16,7 @@
 /* Written out, small bodies gain from each other, and from constants: up to so many trips, and nodes of all trips before anything
  * is folded. MAX_TRIPS: where there is no other way. Loops in loops multiply: one part of the copies that import may make is for
  * loops that are written out. The rest is for bodies of loops that no longer are. */
-enum { FEW_TRIPS = 32, FEW_NODES = 1 << 13, MAX_TRIPS = 4096, WRITTEN_OUT_PART = 16 };
+enum { FEW_TRIPS = 32, FEW_NODES = 1 << 13, MAX_TRIPS = 4096, WRITTEN_OUT_PART = 8 };
 
 /* A loop that cannot run at run time is written out, and with it the loops in its body. Each of these would be imported in two ways
  * for each way of the loop around it, so only so many within each other are tried a second time. */
