@@ -122,7 +122,7 @@ static bool read_shared(tc_graph_note *n, const json_t *j, tc_graph_port *p) {
     if (!read_pair(n, j, "shared", 0, INT32_MAX - 1, pair))
         return false;
     if (pair[1] >= p->shape.ndim)
-        return tc_graph_note_wrong(n, "'shared' names dimension %lld, but there are %d", (long long)pair[1], p->shape.ndim);
+        return tc_graph_note_wrong(n, "'shared' names dimension %lld, but the shape has %d", (long long)pair[1], p->shape.ndim);
     p->shared = (int)pair[0] + 1;
     p->rows = (int)pair[1];
     return true;
@@ -137,7 +137,7 @@ static bool read_extents(tc_graph_note *n, const json_t *j, int nport, tc_graph_
     json_object_foreach((json_t *)(uintptr_t)j, key, v) {
         int d = key[0] - '0';
         if (key[0] == 0 || key[1] != 0 || d < 0 || d >= p->shape.ndim)
-            return tc_graph_note_wrong(n, "'sizes' has a dimension '%.20s', but there are %d", key, p->shape.ndim);
+            return tc_graph_note_wrong(n, "'sizes' names dimension '%.20s', but the shape has %d", key, p->shape.ndim);
         if (!tc_graph_note_index(n, v, "sizes", n->item + 1, nport - 1, &p->extent[d]))
             return false;
     }

@@ -198,9 +198,10 @@ static void test_messages(void **state) {
     static const struct {
         const char *from, *to, *says; /* `from` of the note becomes `to` */
     } CASES[] = {
-        {"'sizes': {'0': 2}, 'drawn'", "'sizes': {'-1': 2}, 'drawn'", "inputs[0]: 'sizes' has a dimension '-1', but there are 2"},
-        {"'sizes': {'0': 2}, 'drawn'", "'sizes': {'-100000000': 2}, 'drawn'", "inputs[0]: 'sizes' has a dimension"},
-        {"'sizes': {'0': 2}, 'drawn'", "'sizes': {'2': 2}, 'drawn'", "inputs[0]: 'sizes' has a dimension '2'"},
+        {"'sizes': {'0': 2}, 'drawn'", "'sizes': {'-1': 2}, 'drawn'",
+         "inputs[0]: 'sizes' names dimension '-1', but the shape has 2"},
+        {"'sizes': {'0': 2}, 'drawn'", "'sizes': {'-100000000': 2}, 'drawn'", "inputs[0]: 'sizes' names dimension"},
+        {"'sizes': {'0': 2}, 'drawn'", "'sizes': {'2': 2}, 'drawn'", "inputs[0]: 'sizes' names dimension '2'"},
         {"'sizes': {'0': 2}, 'drawn'", "'sizes': {'0': 1}, 'drawn'", "inputs[1] is no size of its dimension 0"},
         {"'sizes': {'0': 2}, 'drawn'", "'sizes': {'1': 2}, 'drawn'", "'varying' does not"},
         {"'sizes': 1", "'sizes': 2147483648", "'sizes' must be an integer from 0 to 3"},
@@ -310,7 +311,7 @@ static void test_kept(void **state) {
         char *text;
         const char *path = files.gl_pathv[i];
         if (strstr(path, ".so")) {
-            assert_fails(TC_BAD_INPUT, tc_graph_model_load(path, 0, &m, err), path, "inputs[0]: 'sizes' has a dimension");
+            assert_fails(TC_BAD_INPUT, tc_graph_model_load(path, 0, &m, err), path, "inputs[0]: 'sizes' names dimension");
             continue;
         }
         assert_ok(tc_fs_read(path, &text, NULL, err));

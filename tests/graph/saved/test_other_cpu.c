@@ -104,6 +104,37 @@ static void test_feature_that_lacks(void **state) {
     free(dir);
 }
 
+/* A note that hides the feature: loading finds nothing wrong, and the library gives no context. */
+static void test_forged_note(void **state) {
+    (void)state;
+    static const char HIDDEN[] = "+fma4", SHOWN[] = "+sse2";
+    char *dir, *file, path[1200];
+    size_t size;
+    int changed = 0;
+    tc_graph_model *m;
+    tc_graph_context *c;
+    if (is_here("fma4"))
+        skip();
+    assert_ok(tc_fs_temp_dir(&dir, err));
+    save(dir, "small.so", "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=x86-64-v2 -mattr=+fma4");
+    snprintf(path, sizeof path, "%s/small.so", dir);
+    assert_fails(TC_BAD_INPUT, tc_graph_model_load(path, 0, &m, err), path, "uses features that this CPU");
+    assert_ok(tc_fs_read(path, &file, &size, err));
+    for (size_t i = 0; i + sizeof HIDDEN < size; i++)
+        if (memcmp(file + i, HIDDEN, sizeof HIDDEN - 1) == 0) {
+            memcpy(file + i, SHOWN, sizeof SHOWN - 1);
+            changed++;
+        }
+    assert_int_equal(changed, 1);
+    assert_ok(tc_fs_write(path, file, size, err));
+    free(file);
+    assert_ok(tc_graph_model_load(path, 0, &m, err));
+    assert_fails(TC_ENV, tc_graph_context_new(m, &c, err), path, "this CPU lacks a feature");
+    tc_graph_model_free(m);
+    tc_fs_remove_tree(dir);
+    free(dir);
+}
+
 /* The source is for every CPU: what counts is what the compiler may use. */
 static void test_source(void **state) {
     (void)state;
@@ -212,6 +243,7 @@ int main(void) {
         cmocka_unit_test(test_this_cpu),
 #ifdef __x86_64__
         cmocka_unit_test(test_feature_that_lacks),
+        cmocka_unit_test(test_forged_note),
         cmocka_unit_test(test_source),
         cmocka_unit_test(test_source_elsewhere),
 #endif
