@@ -1,6 +1,7 @@
 """What editors and shells show of the package: signatures and short representations. Sources of every kind; errors that name
 Python's arguments."""
 import inspect
+import os
 import re
 import warnings
 
@@ -208,6 +209,17 @@ def test_constants_that_do_not_fit(scale, constants, says):
     with pytest.raises(tctune.TctuneError) as e:
         tctune.build(scale, threads=1, constants=constants)
     assert re.search(says, str(e.value)) and "/tctune-" not in str(e.value), str(e.value)
+
+
+def test_devices_and_pipes_are_not_read(scale, tmp_path):
+    """A device has no end, and nobody may ever write to a pipe."""
+    values = {"W": np.zeros(4, "float32"), "B": np.zeros(4, "float32")}
+    (tmp_path / "endless.te").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "pipe.npz")
+    with pytest.raises(BadInput, match="endless.te': it is a device, a file was expected"):
+        tctune.build(tmp_path / "endless.te", threads=1, constants=values)
+    with pytest.raises(BadInput, match="pipe.npz': it is a pipe, a file was expected"):
+        tctune.build(scale, threads=1, constants=tmp_path / "pipe.npz")
 
 
 def test_says_which_constants_are_drawn(scale, tmp_path):
