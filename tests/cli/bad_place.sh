@@ -149,7 +149,7 @@ for out in k.so k.o; do
     while [ -n "$(ls -A scratch)" ]; do
         sleep 0.01
     done
-    grep -q "^scratch/tctune-" models/kept || fail "the linker's scratch files lie elsewhere: $(cat models/kept)"
+    grep -q "^\./scratch/tctune-" models/kept || fail "the linker's scratch files lie elsewhere: $(cat models/kept)"
     rm models/kept
     [ "$(ls)" = "$before" ] || fail "something is left: $(ls)"
 done
