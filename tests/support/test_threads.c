@@ -27,8 +27,14 @@ static void put(const char *root, const char *name, const char *text) {
 
 static void both_versions_of_groups_have_limits(void **state) {
     (void)state;
-    static const tc_groups_resource memory = {"memory", "memory.max", "memory.limit_in_bytes"},
-                                    pids = {"pids", "pids.max", "pids.max"};
+    static const char *const used[] = {"anon", "shmem", NULL}, *const used_v1[] = {"total_rss", NULL};
+    static const tc_groups_resource memory = {.controller = "memory",
+                                              .limit = "memory.max",
+                                              .limit_v1 = "memory.limit_in_bytes",
+                                              .use = "memory.stat",
+                                              .used = used,
+                                              .used_v1 = used_v1},
+                                    pids = {.controller = "pids", .limit = "pids.max", .limit_v1 = "pids.max"};
     char *root;
     assert_int_equal(tc_fs_temp_dir(&root, NULL), TC_OK);
     put(root, "a/memory.max", "9000\n");
@@ -54,9 +60,18 @@ static void both_versions_of_groups_have_limits(void **state) {
     for (size_t i = 0; i < TC_LEN(cases); i++)
         if (tc_groups_limit_of(&memory, cases[i].groups, root) != cases[i].limit)
             fail_msg("%s: %lld", cases[i].groups, (long long)tc_groups_limit_of(&memory, cases[i].groups, root));
+    put(root, "a/memory.stat", "anon 1000\nfile 5000\nshmem 200\nanon_thp 4000\n");
+    put(root, "a/b/memory.stat", "anon 500\n");
+    put(root, "c/memory.stat", "anon 6000\n");
+    put(root, "memory/a/memory.stat", "rss 10\ntotal_rss 3000\ntotal_rss_huge 2000\n");
+    assert_int_equal(tc_groups_left_of(&memory, "0::/\n", root), INT64_MAX);
+    assert_int_equal(tc_groups_left_of(&memory, "0::/a/b\n", root), 9000 - 1200);
+    assert_int_equal(tc_groups_left_of(&memory, "0::/c\n", root), 0); /* a limit that was lowered since */
+    assert_int_equal(tc_groups_left_of(&memory, "4:memory:/a/b\n", root), 7000 - 3000);
     put(root, "c/pids.max", "12\n");
     put(root, "pids/a/pids.max", "34\n");
     assert_int_equal(tc_groups_limit_of(&pids, "0::/c/none\n", root), 12);
+    assert_int_equal(tc_groups_left_of(&pids, "0::/c/none\n", root), 12); /* of which nobody asks what is in use */
     assert_int_equal(tc_groups_limit_of(&pids, "8:pids:/a\n0::/a\n", root), 34);
     assert_int_equal(tc_groups_limit_of(&pids, "8:rapids:/a\n", root), INT64_MAX);
     tc_fs_remove_tree(root);

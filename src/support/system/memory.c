@@ -14,12 +14,13 @@
 #include "support/system/fs.h"
 #include "support/system/groups.h"
 
-/* Smaller ones are not worth a look into /proc. */
+/* Smaller ones are not worth a look into /proc, until together they are as large. */
 static const uint64_t SMALL = 32 << 20;
 /* Smaller ones are not worth a mapping: the reserve has several. */
 static const uint64_t TINY = 1 << 20;
 
 static atomic_int calls;       /* that are under way */
+static atomic_ullong unseen;   /* bytes that were asked for since somebody looked how many are free */
 static atomic_bool is_reserve; /* it is full, or was when they began */
 
 /* The beginning of a file, with a NUL; false when it cannot be read, as in a sandbox. */
@@ -42,19 +43,25 @@ static int64_t available(void) {
     return free < 0 ? INT64_MAX : (free + (swap > 0 ? swap : 0)) << 10;
 }
 
-/* Of what control groups allow others may use some, or files that could be dropped: how much, they do not tell simply. */
-static int64_t group_limit(void) {
-    return tc_groups_limit(&(tc_groups_resource){"memory", "memory.max", "memory.limit_in_bytes"});
-}
+/* What control groups allow. In use is what they cannot take back: not files, which they could drop. */
+static const char *const used[] = {"anon", "shmem", "slab_unreclaimable", "pagetables", "kernel_stack", NULL},
+                         *const used_v1[] = {"total_rss", "total_shmem", NULL};
+static const tc_groups_resource groups = {.controller = "memory",
+                                          .limit = "memory.max",
+                                          .limit_v1 = "memory.limit_in_bytes",
+                                          .use = "memory.stat",
+                                          .used = used,
+                                          .used_v1 = used_v1};
 
 uint64_t tc_memory_all(void) {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    uint64_t all = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : (uint64_t)8 << 30, group = (uint64_t)group_limit();
+    uint64_t all = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : (uint64_t)8 << 30,
+             group = (uint64_t)tc_groups_limit(&groups);
     return group < all ? group : all;
 }
 
 int64_t tc_memory_left(void) {
-    int64_t system = available(), group = group_limit();
+    int64_t system = available(), group = tc_groups_left(&groups);
     return system < group ? system : group;
 }
 
@@ -88,7 +95,10 @@ static bool can_be_mapped(uint64_t bytes) {
 }
 
 tc_status tc_memory_check(uint64_t bytes, tc_error *err) {
-    bool fits = bytes < TINY || (can_be_mapped(bytes) && (bytes < SMALL || bytes <= (uint64_t)tc_memory_left()));
+    bool looks = bytes >= TINY && atomic_fetch_add(&unseen, bytes) + bytes >= SMALL;
+    if (looks)
+        atomic_store(&unseen, 0);
+    bool fits = bytes < TINY || (can_be_mapped(bytes) && (!looks || bytes <= (uint64_t)tc_memory_left()));
     return fits ? TC_OK : tc_memory_lacking(bytes, err);
 }
 

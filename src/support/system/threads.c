@@ -74,7 +74,7 @@ static int64_t own_stack(void) {
 }
 
 tc_threads_bound tc_threads_limit(void) {
-    static const tc_groups_resource pids = {"pids", "pids.max", "pids.max"};
+    static const tc_groups_resource pids = {.controller = "pids", .limit = "pids.max", .limit_v1 = "pids.max"};
     tc_threads_bound b = {.most = INT32_MAX, .why = "a count of threads has 31 bits"};
     struct rlimit user;
     int64_t group = tc_groups_limit(&pids), left = tc_memory_left(), stack = own_stack();
