@@ -756,9 +756,9 @@ static batch *new_batch(batches *all, const char *what, const values *some, int6
     return &all->data[all->len - 1];
 }
 
-/* With one operand from `some`, a few at a time, since kernels have a limit of arguments; and with equal operands. */
+/* With one operand from `some`, a few at a time, since kernels have at most TC_MAX_COMPUTES; and with equal operands. */
 static void run_fixed(batches *all, batch pairs, const values *some, tally *sum) {
-    enum { AT_ONCE = 9 };
+    enum { AT_ONCE = 2 };
     for (int from = 0; from < some->n; from += AT_ONCE) {
         char what[24];
         snprintf(what, sizeof what, "fixed%d", from);
