@@ -43,7 +43,7 @@ if [ -d "$hostile/terminal-escapes" ]; then
         done
     done
     refused 1 "ff.onnx|graph.node.input|byte 15 of the file, is 0xff|UTF-8" "$TCTUNE" show ff.onnx
-    ok "$TCTUNE" show ./esc.so
+    "$TCTUNE" show ./esc.so >out 2>err || [ $? -eq 1 ] || fail "show of esc.so ends by a signal"
     plain
     for command in "db stats" "db verify"; do
         # shellcheck disable=SC2086 # two words
