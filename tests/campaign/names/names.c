@@ -301,7 +301,7 @@ static void draw_file(tc_rng *r, tc_strbuf *b) {
     draw_name(r, &name);
     tc_sb_clear(b);
     for (size_t i = 0; i < TC_MIN(name.len, (size_t)180); i++)
-        if (name.data[i] != '/' && name.data[i] != ',')
+        if (name.data[i] != '/')
             tc_sb_addc(b, name.data[i]);
     if (tc_rng_below(r, 3) == 0)
         tc_sb_add(b, tc_rng_below(r, 2) ? "\xff" : "\xe2\x80");
