@@ -3,6 +3,7 @@
 
 #include "api/api_int.h"
 #include "support/guess.h"
+#include "support/say.h"
 #include "te/text.h"
 #include "tir_lower/passes/passes.h"
 #include "tune/kernel/stages.h"
@@ -132,10 +133,11 @@ static tc_status find(const request *r, const tc_tune_task *task, tc_tune_schedu
     return sizes ? tc_tune_schedule_at(&q, task->sizes, sizes, r->arena, k, err) : tc_tune_schedule_find(&q, r->arena, k, err);
 }
 
-/* A schedule says where it comes from. */
+/* A schedule says where it comes from, in one line: a message of a record may hold newlines, and would go on as steps. */
 static void annotate(const request *r, tc_tune_stages *s, unsigned parts, const char *origin) {
     tc_strbuf *schedule = &s->text[TC_TUNE_STAGE_SCHEDULE], *code = &s->text[TC_TUNE_STAGE_ASM], with = {0}, marked = {0};
-    tc_sb_printf(&with, "# %s\n%s", origin, tc_sb_str(schedule));
+    tc_sb_say(&with, "# %s\n", origin);
+    tc_sb_add(&with, tc_sb_str(schedule));
     tc_strbuf_free(schedule);
     *schedule = with;
     if (!r->o.marked || !(parts & TC_TUNE_STAGE_BIT(ASM)))
