@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/ir/graph.h"
+#include "support/say.h"
 
 enum { SHOWN_ELEMENTS = 8 };
 
@@ -12,7 +13,7 @@ static void print_type(tc_strbuf *b, const tc_graph_value *v) {
 }
 
 static void print_attr(tc_strbuf *b, const tc_graph_attr *a) {
-    tc_sb_printf(b, "%s=", tc_graph_attr_name(a->id));
+    tc_sb_say(b, "%s=", tc_graph_attr_name(a->id));
     switch (tc_graph_attr_kind_of(a->id)) {
     case TC_GRAPH_ATTR_INT:
         tc_sb_printf(b, "%" PRId64, a->i);
@@ -42,10 +43,10 @@ static void print_attr(tc_strbuf *b, const tc_graph_attr *a) {
 static void print_node(tc_strbuf *b, const tc_graph_node *n) {
     tc_sb_add(b, "  ");
     for (int k = 0; k < n->nout; k++)
-        tc_sb_printf(b, "%s%s%s", k ? ", " : "", n->out[k] ? "%" : "_", n->out[k] ? n->out[k]->name : "");
-    tc_sb_printf(b, " = %s(", tc_graph_op_name(n->op));
+        tc_sb_say(b, "%s%s%s", k ? ", " : "", n->out[k] ? "%" : "_", n->out[k] ? n->out[k]->name : "");
+    tc_sb_say(b, " = %s(", tc_graph_op_name(n->op));
     for (int k = 0; k < n->nin; k++)
-        tc_sb_printf(b, "%s%s%s", k ? ", " : "", n->in[k] ? "%" : "_", n->in[k] ? n->in[k]->name : "");
+        tc_sb_say(b, "%s%s%s", k ? ", " : "", n->in[k] ? "%" : "_", n->in[k] ? n->in[k]->name : "");
     tc_sb_addc(b, ')');
     for (size_t i = 0; i < n->nattrs; i++) {
         tc_sb_add(b, i ? ", " : " {");
@@ -76,7 +77,7 @@ static void print_body(tc_strbuf *b, const tc_graph *body) {
 }
 
 static void print_constant(tc_strbuf *b, const tc_graph_value *v) {
-    tc_sb_printf(b, "const %%%s : ", v->name);
+    tc_sb_say(b, "const %%%s : ", v->name);
     print_type(b, v);
     if (tc_graph_shape_count(&v->shape) <= SHOWN_ELEMENTS) {
         tc_sb_add(b, " = {");
@@ -87,9 +88,9 @@ static void print_constant(tc_strbuf *b, const tc_graph_value *v) {
 }
 
 void tc_graph_print(const tc_graph *g, tc_strbuf *out) {
-    tc_sb_printf(out, "graph \"%s\"\n", g->name);
+    tc_sb_say(out, "graph \"%s\"\n", g->name);
     for (size_t i = 0; i < g->inputs.len; i++) {
-        tc_sb_printf(out, "input %%%s : ", g->inputs.data[i]->name);
+        tc_sb_say(out, "input %%%s : ", g->inputs.data[i]->name);
         print_type(out, g->inputs.data[i]);
         tc_sb_addc(out, '\n');
     }
@@ -105,7 +106,7 @@ void tc_graph_print(const tc_graph *g, tc_strbuf *out) {
     }
     for (size_t i = 0; i < g->outputs.len; i++) {
         const tc_graph_output *o = &g->outputs.data[i];
-        tc_sb_printf(out, "output %s = %%%s : ", o->name, o->value->name);
+        tc_sb_say(out, "output %s = %%%s : ", o->name, o->value->name);
         print_type(out, o->value);
         tc_sb_addc(out, '\n');
     }

@@ -1,5 +1,6 @@
 /* The lowered programs of a model as one text, which debuggers show for its code. A comment before each program names its task. */
 #include "graph/model/parts.h"
+#include "support/say.h"
 #include "support/system/fs.h"
 #include "tir_lower/text/text.h"
 
@@ -18,7 +19,7 @@ static void comment(tc_strbuf *b, const char *text) {
 
 static void introduce(const tc_graph_model *m, int task, tc_strbuf *b) {
     const tc_graph_kernel *k = &m->kernels[task];
-    tc_sb_printf(b, "%s# %s: %s, form %s, ", task ? "\n" : "", k->symbol, k->name, k->form);
+    tc_sb_say(b, task ? "\n# %s: %s, form %s, " : "# %s: %s, form %s, ", k->symbol, k->name, k->form);
     if (k->source == TC_GRAPH_FROM_RECORD)
         tc_sb_printf(b, "record %lld\n", (long long)k->record);
     else

@@ -4,6 +4,7 @@
  * place, and both count as one. A concatenation and the pieces that are written into it live together, from the first write of a
  * piece to the last read. */
 #include "graph/program/plan.h"
+#include "support/say.h"
 
 typedef struct life {
     int slot;
@@ -219,12 +220,12 @@ void tc_graph_plan_print(const tc_graph_plan *plan, const tc_graph_program *p, c
     qsort(lines, (size_t)n, sizeof *lines, by_place);
     for (int i = 0; i < n; i++) {
         int over = plan->over[lines[i].l.slot], within = p->slots[lines[i].l.slot].within;
-        tc_sb_printf(out, "%12lld %12lld  launches %d to %d  %%%s", (long long)lines[i].at, (long long)lines[i].l.bytes,
-                     lines[i].l.first, lines[i].l.last, p->slots[lines[i].l.slot].name);
+        tc_sb_say(out, "%12lld %12lld  launches %d to %d  %%%s", (long long)lines[i].at, (long long)lines[i].l.bytes,
+                  lines[i].l.first, lines[i].l.last, p->slots[lines[i].l.slot].name);
         if (over >= 0)
-            tc_sb_printf(out, " in place of %%%s", p->slots[over].name);
+            tc_sb_say(out, " in place of %%%s", p->slots[over].name);
         if (within >= 0)
-            tc_sb_printf(out, " in %%%s", p->slots[within].name);
+            tc_sb_say(out, " in %%%s", p->slots[within].name);
         tc_sb_addc(out, '\n');
     }
     free(lines);

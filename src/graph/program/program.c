@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/ir/sizes.h"
+#include "support/say.h"
 
 typedef tc_graph_maker maker;
 
@@ -607,7 +608,7 @@ static void print_control(const tc_graph_program *p, const tc_graph_launch *x, t
     static const char *const words[] = {"copy", "unless", "unless less", "again", "go on"};
     tc_sb_printf(out, "%s (", words[x->kind]);
     for (int k = 0; k < x->nargs; k++)
-        tc_sb_printf(out, "%s%%%s", k ? ", " : "", p->slots[x->args[k]].name);
+        tc_sb_say(out, "%s%%%s", k ? ", " : "", p->slots[x->args[k]].name);
     tc_sb_addc(out, ')');
     if (x->kind != TC_CG_DO)
         tc_sb_printf(out, " at launch %d", x->target);
@@ -625,26 +626,26 @@ void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out) {
         if (x->library) {
             tc_sb_printf(out, "library %s (", x->covers);
             for (int k = 1; k < x->nargs; k++)
-                tc_sb_printf(out, "%s%%%s", k > 1 ? ", " : "", p->slots[x->args[k]].name);
+                tc_sb_say(out, "%s%%%s", k > 1 ? ", " : "", p->slots[x->args[k]].name);
             tc_sb_add(out, ")\n");
             continue;
         }
         tc_sb_printf(out, "task %d: %s (", x->task, x->covers);
         for (int k = 0; k < w->nin; k++)
-            tc_sb_printf(out, "%s%%%s", k ? ", " : "", p->slots[x->args[k]].name);
+            tc_sb_say(out, "%s%%%s", k ? ", " : "", p->slots[x->args[k]].name);
         tc_sb_add(out, ") ->");
         for (int k = w->nin; k < w->nin + w->nout; k++)
-            tc_sb_printf(out, " %%%s", p->slots[x->args[k]].name);
+            tc_sb_say(out, " %%%s", p->slots[x->args[k]].name);
         if (w->nsymbol)
-            tc_sb_printf(out, " for %%%s", p->slots[x->args[x->nargs - 1]].name);
+            tc_sb_say(out, " for %%%s", p->slots[x->args[x->nargs - 1]].name);
         tc_sb_addc(out, '\n');
     }
     for (int i = 0; i < p->nslot; i++)
         if (p->slots[i].within >= 0)
-            tc_sb_printf(out, "%%%s lies in %%%s at %lld\n", p->slots[i].name, p->slots[p->slots[i].within].name,
-                         (long long)p->slots[i].at);
+            tc_sb_say(out, "%%%s lies in %%%s at %lld\n", p->slots[i].name, p->slots[p->slots[i].within].name,
+                      (long long)p->slots[i].at);
     for (int i = 0; i < p->ntask; i++)
-        tc_sb_printf(out, "task %d x%g: %s\n", i, p->tasks[i].weight, p->tasks[i].name);
+        tc_sb_say(out, "task %d x%g: %s\n", i, p->tasks[i].weight, p->tasks[i].name);
     for (int i = 0; i < p->nmerging; i++) {
         const tc_graph_merging *x = &p->mergings[i];
         tc_sb_printf(out, "task %d", x->producer[0]);
@@ -653,7 +654,7 @@ void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out) {
         for (int k = 0; k < x->nanchor; k++)
             tc_sb_printf(out, "%s %d", k + 1 < x->nanchor ? "," : " and", x->anchor[k]);
         for (int k = 0; k < x->nanchor; k++)
-            tc_sb_printf(out, "%s task %d: %s", k ? "," : " could be", x->whole[k], p->tasks[x->whole[k]].name);
+            tc_sb_say(out, "%s task %d: %s", k ? "," : " could be", x->whole[k], p->tasks[x->whole[k]].name);
         tc_sb_addc(out, '\n');
     }
 }
