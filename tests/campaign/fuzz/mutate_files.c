@@ -42,7 +42,7 @@ static bool damage_member(tc_rng *r, zip_t *z, tc_strbuf *member) {
 
 static bool damage_archive(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
     zip_error_t e;
-    char *copy = malloc(size + 1); /* which the source frees: it is written to */
+    char *copy = size ? malloc(size) : NULL; /* which the source frees, but for one of no bytes: it is written to */
     if (!copy)
         return false;
     memcpy(copy, data, size);
