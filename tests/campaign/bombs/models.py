@@ -1,4 +1,5 @@
-"""ONNX models: bombs of `.onnx` files. A generator draws a model of about `size` bytes; its bytes are written here, field by field."""
+"""ONNX models: bombs of `.onnx` files. A generator draws a model of about `size` bytes; its bytes are written here, field by
+field."""
 
 import struct
 
@@ -718,5 +719,5 @@ def lists(rng, size):
 BOMBS = [number_chain, number_chain_moved, number_diamond, number_vectors, choices, float_chain, conditions, deciding, many_symbols,
          related_symbols, made_of_symbols, needed_sizes, needing_branches, nested_ifs, nested_loops, many_loops, rows_of_trips,
          calls_of_calls, many_calls, long_function, unknown_operators, many_inputs, many_constants, many_outputs, declared_values,
-         many_imports, many_attributes, many_dimensions, long_names, long_name_in_loop, same_names, flooding_names, backwards, views,
-         elementwise, layers, wide, wide_upon_wide, constants_folded, lists]
+         many_imports, many_attributes, many_dimensions, long_names, long_name_in_loop, same_names, flooding_names, backwards,
+         views, elementwise, layers, wide, wide_upon_wide, constants_folded, lists]

@@ -115,5 +115,5 @@ def names(rng, size):
     return store("v" * size)
 
 
-BOMBS = [blocks, others, long_sum, long_index, brackets, calls, closed_calls, choices, vectors, statements, loops, unrolled, parameters,
-         symbols, places, layouts, numbers, names]
+BOMBS = [blocks, others, long_sum, long_index, brackets, calls, closed_calls, choices, vectors, statements, loops, unrolled,
+         parameters, symbols, places, layouts, numbers, names]

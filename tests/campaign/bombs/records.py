@@ -27,7 +27,8 @@ good = {}  # the record that bombs are made of
 def prepare(folder):
     """A record and a database as tctune makes them."""
     schedules.prepare(folder)
-    run = [os.environ["TCTUNE"], "tune", "--te", f"{folder}/kernel.te", "--trials", "1", "--threads", "1", "--db", f"{folder}/good.db"]
+    run = [os.environ["TCTUNE"], "tune", "--te", f"{folder}/kernel.te", "--trials", "1", "--threads", "1",
+           "--db", f"{folder}/good.db"]
     subprocess.run(run, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     subprocess.run([run[0], "db", "export", "--db", f"{folder}/good.db", "-o", f"{folder}/good.json"], check=True,
                    stdout=subprocess.DEVNULL)

@@ -96,7 +96,8 @@ def splits_and_fuses(rng, size):
 
 def fuses_of_all(rng, size):
     def line(k):
-        return f"f{k} = fuse Y.{f'a{k - 1}' if k else 'i'} Y.{f'b{k - 1}' if k else 'j'}\na{k}, b{k} = split Y.f{k} [_, {rng.choice([5, 7])}]"
+        return (f"f{k} = fuse Y.{f'a{k - 1}' if k else 'i'} Y.{f'b{k - 1}' if k else 'j'}\n"
+                f"a{k}, b{k} = split Y.f{k} [_, {rng.choice([5, 7])}]")
     return lines(size, line)
 
 
@@ -115,7 +116,8 @@ def rfactors(rng, size):
 
 
 def unrolled(rng, size):
-    return draw.padded("unroll Y.i\nunroll Y.j\nunroll Y.k\nunroll A.i\nunroll A.k\npragma Y auto_unroll_max 9223372036854775807\n", size)
+    return draw.padded("unroll Y.i\nunroll Y.j\nunroll Y.k\nunroll A.i\nunroll A.k\n"
+                       "pragma Y auto_unroll_max 9223372036854775807\n", size)
 
 
 # ---- stages ----
@@ -138,7 +140,8 @@ def nested_caches(rng, size):
 
 
 def moves(rng, size):
-    return lines(size, lambda k: rng.choice(["compute_at B Y.i", "compute_root B", "compute_at A B.i", "compute_root A", "compute_at B Y.k"]))
+    return lines(size, lambda k: rng.choice(["compute_at B Y.i", "compute_root B", "compute_at A B.i", "compute_root A",
+                                             "compute_at B Y.k"]))
 
 
 def inlined(rng, size):
@@ -177,11 +180,13 @@ def numbers(rng, size):
 
 def names(rng, size):
     word = "i" * (size // 2)
-    return rng.choice([f"{word}, b = split Y.i [_, 2]\n", f"unroll Y.{word}\n", f"{word} Y.i\n", f"a, b = split {word}.{word} [_, 2]\n"])
+    return rng.choice([f"{word}, b = split Y.i [_, 2]\n", f"unroll Y.{word}\n", f"{word} Y.i\n",
+                       f"a, b = split {word}.{word} [_, 2]\n"])
 
 
 def steps(rng, size):
-    return lines(size, lambda k: rng.choice(["pragma Y auto_unroll_max 1", "set_scope B local", "storage_align B 0 16", "prefetch W 64"]))
+    return lines(size, lambda k: rng.choice(["pragma Y auto_unroll_max 1", "set_scope B local", "storage_align B 0 16",
+                                             "prefetch W 64"]))
 
 
 BOMBS = [layout_sum, layout_terms, layout_brackets, layout_digits, layout_decisions, layout_numbers, layout_names, layout_lists,
