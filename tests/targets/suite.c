@@ -285,7 +285,7 @@ static void write_constants(suite *s, const suite_kernel *k, int64_t *at) {
 }
 
 /* A model of one step around kernel k: driver, entry point, team and constants as objects of the target. */
-static void add_model(suite *s, const suite_kernel *k) {
+static void add_model(suite *s, const suite_kernel *k, const tc_target *entry) {
     enum { MOST = 16 };
     tc_error err = {0};
     void *obj;
@@ -320,7 +320,7 @@ static void add_model(suite *s, const suite_kernel *k) {
     add_object(s, d.name, obj, size);
     die_if(tc_cg_emit_runtime(s->target, e.runtime, &obj, &size, &stack, &err), &err, e.runtime);
     add_object(s, e.runtime, obj, size);
-    die_if(tc_cg_emit_entry(s->target, &e, &obj, &size, &stack, &err), &err, e.name);
+    die_if(tc_cg_emit_entry(entry, &e, &obj, &size, &stack, &err), &err, e.name);
     add_object(s, "model_entry", obj, size);
     suite_kernel m = *k;
     m.model = true;
@@ -345,13 +345,18 @@ void suite_build(suite *s, const tc_target *t, const char *dir, const suite_opti
         schedule(s, s->cases.data[i], o->sampled);
     for (size_t i = 0; i < s->kernels.len; i++)
         compile(s, &s->kernels.data[i]);
+    tc_target *other = NULL;
+    tc_error err = {0};
+    if (o->entry)
+        die_if(tc_target_parse(o->entry, &other, &err), &err, o->entry);
     for (size_t i = 0; i < s->kernels.len; i++) {
         if (has_constants(s->kernels.data[i].f)) {
             suite_kernel k = s->kernels.data[i];
-            add_model(s, &k);
+            add_model(s, &k, other ? other : t);
             break;
         }
     }
+    tc_target_free(other);
 }
 
 /* ---- what the harness reads ---- */

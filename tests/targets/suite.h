@@ -38,6 +38,7 @@ typedef struct suite_options {
     int drawn;           /* random products of narrow types beside the cases */
     const char *only;    /* "|name|name|": the cases that are read; NULL: all .. */
     const char *without; /* .. but for these */
+    const char *entry;   /* the target of the model's entry point, which refuses other CPUs; NULL: that of the kernels */
 } suite_options;
 
 /* Reads cases/NAME.te of every name, draws others, makes schedules for all and compiles them. Aborts with a message on failure. */

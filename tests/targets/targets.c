@@ -140,9 +140,9 @@ static int link_program(const platform *p, const suite *s) {
     /* The loader first, then what it and the runtime call. */
     enum { LOADER = 3 };
     static const char *const sources[] = {"codegen/load/image",    "codegen/load/object",   "codegen/load/relocate",
-                                          "support/alloc",         "support/arena",         "support/status",
-                                          "support/strbuf",        "support/system/fs",     "support/system/groups",
-                                          "support/system/memory", "support/system/threads"};
+                                          "support/alloc",         "support/arena",         "support/say",
+                                          "support/status",        "support/strbuf",        "support/system/fs",
+                                          "support/system/groups", "support/system/memory", "support/system/threads"};
     tc_strbuf c = {0};
     tc_sb_printf(&c, "'%s' -std=c17 -O1 %s -fopenmp -D_GNU_SOURCE -I'%s/src' -I'%s/include' -o '%s/program'", p->compiler,
                  loads(p) ? "-rdynamic -DLOADS" : "-static", TCTUNE_SOURCE_DIR, TCTUNE_SOURCE_DIR, s->dir);
@@ -289,7 +289,8 @@ int main(int argc, char **argv) {
     suite_options o = {.sampled = argc > 2 ? atoi(argv[2]) : sampled,
                        .drawn = argc > 3 ? atoi(argv[3]) : (p->units ? drawn : 0),
                        .only = by_handler(p) ? PRODUCTS : NULL,
-                       .without = p->broken};
+                       .without = p->broken,
+                       .entry = by_handler(p) ? "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell" : NULL};
     int bad = test(p, t, dir, &o);
     if (!getenv("TCTUNE_KEEP"))
         tc_fs_remove_tree(dir);

@@ -85,14 +85,13 @@ static tc_status check_complete(const builder *b, tc_error *err) {
         if (k->source == TC_GRAPH_FROM_RECORD)
             continue;
         if (missing++ < 8)
-            tc_sb_printf(&list, "\n  %s: %s", k->name, k->why);
+            tc_sb_printf(&list, "%s%s: %s", missing > 1 ? "; " : "", k->name, k->why);
     }
     tc_status s = TC_OK;
     if (missing && b->o->require_complete)
         s = tc_fail(err, TC_BAD_INPUT,
-                    "%d of %d kernels have no record for target '%s' with %d threads; tune the model with this database first, "
-                    "or build without "
-                    "requiring complete records:%s",
+                    "%d of %d kernels have no record for target '%s' with %d threads. Tune the model with this database first, "
+                    "or build without requiring complete records. The kernels: %s",
                     missing, b->m->nkernel, b->m->target->text, b->m->threads, tc_sb_str(&list));
     tc_strbuf_free(&list);
     return s;

@@ -6,6 +6,7 @@
  *   unwaited   children leave no status (SA_NOCLDWAIT)
  *   blocked    all signals are blocked
  *   closed     descriptors 0, 1 and 2 are closed
+ *   few        12 descriptors at most, 0, 1 and 2 among them; no others are inherited
  *   masked     the umask is 777
  *   alone      it leads a session without a terminal
  *   homeless   its folder was removed
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -45,6 +47,12 @@ static void blocked(void) {
 static void closed(void) {
     for (int fd = 0; fd < 3; fd++)
         close(fd);
+}
+
+static void few(void) {
+    struct rlimit most = {12, 12};
+    if (close_range(3, ~0U, 0) != 0 || setrlimit(RLIMIT_NOFILE, &most) != 0)
+        _exit(2);
 }
 
 static void masked(void) {
@@ -88,8 +96,8 @@ static void contained(void) {
 static const struct {
     const char *name;
     void (*apply)(void);
-} kinds[] = {{"ignored", ignored}, {"unwaited", unwaited}, {"blocked", blocked}, {"closed", closed},      {"masked", masked},
-             {"alone", alone},     {"homeless", homeless}, {"poor", poor},       {"contained", contained}};
+} kinds[] = {{"ignored", ignored}, {"unwaited", unwaited}, {"blocked", blocked},   {"closed", closed}, {"few", few},
+             {"masked", masked},   {"alone", alone},       {"homeless", homeless}, {"poor", poor},     {"contained", contained}};
 
 int main(int argc, char **argv) {
     int i = 1;

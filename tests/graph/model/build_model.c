@@ -319,7 +319,7 @@ static void test_records(void **state) {
     assert_ok(tc_graph_program_of_workload(b.w, "gemm", NULL, 0, 1, &p, err));
     assert_int_equal(tc_graph_program_tasks(p, &task), 1);
     tc_graph_build_options strict = {.target = b.target, .threads = 1, .db = b.db, .require_complete = true};
-    assert_fails(TC_BAD_INPUT, tc_graph_model_build(p, &strict, &m, err), "1 of 1 kernels", "gemm f32[24,33]", "tune the model");
+    assert_fails(TC_BAD_INPUT, tc_graph_model_build(p, &strict, &m, err), "1 of 1 kernels", "gemm f32[24,33]", "Tune the model");
     put_record(&b, task, "reorder t0.k0 t0.i1\nvectorize t0.i1\n", 1);
     const tc_graph_kernel *k = build_kernel(&b, p, 1, &m);
     assert_int_equal(k->source, TC_GRAPH_FROM_RECORD);
