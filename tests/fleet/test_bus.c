@@ -117,7 +117,7 @@ static void a_job_is_answered_once(void **state) {
 
 /* Two jobs are asked for when a worker has waited for some time. */
 static void *ask_later(void *user) {
-    char(*id)[16] = user;
+    char(*id)[32] = user;
     tc_fleet_bus *b;
     tc_status s = tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "desk", &b, NULL);
     nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL);
@@ -134,7 +134,7 @@ static void who_is_answered_late_is_given_one_job(void **state) {
     int64_t waiting, under_way;
     tc_fleet_bus *tuner = listen_as("desk"), *worker = serve("w1", 30);
     for (int i = 0; i < 3; i++) {
-        char id[2][16];
+        char id[2][32];
         pthread_t asker;
         void *asked;
         for (int k = 0; k < 2; k++)
