@@ -327,7 +327,7 @@ static void draw_model(tc_rng *r, names_model *m) {
     for (int i = 0; i < NAMES_PLACES; i++) {
         draw_name(r, &m->name[i]);
         if (names_is_value((names_place)i)) {
-            char mark[8];
+            char mark[16];
             snprintf(mark, sizeof mark, "%c%d", "._~"[tc_rng_below(r, 3)], i);
             tc_sb_add(&m->name[i], mark);
         }
