@@ -13,6 +13,8 @@ TC_NODISCARD tc_status tc_cg_open_unit(tc_cg *g, const tc_target *t, const char 
 TC_NODISCARD tc_status tc_cg_close_unit(tc_cg *g, void **obj, size_t *size, int64_t *stack);
 /* The address `bytes` bytes behind base. */
 tc_val tc_cg_at_bytes(tc_cg *g, tc_val base, int64_t bytes);
+/* Calls the C function `name`, which the module declares where it does not yet, with n <= 5 arguments. */
+tc_val tc_cg_call_named(tc_cg *g, const char *name, LLVMTypeRef result, tc_val *args, unsigned n);
 /* Begins a function: an empty block "entry", where the builder then stands. */
 tc_val tc_cg_begin_function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *params, int n, bool exported);
 

@@ -64,22 +64,13 @@ static tc_val keeps_registers(tc_cg *g, uint32_t kept) {
 
 /* ---- AArch64 and RISC-V ---- */
 
-static tc_val call(tc_cg *g, const char *name, LLVMTypeRef result, tc_val *args, unsigned n) {
-    LLVMTypeRef params[5];
-    for (unsigned i = 0; i < n; i++)
-        params[i] = LLVMTypeOf(args[i]);
-    LLVMTypeRef type = LLVMFunctionType(result, params, n, 0);
-    tc_val fn = LLVMGetNamedFunction(g->mod, name);
-    return LLVMBuildCall2(g->b, type, fn ? fn : LLVMAddFunction(g->mod, name, type), args, n, "");
-}
-
 static tc_val has_hwcaps(tc_cg *g, const uint64_t bits[2]) {
     enum { AT_HWCAP_ = 16, AT_HWCAP2_ = 26 };
     tc_val ok = LLVMConstInt(LLVMInt1TypeInContext(g->ctx), 1, 0);
     for (int i = 0; i < 2; i++) {
         tc_val which = tc_cg_i64(g, i ? AT_HWCAP2_ : AT_HWCAP_), want = LLVMConstInt(g->i64, bits[i], 0);
         if (bits[i])
-            ok = both(g, ok, has_bits(g, call(g, "getauxval", g->i64, &which, 1), want));
+            ok = both(g, ok, has_bits(g, tc_cg_call_named(g, "getauxval", g->i64, &which, 1), want));
     }
     return ok;
 }
@@ -91,7 +82,7 @@ static tc_val has_vectors(tc_cg *g, const tc_cg_needs *n) {
         return LLVMBuildICmp(g->b, LLVMIntUGE, bytes, tc_cg_i64(g, n->vector_bytes), "");
     }
     tc_val none = tc_cg_i64(g, 0), args[] = {i32(g, PR_SVE_GET_VL_), none, none, none, none};
-    tc_val bytes = both(g, call(g, "prctl", g->i32, args, TC_LEN(args)), i32(g, WIDTH));
+    tc_val bytes = both(g, tc_cg_call_named(g, "prctl", g->i32, args, TC_LEN(args)), i32(g, WIDTH));
     return LLVMBuildICmp(g->b, LLVMIntEQ, bytes, i32(g, (uint32_t)n->vector_bytes), "");
 }
 

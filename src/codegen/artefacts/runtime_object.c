@@ -64,20 +64,11 @@ static tc_val i32(tc_cg *g, int v) {
     return LLVMConstInt(g->i32, (unsigned long long)(long long)v, 1);
 }
 
-static tc_val call(tc_cg *g, const char *name, LLVMTypeRef result, tc_val *args, unsigned n) {
-    LLVMTypeRef params[4];
-    for (unsigned i = 0; i < n; i++)
-        params[i] = LLVMTypeOf(args[i]);
-    LLVMTypeRef type = LLVMFunctionType(result, params, n, 0);
-    tc_val fn = LLVMGetNamedFunction(g->mod, name);
-    return LLVMBuildCall2(g->b, type, fn ? fn : LLVMAddFunction(g->mod, name, type), args, n, "");
-}
-
 /* Waits until all are started: void *wait_at_gate(void *gate) { lock it, unlock it } */
 static tc_val gate_function(tc_cg *g) {
     tc_val fn = tc_cg_begin_function(g, "wait_at_gate", g->ptr, &g->ptr, 1, false), gate = LLVMGetParam(fn, 0);
-    (void)call(g, "pthread_mutex_lock", g->i32, &gate, 1);
-    (void)call(g, "pthread_mutex_unlock", g->i32, &gate, 1);
+    (void)tc_cg_call_named(g, "pthread_mutex_lock", g->i32, &gate, 1);
+    (void)tc_cg_call_named(g, "pthread_mutex_unlock", g->i32, &gate, 1);
     LLVMBuildRet(g->b, LLVMConstNull(g->ptr));
     return fn;
 }
@@ -131,22 +122,22 @@ static tc_val try_function(tc_cg *g) {
     tc_val gate = variable(g, "gate", LLVMConstNull(LLVMArrayType2(g->i64, MUTEX_BYTES / 8)), false);
     tc_val fn = tc_cg_begin_function(g, "try_threads", g->i32, &g->i32, 1, false), n = LLVMGetParam(fn, 0);
     tc_val bytes = LLVMBuildMul(g->b, LLVMBuildSExt(g->b, n, g->i64, ""), tc_cg_i64(g, sizeof(void *)), "");
-    tc_val handles = call(g, "malloc", g->ptr, &bytes, 1);
+    tc_val handles = tc_cg_call_named(g, "malloc", g->ptr, &bytes, 1);
     tc_val others =
         LLVMBuildSelect(g->b, LLVMBuildIsNull(g->b, handles, ""), i32(g, 0), LLVMBuildSub(g->b, n, i32(g, 1), ""), "");
-    (void)call(g, "pthread_mutex_lock", g->i32, &gate, 1);
+    (void)tc_cg_call_named(g, "pthread_mutex_lock", g->i32, &gate, 1);
     loop l = begin_loop(g, fn, others);
     tc_val args[] = {handle_at(g, handles, l.i), none, start, gate};
-    tc_val failed = call(g, "pthread_create", g->i32, args, TC_LEN(args));
+    tc_val failed = tc_cg_call_named(g, "pthread_create", g->i32, args, TC_LEN(args));
     tc_val started = end_loop(g, fn, &l, LLVMBuildICmp(g->b, LLVMIntEQ, failed, i32(g, 0), ""));
-    (void)call(g, "pthread_mutex_unlock", g->i32, &gate, 1);
+    (void)tc_cg_call_named(g, "pthread_mutex_unlock", g->i32, &gate, 1);
     l = begin_loop(g, fn, started);
     tc_val join[] = {LLVMBuildLoad2(g->b, g->ptr, handle_at(g, handles, l.i), ""), none};
-    (void)call(g, "pthread_join", g->i32, join, TC_LEN(join));
+    (void)tc_cg_call_named(g, "pthread_join", g->i32, join, TC_LEN(join));
     (void)end_loop(g, fn, &l, NULL);
-    (void)call(g, "free", g->nothing, &handles, 1);
+    (void)tc_cg_call_named(g, "free", g->nothing, &handles, 1);
     tc_val pause = i32(g, UNTIL_GONE);
-    (void)call(g, "usleep", g->i32, &pause, 1);
+    (void)tc_cg_call_named(g, "usleep", g->i32, &pause, 1);
     LLVMBuildRet(g->b, LLVMBuildAdd(g->b, started, i32(g, 1), ""));
     return fn;
 }

@@ -1,4 +1,4 @@
-/* What one import may spend. See budget.def. A graph that no import adds to has no budget, which bounds nothing. */
+/* What one import may spend. See budget.def. A graph that was not imported has no budget: nothing is bounded there. */
 #ifndef TC_GRAPH_IR_BUDGET_H
 #define TC_GRAPH_IR_BUDGET_H
 

@@ -274,7 +274,8 @@ static bool stays_small(tc_graph_sizes *s, const tc_expr *e, const tc_graph_size
     return with == e || (with->depth <= MOST_DEPTH && tc_expr_tree_size(with, MOST_NODES) <= MOST_NODES);
 }
 
-/* All that is made of y stays small if y is x. Else a few symbols that are made of each other would stand for very much text. */
+/* Do all numbers and limits that contain y stay small when x takes the place of y? Without this bound, a chain of symbols, each defined
+ * by the one before, would double the text with each link. */
 static bool all_stay_small(tc_graph_sizes *s, const tc_graph_size_symbol *y, const tc_expr *x) {
     const tc_expr *times = tc_bin(s->ctx, TC_OP_DIV, x, tc_i64(s->ctx, y->multiple));
     bool small = true;

@@ -102,7 +102,7 @@ void tc_graph_sizes_set_number(tc_graph_sizes *s, const tc_graph_value *v, int64
 /* The same of a bool. False: nothing yet. *x NULL: it is no condition of sizes. */
 bool tc_graph_sizes_truth(const tc_graph_sizes *s, const tc_graph_value *v, int64_t i, const tc_expr **x);
 void tc_graph_sizes_set_truth(tc_graph_sizes *s, const tc_graph_value *v, int64_t i, const tc_expr *x);
-/* Small enough to be told of in messages, and for walks over it as a tree: a larger number counts as not known. */
+/* Is x small enough for a message, and to be walked as a tree? A larger number counts as not known. */
 bool tc_graph_sizes_is_small(const tc_expr *x);
 /* A number of which only the range is known. */
 const tc_expr *tc_graph_sizes_unknown(tc_graph_sizes *s, const char *name, tc_ival range);

@@ -73,7 +73,7 @@ tc_status tc_graph_eval_node(const tc_graph_node *n, const tc_graph_tensor *cons
  * position tables fold and expanded weights do not. */
 enum { FOLD_ALWAYS_BYTES = 16 << 20, FOLD_GROWTH = 2 };
 
-/* So much is free: sizes, axes and other small lists are always folded. The number of nodes bounds their sum. */
+/* Results up to these sizes cost nothing: sizes, axes and other small lists are always folded. The bound of nodes limits their sum. */
 enum { FREE_ELEMENTS = 256, FREE_BYTES = 4096 };
 
 bool tc_graph_spend_work(tc_graph_eval_ctx *c, double work) {
@@ -141,7 +141,8 @@ static double work_of(const tc_graph_node *n) {
     return elements / MOVES * looks_of(n);
 }
 
-/* May the import spend as much? An evaluator that lowers the node learns its work by that, and asks again. */
+/* Does the budget have what the evaluation needs? The work of a lowered node is known only after lowering. So for such a node only its
+ * elements are asked about here, and its evaluator asks about the work. */
 static bool is_affordable(tc_graph_eval_ctx *c, size_t bytes) {
     const tc_graph_budget *b = c->budget;
     bool is_small = bytes <= FREE_BYTES;

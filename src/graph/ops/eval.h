@@ -15,7 +15,8 @@ typedef struct tc_graph_eval_ctx {
 
 typedef tc_status tc_graph_eval_fn(tc_graph_eval_ctx *c);
 
-/* Spends the work of an evaluation, in elements that the interpreter computes. False: the import may not; little work is free. */
+/* Spends work from the budget of the import: so many elements will be computed. False: the budget has too little left. A little work
+ * is free. */
 bool tc_graph_spend_work(tc_graph_eval_ctx *c, double work);
 /* Whether so many arrays of widened elements can be had; where not, memory ran out (tc_ran_out). Evaluators need not ask: whoever
  * calls them did. */

@@ -481,8 +481,8 @@ static bool send_all(tc_meas_proc *p, const void *data, size_t n) {
     return true;
 }
 
-/* An idle process has nothing to say: if its socket is readable it is dead (killed for memory, say) or mad. A worker of the process
- * that this one was forked off from is left to that. */
+/* An idle process has nothing to say: if its socket is readable, it has died (killed for memory, say) or
+ * breaks the protocol. After a fork, workers of the parent process are left to the parent. */
 static void replace_if_dead(tc_meas_proc *p) {
     struct pollfd fd = {p->fd, POLLIN, 0};
     if (p->pid && (is_another_process(p) || poll(&fd, 1, 0) > 0))

@@ -4,45 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_places.h"
 #include "mutate.h"
 #include "support/vec.h"
 
-/* Where a value stands: in an object by its key, or in a list. */
-typedef struct place {
-    json_t *in;
-    const char *key; /* NULL: in a list */
-    size_t at;
-} place;
-typedef TC_VEC(place) places;
-
-static void collect(json_t *j, places *all) {
-    const char *key;
-    json_t *v;
-    size_t at;
-    json_object_foreach(j, key, v) {
-        place p = {j, key, 0};
-        tc_push(all, p);
-        collect(v, all);
-    }
-    json_array_foreach(j, at, v) {
-        place p = {j, NULL, at};
-        tc_push(all, p);
-        collect(v, all);
-    }
-}
-
-static json_t *value_at(const place *p) {
-    return p->key ? json_object_get(p->in, p->key) : json_array_get(p->in, p->at);
-}
-
-static void put(const place *p, json_t *v) {
-    if (p->key)
-        json_object_set_new(p->in, p->key, v);
-    else
-        json_array_set_new(p->in, p->at, v);
-}
-
-static void drop(const place *p) {
+static void drop(const json_place *p) {
     if (p->key)
         json_object_del(p->in, p->key);
     else
@@ -77,9 +43,9 @@ static json_t *of_some_type(tc_rng *r) {
 }
 
 /* The value moves to another key, which may be a number, or one that there is already. */
-static void rename_key(tc_rng *r, const place *p, const place *other) {
+static void rename_key(tc_rng *r, const json_place *p, const json_place *other) {
     char number[32];
-    json_t *v = json_incref(value_at(p));
+    json_t *v = json_incref(json_place_get(p));
     snprintf(number, sizeof number, "%lld", (long long)fuzz_number(r));
     const char *key = other->key && tc_rng_below(r, 2) ? other->key : number;
     json_t *in = json_incref(p->in);
@@ -92,39 +58,39 @@ static void rename_key(tc_rng *r, const place *p, const place *other) {
     json_decref(in);
 }
 
-static bool is_scalar(const place *p) {
-    return !json_is_object(value_at(p)) && !json_is_array(value_at(p));
+static bool is_scalar(const json_place *p) {
+    return !json_is_object(json_place_get(p)) && !json_is_array(json_place_get(p));
 }
 
 /* Only scalars: a list could lie in the other one. */
-static void exchange(const place *p, const place *other) {
-    json_t *v = json_deep_copy(value_at(p));
-    put(p, json_deep_copy(value_at(other)));
-    put(other, v);
+static void exchange(const json_place *p, const json_place *other) {
+    json_t *v = json_deep_copy(json_place_get(p));
+    json_place_put(p, json_deep_copy(json_place_get(other)));
+    json_place_put(other, v);
 }
 
-static void change(tc_rng *r, const place *p, const place *other) {
+static void change(tc_rng *r, const json_place *p, const json_place *other) {
     switch (tc_rng_below(r, 8)) {
     case 0:
         drop(p);
         return;
     case 1:
-        put(p, of_some_type(r));
+        json_place_put(p, of_some_type(r));
         return;
     case 2:
         if (is_scalar(p) && is_scalar(other))
             exchange(p, other);
         else
-            put(p, json_deep_copy(value_at(other)));
+            json_place_put(p, json_deep_copy(json_place_get(other)));
         return;
     case 3:
         if (p->key)
             rename_key(r, p, other);
         else
-            json_array_insert_new(p->in, p->at, json_deep_copy(value_at(p)));
+            json_array_insert_new(p->in, p->at, json_deep_copy(json_place_get(p)));
         return;
     default:
-        put(p, is_scalar(p) ? json_integer(fuzz_number(r)) : json_deep_copy(value_at(other)));
+        json_place_put(p, is_scalar(p) ? json_integer(fuzz_number(r)) : json_deep_copy(json_place_get(other)));
         return;
     }
 }
@@ -132,10 +98,10 @@ static void change(tc_rng *r, const place *p, const place *other) {
 static bool damage_document(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
     json_t *j = json_loadb(data, size, 0, NULL);
     for (int64_t n = 1 + tc_rng_below(r, 3); n > 0 && j; n--) {
-        places all = {0};
-        collect(j, &all);
+        json_places all = {0};
+        json_places_add(j, &all);
         if (all.len) {
-            place one = all.data[tc_rng_below(r, (int64_t)all.len)], other = all.data[tc_rng_below(r, (int64_t)all.len)];
+            json_place one = all.data[tc_rng_below(r, (int64_t)all.len)], other = all.data[tc_rng_below(r, (int64_t)all.len)];
             change(r, &one, &other);
         }
         tc_vec_free(&all);

@@ -3,6 +3,7 @@
 #include <glob.h>
 #include <jansson.h>
 
+#include "common/json_places.h"
 #include "common/note_file.h"
 #include "graph/graph_test.h"
 #include "graph/saved/save_int.h"
@@ -80,43 +81,12 @@ static tc_status read_note(const json_t *j, tc_error *e) {
 
 /* ---- one place after the other ---- */
 
-typedef struct place {
-    json_t *in;
-    const char *key; /* NULL: in a list */
-    size_t at;
-} place;
-typedef TC_VEC(place) places;
-
-static void collect(json_t *j, places *all) {
-    const char *key;
-    json_t *v;
-    size_t at;
-    json_object_foreach(j, key, v) {
-        place p = {j, key, 0};
-        tc_push(all, p);
-        collect(v, all);
-    }
-    json_array_foreach(j, at, v) {
-        place p = {j, NULL, at};
-        tc_push(all, p);
-        collect(v, all);
-    }
-}
-
-static json_t *value_at(const place *p) {
-    return p->key ? json_object_get(p->in, p->key) : json_array_get(p->in, p->at);
-}
-
-static void put(const place *p, json_t *v) {
-    assert_int_equal(p->key ? json_object_set_new(p->in, p->key, v) : json_array_set_new(p->in, p->at, v), 0);
-}
-
-static void say(const place *p, char *out, size_t size) {
+static void say(const json_place *p, char *out, size_t size) {
     snprintf(out, size, "%s[%zu]", p->key ? p->key : "", p->at);
 }
 
 /* Ends of ranges, and numbers in formulas, may be anything that does not overflow. */
-static bool is_free(const place *p) {
+static bool is_free(const json_place *p) {
     static const char *const KEYS[] = {"constant", "divisor", "flops", "bytes"};
     bool is = p->key && (json_object_get(p->in, "size") != NULL || json_object_get(p->in, "by") != NULL);
     for (size_t i = 0; i < TC_LEN(KEYS); i++)
@@ -130,21 +100,21 @@ static void test_every_integer(void **state) {
     static const int64_t NUMBERS[] = {-1,        -2,        -100000000, INT32_MAX, (int64_t)INT32_MAX + 1, UINT32_MAX,
                                       INT32_MIN, INT64_MAX, INT64_MIN,  1000,      (int64_t)1 << 60};
     json_t *j = whole();
-    places all = {0};
+    json_places all = {0};
     tc_error err = {0};
     int integers = 0, refused = 0;
-    collect(j, &all);
+    json_places_add(j, &all);
     if (read_note(j, &err) != TC_OK)
         fail_msg("%s", err.msg);
     for (size_t i = 0; i < all.len; i++) {
-        place *p = &all.data[i];
-        if (!json_is_integer(value_at(p)))
+        json_place *p = &all.data[i];
+        if (!json_is_integer(json_place_get(p)))
             continue;
-        json_t *before = json_incref(value_at(p));
+        json_t *before = json_incref(json_place_get(p));
         integers++;
         for (size_t n = 0; n < TC_LEN(NUMBERS); n++) {
             char where[200];
-            put(p, json_integer(NUMBERS[n]));
+            assert_true(json_place_put(p, json_integer(NUMBERS[n])));
             tc_status s = read_note(j, &err);
             say(p, where, sizeof where);
             if (s != TC_OK && (s != TC_BAD_INPUT || !strstr(err.msg, FILE_NAME)))
@@ -153,12 +123,12 @@ static void test_every_integer(void **state) {
                 fail_msg("%s may be as low as it can be", where);
             refused += s != TC_OK;
         }
-        put(p, json_real(1.5));
+        assert_true(json_place_put(p, json_real(1.5)));
         assert_int_equal(read_note(j, &err), TC_BAD_INPUT);
-        put(p, json_string("1"));
+        assert_true(json_place_put(p, json_string("1")));
         if (read_note(j, &err) != TC_BAD_INPUT && p->key)
             fail_msg("'%s' may be a text", p->key);
-        put(p, before);
+        assert_true(json_place_put(p, before));
     }
     assert_int_equal(read_note(j, &err), TC_OK);
     print_message("%d integers, %d times refused\n", integers, refused);
@@ -172,19 +142,19 @@ static void test_every_type(void **state) {
     (void)state;
     static const char *const VALUES[] = {"null", "true", "-1", "1e300", "\"\"", "[]", "{}", "[[[]]]", "[null]"};
     json_t *j = whole();
-    places all = {0};
+    json_places all = {0};
     tc_error err = {0};
-    collect(j, &all);
+    json_places_add(j, &all);
     for (size_t i = 0; i < all.len; i++) {
-        place *p = &all.data[i];
-        json_t *before = json_incref(value_at(p));
+        json_place *p = &all.data[i];
+        json_t *before = json_incref(json_place_get(p));
         for (size_t n = 0; n < TC_LEN(VALUES); n++) {
-            put(p, json_loads(VALUES[n], JSON_DECODE_ANY, NULL));
+            assert_true(json_place_put(p, json_loads(VALUES[n], JSON_DECODE_ANY, NULL)));
             tc_status s = read_note(j, &err);
             if (s != TC_OK && (s != TC_BAD_INPUT || !strstr(err.msg, FILE_NAME)))
                 fail_msg("%s: %s", VALUES[n], err.msg);
         }
-        put(p, before);
+        assert_true(json_place_put(p, before));
     }
     assert_int_equal(read_note(j, &err), TC_OK);
     tc_vec_free(&all);
