@@ -1,5 +1,6 @@
 # Progress as events: what --progress json writes, a JSON object a line, and where.
 . "$(dirname "$0")/check.sh"
+export TCTUNE_LOG=error # a busy machine is warned of, in a line that is no event
 
 # Each line of FILE is one JSON object with an event; its names go to `events`, one a line.
 events_of() { # FILE

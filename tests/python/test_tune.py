@@ -264,11 +264,12 @@ def test_an_interrupt_between_the_queue_and_its_handler():
         """A queue whose first event is lost to an interrupt."""
 
         def __init__(self, queue):
-            self.queue, self.put, self.lost = queue, queue.put, False
+            self.queue, self.put, self.lost, self.asked = queue, queue.put, False, threading.Event()
 
         def get(self, timeout):  # there is one: Python would not look for a Ctrl-C that came just before the wait
             assert timeout < 1
-            event = self.queue.get(timeout=timeout)
+            self.asked.set()
+            event = self.queue.get(timeout=timeout if self.lost else None)  # its first wait does not end before an event
             if not self.lost:
                 self.lost = True
                 raise KeyboardInterrupt
@@ -279,5 +280,5 @@ def test_an_interrupt_between_the_queue_and_its_handler():
         background = Background(lambda *_: False, lambda: stopped.append(1))
         background._asked = Losing(background._asked)
         with pytest.raises(KeyboardInterrupt):
-            background.run(lambda: [background.tell(i) for i in range(events)] or time.sleep(0.2))
+            background.run(lambda: background._asked.asked.wait() and [background.tell(i) for i in range(events)])
         assert stopped
