@@ -1,5 +1,7 @@
 /* Reads `.sched` text. A line is `[names =] primitive operands [~decision]`. The table in trace.c gives the operands of each
  * primitive, so one parser serves all primitives. All results live in the trace's arena. */
+#include <ctype.h>
+
 #include "schedule_primitives/sch_int.h"
 #include "support/guess.h"
 #include "support/lex.h"
@@ -92,6 +94,27 @@ static tc_status parse_ints(parser *p, const tc_sch_form *form, tc_instr *in) {
 /* Of 8 parts with 16 digits each, the most that layout.c reads. */
 enum { MAX_LAYOUT = TC_BYTES_LAYOUT };
 
+/* Whether a layout can have this token behind the text `before`. What it cannot have might be printed in another way than it was
+ * written: a text in quotes may have several lines, and the digits around a point may be one number or two. */
+static bool fits_layout(const tc_tok *t, const char *before) {
+    switch (t->kind) {
+    case TC_TOK_IDENT:
+        return true;
+    case TC_TOK_INT:
+        return t->i >= 0; /* the smallest integer is read only where a minus touches it */
+    case TC_TOK_PUNCT:
+        if (strcmp(t->text, ".") == 0)
+            return isalpha((unsigned char)before[0]) || before[0] == '_';
+        return strcmp(t->text, "->") == 0 || (strchr("(),+-*/%", t->text[0]) && !t->text[1]);
+    case TC_TOK_EOF:
+    case TC_TOK_NEWLINE:
+    case TC_TOK_FLOAT:
+    case TC_TOK_STRING:
+        return false;
+    }
+    return false;
+}
+
 /* A layout's text is kept as tokens with canonical spacing, so that equal layouts have equal text. Brackets must balance. */
 static tc_status parse_layout_text(parser *p, tc_instr *in) {
     tc_strbuf b = {0};
@@ -99,6 +122,11 @@ static tc_status parse_layout_text(parser *p, tc_instr *in) {
     const char *before = "(";
     while (s == TC_OK && !at_end(p)) {
         const tc_tok *t = &p->lex.tok;
+        if (!fits_layout(t, before)) {
+            s = tc_lex_fail(&p->lex, p->err,
+                            "`%s` cannot stand here: a layout has names, integers, brackets, commas and + - * / %%", t->text);
+            break;
+        }
         bool tight = strchr("(.", before[0]) || strchr("),.", t->text[0]);
         if (!tight)
             tc_sb_addc(&b, ' ');

@@ -1,5 +1,6 @@
 /* transform_layout against enumeration: a layout that is accepted maps every element to a place of its own, inside the physical
- * shape; random texts, most of which must be refused. */
+ * shape; random texts, most of which must be refused. And the text of a layout as part of a trace: a text that is read prints as
+ * a text that reads as the same trace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,7 +119,42 @@ static void test_accepted_layouts_are_injective(void **state) {
     assert_true(accepted > 1000);
 }
 
+/* Tokens of layouts and others, mostly with no space between two of them. */
+static void random_tokens(tc_strbuf *b, tc_rng *r) {
+    static const char *const TOKENS[] = {"x", "t1", "e5",    ".",          "..", "1", "40", "2.5", "9223372036854775808",
+                                         "(", ")",  ",",     "+",          "-",  "*", "/",  "%",   "->",
+                                         ">", "=",  "\"a\"", "\"\\n# a\"", "&&"};
+    tc_sb_add(b, "transform_layout W (");
+    for (int64_t n = 1 + tc_rng_below(r, 5); n > 0; n--)
+        tc_sb_printf(b, "%s%s", TOKENS[tc_rng_below(r, (int64_t)TC_LEN(TOKENS))], tc_rng_below(r, 3) ? "" : " ");
+    tc_sb_add(b, ")\nunroll Y.i\n");
+}
+
+static void test_texts_read_back(void **state) {
+    (void)state;
+    tc_rng r = tc_rng_seed(3);
+    int accepted = 0, refused = 0;
+    for (int i = 0; i < 20000; i++) {
+        tc_arena *a = tc_arena_new();
+        tc_trace *t = NULL, *again = NULL;
+        tc_strbuf b = {0};
+        tc_error err = {0};
+        random_tokens(&b, &r);
+        bool taken = tc_trace_parse(a, "x.sched", tc_sb_str(&b), &t, &err) == TC_OK;
+        if (taken && tc_trace_parse(a, "printed.sched", tc_trace_text(a, t), &again, &err) != TC_OK)
+            fail_msg("%s prints as %s, which is refused: %s", tc_sb_str(&b), tc_trace_text(a, t), err.msg);
+        if (taken && !tc_trace_equal(t, again))
+            fail_msg("%s prints as %s, which is another trace", tc_sb_str(&b), tc_trace_text(a, t));
+        *(taken ? &accepted : &refused) += 1;
+        tc_strbuf_free(&b);
+        tc_arena_free(a);
+    }
+    print_message("%d accepted, %d refused\n", accepted, refused);
+    assert_true(accepted > 1000 && refused > 1000);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_accepted_layouts_are_injective)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_accepted_layouts_are_injective),
+                                       cmocka_unit_test(test_texts_read_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
