@@ -7,6 +7,7 @@
 #include "measure/records/check.h"
 #include "measure/records/exchange.h"
 #include "measure/records/maintain.h"
+#include "rows.h"
 #include "support/system/fs.h"
 #include "targets.h"
 
@@ -55,8 +56,7 @@ static void ignore(void *user, const char *text) {
     (void)text;
 }
 
-/* What commands ask. */
-static void query(tc_meas_db *db, tc_arena *a) {
+void fuzz_query_database(tc_meas_db *db, tc_arena *a) {
     tc_error err = {0};
     tc_meas_records r = {0};
     tc_meas_summaries all;
@@ -83,22 +83,22 @@ static void query(tc_meas_db *db, tc_arena *a) {
     (void)fuzz_good(tc_meas_db_audit(db, ignore, NULL, &found, &err), &err);
 }
 
-/* All of it into an empty one; whatever was taken is a record that lines can say as well. */
-static void merge(const char *path, tc_arena *a) {
+int64_t fuzz_merge_database(const char *path, tc_arena *a) {
     tc_meas_db *into = NULL;
     tc_meas_records r;
     tc_error err = {0};
     size_t added, known;
-    if (!fuzz_good(tc_meas_db_open_memory(&into, &err), &err))
-        return;
-    if (fuzz_good(tc_meas_db_merge(into, path, &added, &known, &err), &err) &&
-        fuzz_good(tc_meas_db_select(into, a, &(tc_meas_filter){0}, &r, &err), &err)) {
+    if (tc_meas_db_open_memory(&into, &err) != TC_OK)
+        fuzz_wrong("%s", err.msg);
+    bool good = fuzz_good(tc_meas_db_merge(into, path, &added, &known, &err), &err);
+    if (good && fuzz_good(tc_meas_db_select(into, a, &(tc_meas_filter){0}, &r, &err), &err)) {
         if (r.len != added)
             fuzz_wrong("%zu records were merged, and there are %zu", added, r.len);
         for (size_t i = 0; i < r.len; i++)
             check_record(a, &r.data[i]);
     }
     tc_meas_db_close(into);
+    return good ? (int64_t)(added + known) : -1;
 }
 
 /* Changes the file: last. */
@@ -122,9 +122,9 @@ void fuzz_read_database(const char *data, size_t size) {
     if (tc_fs_write_scratch(path, data, size, &err) != TC_OK)
         fuzz_wrong("%s", err.msg);
     if (fuzz_good(tc_meas_db_open(path, TC_MEAS_DB_READ, &db, &err), &err))
-        query(db, a);
+        fuzz_query_database(db, a);
     tc_meas_db_close(db);
-    merge(path, a);
+    (void)fuzz_merge_database(path, a);
     prune(path);
     tc_fs_remove_tree(dir);
     tc_arena_free(a);

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "measure/records/database.h"
 #include "support/strbuf.h"
 
 typedef struct fuzz_column {
@@ -34,5 +35,11 @@ typedef struct fuzz_row_change {
 /* The change that the bytes begin with; how many bytes it has, 0: there is none. */
 size_t fuzz_row_change_read(const char *data, size_t size, fuzz_row_change *c);
 void fuzz_row_change_write(const fuzz_row_change *c, tc_strbuf *out);
+
+/* What the target `database` has too (read_records.c). Asks of a database what commands ask. */
+void fuzz_query_database(tc_meas_db *db, tc_arena *a);
+/* Merges all that a file has into an empty database. What was taken is a record that lines can say as well. Returns how many records
+ * the merge met, -1 where it was refused. */
+int64_t fuzz_merge_database(const char *path, tc_arena *a);
 
 #endif
