@@ -7,7 +7,7 @@ import hashlib
 import os
 import sys
 
-MOST_FILES, MOST_BYTES, MOST_OF_ONE = 30, 200_000, 40_000
+MOST_FILES, MOST_BYTES, MOST_OF_ONE = 30, 100_000, 20_000
 
 
 def read(control):

@@ -8,8 +8,8 @@
 #include "common/break_text.h"
 #include "common/random_trace.h"
 #include "layouts.h"
-#include "mutate.h"
 #include "support/vec.h"
+#include "targets.h"
 
 /* A trace under change, in the arena of `c`. */
 typedef struct victim {
@@ -93,13 +93,15 @@ static size_t operand_length(const char *p) {
     size_t n = 0;
     while (in_word(p[n]))
         n++;
-    for (int open = 0; n == 0 && *p == '(' && p[n]; n++) {
+    if (*p != '(')
+        return n;
+    for (int open = 0; p[n]; n++) {
         open += p[n] == '(';
         open -= p[n] == ')';
         if (open == 0)
             return n + 1;
     }
-    return n;
+    return 0;
 }
 
 /* The names and numbers of text[from, to), and with `brackets` the terms in brackets too. */
@@ -117,10 +119,10 @@ static span some_span(victim *v, const spans *all) {
     return all->data[below(v, (int64_t)all->len)];
 }
 
-/* What stands for the operand `now`. */
+/* Writes what takes the place of operand `now`. `other` is another operand of the layout, `x` a coordinate. */
 static void replace_operand(victim *v, const char *now, const char *other, const char *x, tc_strbuf *out) {
     switch (below(v, 8)) {
-    case 0: /* deeper */
+    case 0:
         add_operation(v, now, out);
         return;
     case 1:
@@ -133,7 +135,7 @@ static void replace_operand(victim *v, const char *now, const char *other, const
         tc_sb_printf(out, "%s, ", now);
         add_term(v, x, out);
         return;
-    case 4: { /* many brackets or terms */
+    case 4: { /* with many brackets around it, or many terms before it */
         int64_t n = below(v, below(v, 4) ? 4 : 80);
         bool brackets = below(v, 2);
         for (int64_t i = 0; i < n; i++)
@@ -360,9 +362,7 @@ static bool damage_trace(tc_rng *r, const char *text, tc_strbuf *out) {
 }
 
 void fuzz_damage_layouts(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
-    char *text = tc_xmalloc(size + 1);
-    memcpy(text, data, size);
-    text[size] = 0;
+    char *text = fuzz_text(data, size);
     int64_t kind = tc_rng_below(r, 10);
     if (kind == 0)
         tc_test_break_schedule(r, text, out);
