@@ -345,28 +345,41 @@ static void change_kernel(victim *v) {
     v->k = fuzz_kernel_at((int)below(v, fuzz_nkernels));
 }
 
-/* False: the text is no trace. */
-static bool damage_trace(tc_rng *r, const char *text, tc_strbuf *out) {
+/* Leaves out the steps that do not apply. */
+static void mend(victim *v) {
+    tc_sched *s = tc_sch_new(v->c, v->k->w);
+    for (int i = 0; i < v->t->n; i++)
+        if (tc_sch_apply(s, &v->t->steps[i], v->r, NULL) != TC_OK)
+            continue;
+    v->t = s->trace;
+}
+
+static void damage_trace(victim *v) {
     static void (*const kinds[])(victim *) = {add_steps,     add_steps,     add_steps, add_layout,    add_layout,
                                               change_layout, change_layout, move_step, change_number, change_kernel};
+    if (below(v, 2))
+        mend(v);
+    kinds[below(v, (int64_t)TC_LEN(kinds))](v);
+}
+
+void fuzz_damage_layouts(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
+    enum { MOST_STEPS = 12 };
+    char *text = fuzz_text(data, size);
     const fuzz_kernel *k = fuzz_kernel_of(text);
     victim v = {.r = r, .k = k, .c = tc_ctx_child(k->ctx)};
-    bool is = tc_trace_parse(tc_ctx_arena(v.c), "input.sched", text, &v.t, NULL) == TC_OK;
-    if (is) {
-        kinds[below(&v, (int64_t)TC_LEN(kinds))](&v);
+    int64_t kind = tc_rng_below(r, 10);
+    bool is_trace = tc_trace_parse(tc_ctx_arena(v.c), "input.sched", text, &v.t, NULL) == TC_OK;
+    if (kind == 0) {
+        tc_test_break_schedule(r, text, out);
+    } else if (kind == 1 || (!is_trace && kind < 6)) {
+        fuzz_damage_text(r, data, size, out);
+    } else {
+        if (!is_trace)
+            v.t = tc_test_random_trace(v.c, k->w, r, MOST_STEPS);
+        damage_trace(&v);
         tc_sb_printf(out, "# of %s\n", v.k->name);
         tc_trace_print(out, v.t);
     }
     tc_ctx_free(v.c);
-    return is;
-}
-
-void fuzz_damage_layouts(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
-    char *text = fuzz_text(data, size);
-    int64_t kind = tc_rng_below(r, 10);
-    if (kind == 0)
-        tc_test_break_schedule(r, text, out);
-    else if (kind == 1 || !damage_trace(r, text, out))
-        fuzz_damage_text(r, data, size, out);
     free(text);
 }
