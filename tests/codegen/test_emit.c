@@ -112,6 +112,46 @@ static void hints(void **state) {
     kernel_free(&k);
 }
 
+/* The inner step of tc_hash_mix. */
+static uint64_t hash_step(uint64_t a, uint64_t b) {
+    unsigned __int128 p = (unsigned __int128)a * b;
+    return (a + 0x9e3779b97f4a7c15u) ^ (b << 32 | b >> 32) ^ (uint64_t)p ^ (uint64_t)(p >> 64);
+}
+
+/* The coefficient whose hash with the expression `atom` is that of `meet`. */
+static int64_t coefficient(const tc_expr *atom, uint64_t meet) {
+    uint64_t coef = meet ^ hash_step(atom->id ^ 0x243f6a8885a308d3u, 0x13198a2e03707345u);
+    assert_true(tc_hash_mix(atom->id, coef) == 0xf72e3c7f34f063beu);
+    return (int64_t)coef;
+}
+
+/* The text of a kernel can choose coefficients so that two terms of an index have one hash. */
+static void indices_of_one_hash_stay_apart(void **state) {
+    (void)state;
+    static const char text[] = "func far\nparam A f32[8] in 0 align 64\nparam C f32[8] out 0 align 64\nbody\nfor i in 4 {\n"
+                               "C[i] = A[i * %lld] + A[i * %lld]\n}\n";
+    kernel k;
+    tc_strbuf b = {0}, by[2] = {{0}, {0}};
+    tc_sb_printf(&b, text, 3LL, 5LL);
+    kernel_parse(&k, tc_sb_str(&b));
+    assert_int_equal(k.f->body->kind, TC_STMT_FOR);
+    const tc_expr *i = tc_varx(k.ctx, k.f->body->u.loop.var);
+    const int64_t coef[] = {coefficient(i, 0x11d3e8a69b3a77c7u), coefficient(i, 0xc83f1010c360affeu)};
+    kernel_free(&k);
+    tc_sb_clear(&b);
+    tc_sb_printf(&b, text, (long long)coef[0], (long long)coef[1]);
+    kernel_parse(&k, tc_sb_str(&b));
+    char *s = kernel_text(&k, "skylake-avx512", TC_CG_IR);
+    for (int n = 0; n < 2; n++) {
+        tc_sb_printf(&by[n], ", %lld\n", (long long)coef[n]);
+        assert_true(count(s, tc_sb_str(&by[n])) > 0);
+        tc_strbuf_free(&by[n]);
+    }
+    free(s);
+    kernel_free(&k);
+    tc_strbuf_free(&b);
+}
+
 static void every_target_emits(void **state) {
     (void)state;
     char *text;
@@ -426,6 +466,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_width_and_no_spills),
         cmocka_unit_test(hints),
+        cmocka_unit_test(indices_of_one_hash_stay_apart),
         cmocka_unit_test(every_target_emits),
         cmocka_unit_test(text_stages),
         cmocka_unit_test(library),

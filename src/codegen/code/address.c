@@ -8,6 +8,8 @@
  *     p1 + c                                   folds into the displacement of the load
  *
  * Prefixes are memoised, so all accesses of an unrolled body that differ by constants share one register. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "codegen/code/code_int.h"
@@ -172,18 +174,31 @@ static tc_val advance(tc_cg *g, const tc_slot *s, tc_val p, tc_val by) {
     return LLVMBuildGEP2(g->b, tc_cg_mem_type(g, s->buffer->dtype), p, &by, 1, "");
 }
 
+/* The number of the prefix that a term makes of the prefix `before`; before 0: of a buffer alone, whose id is `atom`. It is 1 or
+ * more. Two prefixes never have one number: a kernel's text chooses the coefficients, and could choose them so that hashes of two
+ * prefixes are equal. */
+static uint64_t prefix_of(tc_cg *g, uint64_t before, uint64_t atom, int64_t coef) {
+    char key[64];
+    snprintf(key, sizeof key, "%" PRIx64 " %" PRIx64 " %" PRIx64, before, atom, (uint64_t)coef);
+    const uintptr_t *known = tc_map_gets(&g->k->prefixes, key);
+    if (!known)
+        tc_map_puts(&g->k->prefixes, key, g->k->prefixes.len + 1);
+    return known ? *known : g->k->prefixes.len;
+}
+
 tc_val tc_cg_pointer(tc_cg *g, const tc_slot *s, const tc_cg_index *x) {
     const tc_affine *a = &x->base;
     const tc_term *order[TC_MAX_TERMS];
     order_terms(g, a, order);
     tc_val p = s->ptr;
-    uint64_t key = tc_hash_mix(s->buffer->id, 0x70747221u);
+    uint64_t prefix = prefix_of(g, 0, s->buffer->id, 0);
     bool mutable_index = false;
     tc_ival range;
     for (int k = 0; k < a->n; k++) {
         const tc_term *t = order[k];
         mutable_index |= tc_cg_flags(g, t->atom) & TC_EF_MUTABLE;
-        key = tc_hash_mix(key, tc_hash_mix(t->atom->id, (uint64_t)t->coef)) | 1ull << 63;
+        prefix = prefix_of(g, prefix, t->atom->id, t->coef);
+        uint64_t key = prefix | 1ull << 63; /* no expression's id */
         tc_memo *memo = mutable_index ? &g->k->local : &g->k->pure;
         tc_val known = (tc_val)tc_memo_get(memo, key);
         if (!known) {

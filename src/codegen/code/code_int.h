@@ -67,12 +67,13 @@ typedef struct tc_cg_kernel {
 
     tc_map slots; /* buffer id -> tc_slot *, this function's */
     TC_VEC(tc_scope_var) vars;
-    tc_map var_at; /* variable id -> index in vars + 1, the nesting depth */
-    tc_env *env;   /* ranges of the variables in scope */
-    tc_memo pure;  /* expression id -> value; index prefixes -> pointer */
-    tc_memo local; /* the same for what reads memory that changes; emptied after each statement */
-    tc_map flags;  /* expression id -> tc_expr_flags + 1 */
-    tc_val pred;   /* NULL, or the lanes whose value is wanted: memory of the others must not be touched */
+    tc_map var_at;   /* variable id -> index in vars + 1, the nesting depth */
+    tc_env *env;     /* ranges of the variables in scope */
+    tc_memo pure;    /* expression id -> value; number of an index prefix, bit 63 set -> pointer */
+    tc_memo local;   /* the same for what reads memory that changes; emptied after each statement */
+    tc_map prefixes; /* base and terms of an index prefix, as text -> its number */
+    tc_map flags;    /* expression id -> tc_expr_flags + 1 */
+    tc_val pred;     /* NULL, or the lanes whose value is wanted: memory of the others must not be touched */
     tc_arena *arena;
 
     bool blocks;             /* tiles are in vector registers (units.c), else in registers of their own (tiles.c): */

@@ -60,6 +60,7 @@ void tc_cg_kernel_done(tc_cg *g) {
     tc_map_free(&k->tile_of);
     tc_map_free(&k->var_at);
     tc_map_free(&k->flags);
+    tc_map_free(&k->prefixes);
     tc_vec_free(&k->vars);
     tc_memo_free(&k->pure);
     tc_memo_free(&k->local);
