@@ -149,7 +149,7 @@ static bool is_of_building(tc_meas_error e) {
 
 static tc_meas_error read_error(fleet_reader *r, const json_t *o) {
     tc_meas_error e = TC_MEAS_INTERRUPTED;
-    const char *text = fleet_text(r, o, "error", (fleet_text_limits){.most = TC_FLEET_NAME});
+    const char *text = fleet_text(r, o, "error", (fleet_text_limits){.most = TC_FLEET_NAME, .shown = FLEET_LINE});
     if (!tc_meas_error_parse(text, &e) || !is_of_building(e))
         spoil(r, "its error is not an error of building");
     return e;

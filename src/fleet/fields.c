@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fleet/message_int.h"
+#include "support/say.h"
 
 bool tc_fleet_is_word(const char *s) {
     size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
@@ -44,6 +45,10 @@ json_t *fleet_open(fleet_reader *r, const char *text, const char *kind) {
     return NULL;
 }
 
+bool fleet_shows(const char *text, fleet_shown shown) {
+    return shown == FLEET_PARSED || (shown == FLEET_LINE ? tc_is_plain(text) : tc_is_plain_lines(text));
+}
+
 const char *fleet_text(fleet_reader *r, const json_t *o, const char *name, fleet_text_limits limits) {
     const json_t *v = json_object_get(o, name);
     const char *s = json_string_value(v);
@@ -53,6 +58,11 @@ const char *fleet_text(fleet_reader *r, const json_t *o, const char *name, fleet
                limits.word ? "its %s is not a word of at most %zu letters, digits, - and _"
                            : "its %s is not a text of at most %zu bytes",
                name, limits.most);
+        return "";
+    }
+    if (!fleet_shows(s, limits.shown)) {
+        refuse(r, "its %s has control characters, or others that do not show as they are; expected %s of plain text", name,
+               limits.shown == FLEET_LINE ? "one line" : "lines");
         return "";
     }
     return tc_arena_strdup(r->a, s);

@@ -178,7 +178,7 @@ static void read_call(fleet_reader *r, const json_t *o, tc_meas_call *c) {
 }
 
 static void read_mode(fleet_reader *r, const json_t *o, tc_meas_options *m) {
-    const char *mode = fleet_text(r, o, "mode", (fleet_text_limits){.most = TC_FLEET_NAME});
+    const char *mode = fleet_text(r, o, "mode", (fleet_text_limits){.most = TC_FLEET_NAME, .shown = FLEET_LINE});
     if (r->bad || (tc_meas_mode_parse(mode, &m->mode) && m->mode != TC_MEAS_IN_GRAPH))
         return;
     tc_fail(r->err, TC_BAD_INPUT, "its mode '%s' is not a mode of measuring", mode);

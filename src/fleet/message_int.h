@@ -13,10 +13,21 @@ typedef struct fleet_reader {
     bool bad;
 } fleet_reader;
 
+/* What people are shown of a text. Who has the name of a machine on a terminal is not to be at the mercy of that machine. */
+typedef enum fleet_shown {
+    FLEET_PARSED, /* nothing: a parser reads it, and refuses what it does not know */
+    FLEET_LINE,   /* the text, which is one line without characters that say.h would escape */
+    FLEET_LINES   /* the same, of several lines */
+} fleet_shown;
+
 typedef struct fleet_text_limits {
     size_t most;
     bool may_be_empty, word;
+    fleet_shown shown;
 } fleet_text_limits;
+
+/* Whether a text of another machine is what the limits say of it. */
+bool fleet_shows(const char *text, fleet_shown shown);
 
 /* Parses a document of such a kind ("job"); NULL: r is bad. */
 json_t *fleet_open(fleet_reader *r, const char *text, const char *kind);

@@ -37,14 +37,6 @@ static void write_order(const order *r, tc_strbuf *out) {
     fleet_end(o, out);
 }
 
-/* One line that terminals show as it is. */
-static bool is_line(const char *s) {
-    for (; *s; s++)
-        if ((unsigned char)*s < ' ' || *s == 0x7f)
-            return false;
-    return true;
-}
-
 tc_status tc_fleet_told_read(const char *text, tc_arena *a, tc_fleet_told *out, tc_error *err) {
     fleet_reader r = {.a = a, .err = err};
     *out = (order){0};
@@ -53,14 +45,15 @@ tc_status tc_fleet_told_read(const char *text, tc_arena *a, tc_fleet_told *out, 
         return TC_BAD_INPUT;
     out->name = fleet_word(&r, o, "name");
     out->key = fleet_word(&r, o, "key");
-    out->leave = fleet_text(&r, o, "leave", (fleet_text_limits){.most = TC_FLEET_NAME, .may_be_empty = true});
+    out->leave =
+        fleet_text(&r, o, "leave", (fleet_text_limits){.most = TC_FLEET_NAME, .may_be_empty = true, .shown = FLEET_LINE});
     out->quarantined = fleet_flag(&r, o, "quarantined");
-    out->why = fleet_text(&r, o, "why", (fleet_text_limits){.most = TC_FLEET_REASON, .may_be_empty = true});
+    out->why = fleet_text(&r, o, "why", (fleet_text_limits){.most = TC_FLEET_REASON, .may_be_empty = true, .shown = FLEET_LINE});
     json_decref(o);
     TC_TRY(fleet_outcome(&r));
     if (*out->leave && strcmp(out->leave, words[TC_FLEET_DRAIN]) != 0 && strcmp(out->leave, words[TC_FLEET_KICK]) != 0)
         return tc_fail(err, TC_BAD_INPUT, "it tells workers to leave in an unknown way: %s", out->leave);
-    return is_line(out->why) ? TC_OK : tc_fail(err, TC_BAD_INPUT, "its reason (why) is not one line of text");
+    return TC_OK;
 }
 
 bool tc_fleet_told_kick(const tc_fleet_told *t) {
@@ -158,8 +151,9 @@ static tc_status tell(tc_fleet_bus *b, const tc_fleet_worker *w, tc_fleet_order 
 
 tc_status tc_fleet_tell(tc_fleet_bus *b, tc_fleet_order what, const char *const *who, const char *why, tc_fleet_crowd *told,
                         tc_error *err) {
-    if (strlen(why) > TC_FLEET_REASON || !is_line(why))
-        return tc_fail(err, TC_BAD_INPUT, "the reason must be one line of at most %d bytes", TC_FLEET_REASON);
+    if (strlen(why) > TC_FLEET_REASON || !fleet_shows(why, FLEET_LINE))
+        return tc_fail(err, TC_BAD_INPUT, "the reason must be one line of plain text (no control characters), at most %d bytes",
+                       TC_FLEET_REASON);
     TC_TRY(tc_fleet_crowd_see(told, b, err));
     if (what == TC_FLEET_RELEASE)
         TC_TRY(tc_fleet_bus_orders(b, add_quarantined, told, err));

@@ -17,19 +17,23 @@ void tc_fleet_entry_write(const tc_fleet_entry *e, tc_strbuf *out) {
     tc_strbuf_free(&line);
 }
 
-static tc_status check_length(const char *name, const char *text, size_t most, tc_error *err) {
-    return strlen(text) <= most ? TC_OK : tc_fail(err, TC_BAD_INPUT, "its %s has more than %zu bytes", name, most);
+static tc_status check_text(const char *name, const char *text, size_t most, fleet_shown shown, tc_error *err) {
+    if (strlen(text) > most)
+        return tc_fail(err, TC_BAD_INPUT, "its %s has more than %zu bytes", name, most);
+    if (!fleet_shows(text, shown))
+        return tc_fail(err, TC_BAD_INPUT, "its %s has control characters, or others that do not show as they are", name);
+    return TC_OK;
 }
 
 /* What no record that a worker measured has, though one of a file may have it. */
 static tc_status check_limits(const tc_record *r, tc_error *err) {
-    TC_TRY(check_length("workload", r->workload, TC_FLEET_TEXT, err));
-    TC_TRY(check_length("target", r->target, TC_FLEET_TEXT, err));
-    TC_TRY(check_length("trace", r->trace, TC_FLEET_TEXT, err));
-    TC_TRY(check_length("message", r->message, MOST_MESSAGE, err));
-    TC_TRY(check_length("host", r->host, MOST_NAME, err));
-    TC_TRY(check_length("tctune_version", r->tctune_version, MOST_NAME, err));
-    TC_TRY(check_length("llvm_version", r->llvm_version, MOST_NAME, err));
+    TC_TRY(check_text("workload", r->workload, TC_FLEET_TEXT, FLEET_PARSED, err));
+    TC_TRY(check_text("target", r->target, TC_FLEET_TEXT, FLEET_LINE, err));
+    TC_TRY(check_text("trace", r->trace, TC_FLEET_TEXT, FLEET_PARSED, err));
+    TC_TRY(check_text("message", r->message, MOST_MESSAGE, FLEET_LINES, err));
+    TC_TRY(check_text("host", r->host, MOST_NAME, FLEET_LINE, err));
+    TC_TRY(check_text("tctune_version", r->tctune_version, MOST_NAME, FLEET_LINE, err));
+    TC_TRY(check_text("llvm_version", r->llvm_version, MOST_NAME, FLEET_LINE, err));
     if (r->ntimes > TC_FLEET_MANY)
         return tc_fail(err, TC_BAD_INPUT, "it has %zu times, more than %d", r->ntimes, TC_FLEET_MANY);
     if (!*r->job)

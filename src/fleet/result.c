@@ -155,7 +155,7 @@ static uint64_t read_program(fleet_reader *r, const json_t *o) {
 
 static tc_meas_error read_error(fleet_reader *r, const json_t *o) {
     tc_meas_error e = TC_MEAS_NONE;
-    const char *text = fleet_text(r, o, "error", (fleet_text_limits){.most = TC_FLEET_NAME});
+    const char *text = fleet_text(r, o, "error", (fleet_text_limits){.most = TC_FLEET_NAME, .shown = FLEET_LINE});
     if (!tc_meas_error_parse(text, &e))
         spoil(r, "its error is not an error of measuring");
     return e;
@@ -165,7 +165,7 @@ static void read_record(fleet_reader *r, const json_t *o, tc_record *out) {
     double year = 3e7;
     *out = tc_meas_record_empty();
     out->error = read_error(r, o);
-    out->message = fleet_text(r, o, "message", (fleet_text_limits){.most = MESSAGE, .may_be_empty = true});
+    out->message = fleet_text(r, o, "message", (fleet_text_limits){.most = MESSAGE, .may_be_empty = true, .shown = FLEET_LINES});
     out->program = read_program(r, o);
     out->times = fleet_times(r, o, "times", 0, TC_FLEET_MANY, &out->ntimes);
     out->verified = fleet_flag(r, o, "verified");
@@ -199,8 +199,8 @@ tc_status tc_fleet_result_read(const char *text, size_t n, tc_arena *a, tc_fleet
         return TC_BAD_INPUT;
     out->id = fleet_word(&r, o, "id");
     out->worker = fleet_word(&r, o, "worker");
-    out->host = fleet_text(&r, o, "host", (fleet_text_limits){.most = 4 * TC_FLEET_NAME});
-    out->refused = fleet_text(&r, o, "refused", (fleet_text_limits){.most = MESSAGE, .may_be_empty = true});
+    out->host = fleet_text(&r, o, "host", (fleet_text_limits){.most = 4 * TC_FLEET_NAME, .shown = FLEET_LINE});
+    out->refused = fleet_text(&r, o, "refused", (fleet_text_limits){.most = MESSAGE, .may_be_empty = true, .shown = FLEET_LINES});
     out->lost = fleet_flag(&r, o, "lost");
     out->done = (int)fleet_whole(&r, o, "done", 0, TC_FLEET_MANY);
     out->slowdown = fleet_real(&r, o, "slowdown", 0, 1e6);
@@ -246,7 +246,7 @@ static void read_rates(fleet_reader *r, const json_t *o, tc_fleet_worker *out) {
     p->isa = "";
     if (!rates)
         return;
-    p->isa = fleet_text(r, rates, "isa", (fleet_text_limits){.most = TC_FLEET_NAME, .may_be_empty = true});
+    p->isa = fleet_text(r, rates, "isa", (fleet_text_limits){.most = TC_FLEET_NAME, .may_be_empty = true, .shown = FLEET_LINE});
     p->triad_gbs = fleet_real(r, rates, "triad_gbytes", 0, MOST_RATE);
     read_units(r, rates, p);
     read_footprints(r, rates, &out->rates);
@@ -279,13 +279,14 @@ tc_status tc_fleet_worker_read(const char *text, tc_arena *a, tc_fleet_worker *o
         return TC_BAD_INPUT;
     out->name = fleet_word(&r, o, "name");
     out->key = fleet_word(&r, o, "key");
-    out->host = fleet_text(&r, o, "host", (fleet_text_limits){.most = 4 * TC_FLEET_NAME});
+    out->host = fleet_text(&r, o, "host", (fleet_text_limits){.most = 4 * TC_FLEET_NAME, .shown = FLEET_LINE});
     out->role = read_role(&r, o);
     out->target =
-        fleet_text(&r, o, "target", (fleet_text_limits){.most = TC_FLEET_TEXT, .may_be_empty = out->role == TC_FLEET_BUILD});
-    out->build = fleet_text(&r, o, "build", (fleet_text_limits){.most = TC_FLEET_NAME});
+        fleet_text(&r, o, "target",
+                   (fleet_text_limits){.most = TC_FLEET_TEXT, .may_be_empty = out->role == TC_FLEET_BUILD, .shown = FLEET_LINE});
+    out->build = fleet_text(&r, o, "build", (fleet_text_limits){.most = TC_FLEET_NAME, .shown = FLEET_LINE});
     out->state = fleet_word(&r, o, "state");
-    out->why = fleet_text(&r, o, "why", (fleet_text_limits){.most = MESSAGE, .may_be_empty = true});
+    out->why = fleet_text(&r, o, "why", (fleet_text_limits){.most = MESSAGE, .may_be_empty = true, .shown = FLEET_LINES});
     out->threads = (int)fleet_whole(&r, o, "threads", 1, 1 << 14);
     out->jobs = fleet_whole(&r, o, "jobs", 0, INT64_MAX);
     read_machine(&r, o, out);

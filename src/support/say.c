@@ -324,6 +324,12 @@ bool tc_is_plain(const char *text) {
     return (size_t)tc_say_to(NULL, 0, "%s", text) == strlen(text);
 }
 
+bool tc_is_plain_lines(const char *text) {
+    sink k = {0};
+    put_text(&k, text, strlen(text), INT_MAX, LINES);
+    return k.wanted == strlen(text);
+}
+
 /* ---- growable text, and files ---- */
 
 /* The formatted text: in `some`, or in *all where it is longer, which the caller frees; NULL: there is no memory for it. */

@@ -21,6 +21,7 @@ size_t tc_utf8_fault(const char *s, size_t n);
 
 /* Does the text show as it is? */
 bool tc_is_plain(const char *text);
+bool tc_is_plain_lines(const char *text); /* the same of several lines: newlines and tabs are plain */
 
 /* Formats as printf does, with these differences:
  * - %s and %c write control characters, invisible characters, characters that change the direction of text, and bytes that are

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "fleet/orders.h"
 #include "samples.h"
 #include "support/rng.h"
 
@@ -324,6 +325,66 @@ static void rates_may_be_missing_but_not_wrong(void **state) {
     }
 }
 
+/* One field of a document gets `text` behind what it has. */
+static const char *with_text(const char *document, const char *field, const char *text) {
+    const char *at = strstr(document, field);
+    assert_non_null(at);
+    const char *end = strchr(at + strlen(field), '"');
+    return tc_arena_printf(arena, "%.*s%s%s", (int)(end - document), document, text, end);
+}
+
+static const char *worker_text(void) {
+    tc_strbuf b = {0};
+    tc_fleet_worker w = sample_worker();
+    tc_fleet_worker_write(&w, &b);
+    return tc_sb_keep(&b, arena);
+}
+
+static tc_status read_worker(const char *text, tc_error *err) {
+    tc_fleet_worker w;
+    return tc_fleet_worker_read(text, arena, &w, err);
+}
+
+static tc_status read_result(const char *text, tc_error *err) {
+    tc_fleet_result x;
+    return tc_fleet_result_read(text, 2, arena, &x, err);
+}
+
+static const char *order_text(void) {
+    return "{\"version\":2,\"kind\":\"order\",\"name\":\"w1\",\"key\":\"k\",\"leave\":\"\",\"quarantined\":true,\"why\":\"\"}";
+}
+
+static tc_status read_order(const char *text, tc_error *err) {
+    tc_fleet_told x;
+    return tc_fleet_told_read(text, arena, &x, err);
+}
+
+/* What another machine says of itself, of a failure, and of a reason reaches terminals. */
+static void texts_that_are_shown_are_plain(void **state) {
+    (void)state;
+    static const struct {
+        const char *(*write)(void);
+        tc_status (*read)(const char *text, tc_error *err);
+        const char *field;
+        bool has_lines;
+    } places[] = {{worker_text, read_worker, "\"host\":\"", false},   {worker_text, read_worker, "\"target\":\"", false},
+                  {worker_text, read_worker, "\"build\":\"", false},  {worker_text, read_worker, "\"isa\":\"", false},
+                  {worker_text, read_worker, "\"why\":\"", true},     {result_text, read_result, "\"host\":\"", false},
+                  {result_text, read_result, "\"message\":\"", true}, {order_text, read_order, "\"why\":\"", false}};
+    static const char *const bad[] = {"\\u001b[31m", "\\u0085", "\\u009b31m", "\xc2\x9b", "\\u007f", "\\u202e", "\\ufeff"};
+    for (size_t i = 0; i < TC_LEN(places); i++) {
+        const char *document = places[i].write(), *field = places[i].field, *name = tc_arena_strndup(arena, field + 1, 3);
+        tc_error err = {0};
+        assert_int_equal(places[i].read(with_text(document, field, "\xc3\xa9 \xe2\x82\xac"), &err), TC_OK);
+        assert_int_equal(places[i].read(with_text(document, field, "\\n"), &err), places[i].has_lines ? TC_OK : TC_BAD_INPUT);
+        for (size_t k = 0; k < TC_LEN(bad); k++) {
+            assert_int_equal(places[i].read(with_text(document, field, bad[k]), &err), TC_BAD_INPUT);
+            if (!strstr(err.msg, name) || !strstr(err.msg, "do not show as they are"))
+                fail_msg("%s with %s: %s", field, bad[k], err.msg);
+        }
+    }
+}
+
 static void ids_follow_from_what_is_measured(void **state) {
     (void)state;
     tc_meas_input in[2];
@@ -388,6 +449,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_tuner_tells_how_alike_workers_rank, setup, teardown),
         cmocka_unit_test_setup_teardown(a_worker_tells_what_its_machine_can_do, setup, teardown),
         cmocka_unit_test_setup_teardown(rates_may_be_missing_but_not_wrong, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts_that_are_shown_are_plain, setup, teardown),
         cmocka_unit_test_setup_teardown(ids_follow_from_what_is_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(keys_are_words_that_begin_with_the_cpu, setup, teardown),
         cmocka_unit_test_setup_teardown(records_belong_to_keys_by_their_mode, setup, teardown),

@@ -280,6 +280,11 @@ static void all_who_are_named_are_there_or_nobody_is_told(void **state) {
     nobody_is_told(TC_FLEET_KICK, "w9", "", "no worker has the name or the key w9");
     nobody_is_told(TC_FLEET_KICK, "w9", "", "there are w1 of");
     nobody_is_told(TC_FLEET_KICK, "w1", "two\nlines", "one line");
+    nobody_is_told(TC_FLEET_KICK, "w1",
+                   "\xc2\x9b"
+                   "31m",
+                   "one line");
+    nobody_is_told(TC_FLEET_KICK, "w1", "\xff", "one line");
     ask("j1");
     await_answer("j1", "w1"); /* it was not kicked */
     stop(&w);
@@ -292,7 +297,9 @@ static void what_is_no_order_is_not_followed(void **state) {
                                         "{\"version\":2,\"kind\":\"order\",\"name\":\"w1\",\"key\":\"k\",\"leave\":\"explode\","
                                         "\"quarantined\":true,\"why\":\"\"}",
                                         "{\"version\":2,\"kind\":\"order\",\"name\":\"w1\",\"key\":\"k\",\"leave\":\"kick\","
-                                        "\"quarantined\":true,\"why\":\"\\u001b\"}"};
+                                        "\"quarantined\":true,\"why\":\"\\u001b\"}",
+                                        "{\"version\":2,\"kind\":\"order\",\"name\":\"w1\",\"key\":\"k\",\"leave\":\"kick\","
+                                        "\"quarantined\":true,\"why\":\"\\u009b\"}"};
     worker w;
     start(&w, "w1", false);
     await_state("w1", TC_FLEET_SERVING);
