@@ -81,7 +81,7 @@ bool tc_fleet_is_of_key(const tc_record *r, const char *key) {
 bool tc_fleet_same_measurement(const tc_record *x, const tc_record *y) {
     return strcmp(x->job, y->job) == 0 && x->when_ms == y->when_ms && x->mode == y->mode && strcmp(x->host, y->host) == 0 &&
            strcmp(x->workload_hash.hex, y->workload_hash.hex) == 0 && strcmp(x->target_hash.hex, y->target_hash.hex) == 0 &&
-           strcmp(x->trace_hash.hex, y->trace_hash.hex) == 0 && strcmp(x->sizes, y->sizes) == 0;
+           strcmp(x->trace, y->trace) == 0 && strcmp(x->sizes, y->sizes) == 0;
 }
 
 tc_fleet_news tc_fleet_news_of(const tc_record *had, const tc_record *now) {

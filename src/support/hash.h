@@ -1,4 +1,6 @@
-/* Hashes that are the same on every machine and in every version: they key records and object caches. */
+/* Hashes that are the same on every machine and in every version: they key records and object caches. Nobody meets two texts of
+ * one hash by chance, but whoever makes a file can make them. So code that joins what comes from outside compares the texts too, or
+ * uses the hashes of keyed_hash.h. */
 #ifndef TC_SUPPORT_HASH_H
 #define TC_SUPPORT_HASH_H
 

@@ -441,6 +441,46 @@ static void texts_must_be_what_they_are_stored_under(void **state) {
 }
 
 /* The same by lines. */
+/* These sizes were searched for: with the time and mode of a sample, their unkeyed hash (tc_hash64) is the same. */
+static void records_of_one_hash_stay_apart(void **state) {
+    (void)state;
+    tc_map known = {0};
+    tc_record r = sample_record(arena, "w", 0, 1), other = r;
+    const int64_t when[2] = {r.when_ms, r.mode};
+    r.sizes = "1675372270565,1641271741100";
+    other.sizes = "1322627235573,1250017117100";
+    uint64_t h = tc_hash64(when, sizeof when, 0);
+    assert_true(tc_hash64(r.sizes, strlen(r.sizes), h) == tc_hash64(other.sizes, strlen(other.sizes), h));
+    assert_true(tc_meas_known_add(&known, &r));
+    assert_true(tc_meas_known_add(&known, &other));
+    assert_false(tc_meas_known_add(&known, &other));
+    other.trace = "another text of one hash";
+    assert_true(tc_meas_known_add(&known, &other));
+    tc_map_free(&known);
+}
+
+/* A text that was made to have the hash of another one is not taken for it. */
+static void texts_of_one_hash_are_refused(void **state) {
+    (void)state;
+    tc_meas_db *db;
+    tc_meas_db_stats stats;
+    tc_error err = {0};
+    tc_record r = sample_record(arena, "w", 0, 1), workload = sample_record(arena, "v", 1, 1),
+              target = sample_record(arena, "w", 2, 1);
+    assert_int_equal(tc_meas_db_open_memory(&db, NULL), TC_OK);
+    assert_int_equal(tc_meas_db_insert(db, &r, 1, &err), TC_OK);
+    assert_int_equal(tc_meas_db_insert(db, &r, 1, &err), TC_OK);
+    workload.workload_hash = r.workload_hash;
+    assert_int_equal(tc_meas_db_insert(db, &workload, 1, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "table workloads has another text"));
+    target.target = "another target";
+    assert_int_equal(tc_meas_db_insert(db, &target, 1, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "table targets has another text"));
+    assert_int_equal(tc_meas_db_stat(db, &stats, NULL), TC_OK);
+    assert_int_equal(stats.records, 2);
+    tc_meas_db_close(db);
+}
+
 static void lines_with_another_workload_are_refused(void **state) {
     (void)state;
     const char *file = tc_arena_printf(arena, "%s/log.jsonl", dir);
@@ -599,6 +639,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_column_is_described, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(ids_that_nobody_gave_are_mended, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(texts_must_be_what_they_are_stored_under, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(records_of_one_hash_stay_apart, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(texts_of_one_hash_are_refused, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(lines_with_another_workload_are_refused, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(statements_without_end_are_ended, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(files_say_who_wrote_them_last, setup_quietly, teardown),

@@ -39,7 +39,7 @@ static int by_rank(const void *a, const void *b) {
 }
 
 static bool same_schedule(const tc_record *x, const tc_record *y) {
-    return strcmp(x->trace_hash.hex, y->trace_hash.hex) == 0 && strcmp(x->workload_hash.hex, y->workload_hash.hex) == 0;
+    return strcmp(x->workload_hash.hex, y->workload_hash.hex) == 0 && strcmp(x->trace, y->trace) == 0;
 }
 
 static bool has(const records *v, const tc_record *r) {

@@ -13,10 +13,22 @@ static double bounded(double v) {
     return isfinite(v) ? v : DBL_MAX;
 }
 
-static tc_status insert_text(tc_meas_db *db, sqlite3_stmt *st, tc_digest hash, const char *text, tc_error *err) {
+/* `table` names it. A text that is there is compared: texts of one hash can be made, and a record must never get another text than
+ * its own. The statement then sets the column to NULL, which the table does not allow. */
+#define INSERT_TEXT(table)                                                                                                       \
+    "INSERT INTO " table "(hash, text) VALUES(?, ?) ON CONFLICT(hash) DO UPDATE SET text = NULL WHERE text IS NOT excluded.text"
+
+static tc_status insert_text(tc_meas_db *db, sqlite3_stmt *st, const char *table, tc_digest hash, const char *text,
+                             tc_error *err) {
     tc_meas_db_bind_text(st, 1, hash.hex);
     tc_meas_db_bind_text(st, 2, text);
-    return tc_meas_db_run(db, st, "storing a workload", err);
+    tc_status s = tc_meas_db_run(db, st, "storing a workload", err);
+    if (s == TC_OK || sqlite3_extended_errcode(db->sql) != SQLITE_CONSTRAINT_NOTNULL)
+        return s;
+    return tc_fail(err, TC_BAD_INPUT,
+                   "%s: table %s has another text with the hash %s already, so the new record cannot be stored. One of the two "
+                   "was made to have this hash: `tctune db verify` says whether it is the one in the database",
+                   db->path, table, hash.hex);
 }
 
 static void bind_record(sqlite3_stmt *st, const tc_record *r) {
@@ -60,8 +72,8 @@ static void bind_record(sqlite3_stmt *st, const tc_record *r) {
 
 tc_status tc_meas_db_inserts_new(tc_meas_db *db, tc_meas_inserts *q, tc_error *err) {
     *q = (tc_meas_inserts){0};
-    TC_TRY(tc_meas_db_prepare(db, "INSERT OR IGNORE INTO workloads(hash, text) VALUES(?, ?)", &q->workload, err));
-    TC_TRY(tc_meas_db_prepare(db, "INSERT OR IGNORE INTO targets(hash, text) VALUES(?, ?)", &q->target, err));
+    TC_TRY(tc_meas_db_prepare(db, INSERT_TEXT("workloads"), &q->workload, err));
+    TC_TRY(tc_meas_db_prepare(db, INSERT_TEXT("targets"), &q->target, err));
     TC_TRY(tc_meas_db_prepare(db, "SELECT id, error FROM records WHERE job = ?", &q->same_job, err));
     return tc_meas_db_prepare(
         db,
@@ -118,8 +130,8 @@ tc_status tc_meas_db_insert_one(tc_meas_db *db, const tc_meas_inserts *q, const 
         return tc_fail(
             err, TC_BAD_INPUT,
             "the time of an experiment (a part of the program left out, or other data) is not a record and cannot be stored");
-    TC_TRY(insert_text(db, q->workload, r->workload_hash, r->workload, err));
-    TC_TRY(insert_text(db, q->target, r->target_hash, r->target, err));
+    TC_TRY(insert_text(db, q->workload, "workloads", r->workload_hash, r->workload, err));
+    TC_TRY(insert_text(db, q->target, "targets", r->target_hash, r->target, err));
     return insert_record(db, q, r, id, err);
 }
 
@@ -159,8 +171,8 @@ tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, dou
     TC_TRY(tc_meas_db_prepare(
         db,
         "UPDATE records SET verified = ?1, max_error = ?2 WHERE id = ?3 OR (NOT ?1 AND mode IN ('in-graph', 'beside') AND"
-        " (workload, target, threads, trace_hash) ="
-        " (SELECT workload, target, threads, trace_hash FROM records WHERE id = ?3))",
+        " (workload, target, threads, trace) ="
+        " (SELECT workload, target, threads, trace FROM records WHERE id = ?3))",
         &st, err));
     sqlite3_bind_int(st, 1, verified);
     sqlite3_bind_double(st, 2, bounded(max_error));

@@ -35,13 +35,15 @@ tc_status tc_meas_export(tc_meas_db *db, const tc_meas_filter *f, const char *pa
     return s;
 }
 
-/* What makes two records the same measurement. */
+/* What makes two records the same measurement. The texts themselves are hashed, and with the key of the process: whoever makes a
+ * file could choose texts whose stored hashes are equal, so that one record would hide another. */
 static uint64_t identity(const tc_record *r) {
-    const int64_t when[2] = {r->when_ms, r->mode};
-    uint64_t h = tc_hash64(r->sizes, strlen(r->sizes), tc_hash64(when, sizeof when, 0));
-    h = tc_hash64(r->workload_hash.hex, sizeof r->workload_hash.hex, h);
-    h = tc_hash64(r->target_hash.hex, sizeof r->target_hash.hex, h);
-    return tc_hash64(r->trace_hash.hex, sizeof r->trace_hash.hex, h);
+    const tc_hash_key key = tc_hash_key_of_process();
+    const char *const texts[] = {r->sizes, r->workload, r->target, r->trace};
+    uint64_t parts[2 + TC_LEN(texts)] = {(uint64_t)r->when_ms, r->mode};
+    for (size_t i = 0; i < TC_LEN(texts); i++)
+        parts[2 + i] = tc_keyed_hash(&key, texts[i], strlen(texts[i]));
+    return tc_keyed_hash(&key, parts, sizeof parts);
 }
 
 bool tc_meas_known_add(tc_map *known, const tc_record *r) {

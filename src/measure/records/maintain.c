@@ -17,11 +17,6 @@
 
 typedef TC_VEC(tc_meas_summary) summaries;
 
-static bool belongs(const tc_meas_summary *s, const tc_record *r) {
-    return strcmp(s->workload_hash.hex, r->workload_hash.hex) == 0 && strcmp(s->target_hash.hex, r->target_hash.hex) == 0 &&
-           s->threads == r->threads && s->mode == r->mode;
-}
-
 static void count(tc_meas_summary *s, const tc_record *r) {
     s->counts.total++;
     s->counts.verified += r->verified;
@@ -39,20 +34,22 @@ static void count(tc_meas_summary *s, const tc_record *r) {
 typedef struct gathering {
     tc_arena *a;
     summaries v;
-    tc_map at;    /* key -> index in v */
-    tc_map sizes; /* key, of sizes too: was met */
+    tc_map at;      /* key -> index in v */
+    tc_map sizes;   /* key, and sizes behind it: was met */
+    tc_strbuf text; /* of a key */
 } gathering;
 
-static uint64_t key_of(const tc_record *r) {
-    int part[2] = {r->threads, (int)r->mode};
-    uint64_t h = tc_hash64(part, sizeof part, 0);
-    h = tc_hash64(r->workload_hash.hex, sizeof r->workload_hash.hex, h);
-    return tc_hash64(r->target_hash.hex, sizeof r->target_hash.hex, h);
+/* All that a summary is about. A database has one text for a hash, so hashes stand for texts here. */
+static const char *key_of(gathering *g, const tc_record *r, const char *sizes) {
+    tc_sb_clear(&g->text);
+    tc_sb_printf(&g->text, "%s %s %d %d %s", r->workload_hash.hex, r->target_hash.hex, r->threads, (int)r->mode, sizes);
+    return tc_sb_str(&g->text);
 }
 
 static tc_status gather(void *user, const tc_record *r, tc_error *err) {
     gathering *g = user;
-    uintptr_t *at = tc_map_get(&g->at, key_of(r));
+    const char *key = key_of(g, r, "");
+    uintptr_t *at = tc_map_gets(&g->at, key);
     (void)err;
     if (!at) {
         tc_meas_summary s = {.workload = tc_arena_strdup(g->a, r->workload),
@@ -64,15 +61,13 @@ static tc_status gather(void *user, const tc_record *r, tc_error *err) {
                              .best = INFINITY,
                              .first_ms = r->when_ms,
                              .last_ms = r->when_ms};
-        tc_map_put(&g->at, key_of(r), g->v.len);
+        tc_map_puts(&g->at, key, g->v.len);
         tc_push(&g->v, s);
-        at = tc_map_get(&g->at, key_of(r));
+        at = tc_map_gets(&g->at, key);
     }
     tc_meas_summary *s = &g->v.data[*at];
-    if (belongs(s, r)) { /* false only when two keys have one hash */
-        count(s, r);
-        s->sizes += *r->sizes && tc_map_put(&g->sizes, tc_hash64(r->sizes, strlen(r->sizes), key_of(r)), 1);
-    }
+    count(s, r);
+    s->sizes += *r->sizes && tc_map_puts(&g->sizes, key_of(g, r, r->sizes), 1);
     return TC_OK;
 }
 
@@ -93,6 +88,7 @@ tc_status tc_meas_db_summaries(tc_meas_db *db, tc_arena *a, tc_meas_summaries *o
     tc_vec_free(&g.v);
     tc_map_free(&g.at);
     tc_map_free(&g.sizes);
+    tc_strbuf_free(&g.text);
     return s;
 }
 
