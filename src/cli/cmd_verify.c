@@ -53,7 +53,7 @@ static void print_case(const json_t *c) {
 }
 
 static void on_case(void *user, const char *json) {
-    json_t *c = tc_json_read(json, 0, NULL);
+    json_t *c = tc_json_read_own(json);
     (void)user;
     print_case(c);
     json_decref(c);

@@ -29,7 +29,7 @@ json_t *fleet_open(fleet_reader *r, const char *text, const char *kind) {
         refuse(r, "it has more than %d MiB, the most that a server takes", TC_BYTES_MESSAGE >> 20);
         return NULL;
     }
-    json_t *o = tc_json_read(text, JSON_REJECT_DUPLICATES, &why);
+    json_t *o = tc_json_read(text, TC_INPUT_MESSAGE, JSON_REJECT_DUPLICATES, &why);
     if (!json_is_object(o))
         refuse(r, "it is not a JSON object%s%s", why.text[0] ? ": " : "", why.text);
     int64_t version = fleet_whole(r, o, "version", 0, 1 << 20);

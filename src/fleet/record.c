@@ -10,7 +10,7 @@ void tc_fleet_entry_write(const tc_fleet_entry *e, tc_strbuf *out) {
     tc_strbuf line = {0};
     json_t *o = fleet_begin("record");
     tc_meas_record_to_json(&e->record, &line);
-    json_t *record = tc_json_read(tc_sb_str(&line), 0, NULL);
+    json_t *record = tc_json_read_own(tc_sb_str(&line));
     fleet_put_text(o, "tuner", e->tuner);
     tc_json_set(o, "record", record ? record : json_null());
     fleet_end(o, out);

@@ -140,10 +140,13 @@ static tc_status answer(tc_meas_peer *p, json_t **out, tc_error *err) {
             return tc_fail(err, TC_ENV, "%s gave no answer within %g s", p->program, answer_limit);
         if (poll(&f, 1, 100) > 0 && !receive(p))
             return ended(p, err);
+        if (p->said.len > TC_BYTES_DOCUMENT)
+            return tc_fail(err, TC_ENV, "%s answered more than %d bytes, the most that are read", p->program, TC_BYTES_DOCUMENT);
     }
-    *out = tc_json_read(tc_sb_str(&p->said), 0, NULL);
+    json_error_t why;
+    *out = tc_json_read(tc_sb_str(&p->said), TC_INPUT_DOCUMENT, 0, &why);
     if (!*out)
-        return tc_fail(err, TC_ENV, "%s answered what is not JSON: %.200s", p->program, tc_sb_str(&p->said));
+        return tc_fail(err, TC_ENV, "%s answered what is not JSON (%s): %.200s", p->program, why.text, tc_sb_str(&p->said));
     return TC_OK;
 }
 

@@ -126,7 +126,7 @@ json_t *tc_report_told(const tc_fleet_crowd *told, const char *what, const tc_fl
 
 /* The number of records that a result declares; damage to a record does not matter here. */
 static size_t count_records(const char *text) {
-    json_t *j = tc_json_read(text, JSON_REJECT_DUPLICATES, &(json_error_t){0});
+    json_t *j = tc_json_read(text, TC_INPUT_MESSAGE, JSON_REJECT_DUPLICATES, NULL);
     size_t n = json_array_size(json_object_get(j, "records"));
     json_decref(j);
     return n;

@@ -15,6 +15,10 @@ static const row rows[] = {
 #undef INPUT
 };
 
+tc_input_bounds tc_input_bounds_of(tc_input of) {
+    return (tc_input_bounds){rows[of].bytes, rows[of].depth, rows[of].work};
+}
+
 static void put_bytes(tc_strbuf *b, int64_t n) {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
     int unit = 0;

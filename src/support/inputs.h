@@ -21,6 +21,12 @@ enum {
 #undef INPUT
 };
 
+/* The columns of one row, for code that reads inputs of several kinds. */
+typedef struct tc_input_bounds {
+    int64_t bytes, depth, work;
+} tc_input_bounds;
+tc_input_bounds tc_input_bounds_of(tc_input of);
+
 /* The table of docs/RELIABILITY.md, in Markdown. */
 void tc_inputs_table(tc_strbuf *b);
 

@@ -45,7 +45,8 @@ static const rule rules[] = {
      "json_array_append_new json_array_insert json_array_insert_new json_array_set json_array_set_new json_array_extend "
      "json_copy "
      "json_deep_copy json_string_set json_integer_set json_real_set json_dumps json_dumpb json_dumpf json_dumpfd json_dump_file "
-     "json_dump_callback json_loads json_loadb json_set_alloc_funcs json_set_alloc_funcs2",
+     "json_dump_callback json_loads json_loadb json_loadf json_loadfd json_load_file json_load_callback json_set_alloc_funcs "
+     "json_set_alloc_funcs2",
      "documents are made through support/json/json.h",
      {"src/support/json/json.c"}},
 };

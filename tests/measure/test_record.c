@@ -1,5 +1,6 @@
 /* Records as JSON lines. */
 #include "sample.h"
+#include "support/inputs.h"
 
 #include <stdlib.h>
 
@@ -80,6 +81,12 @@ static void check_refused(const char *from, const char *to, const char *want) {
 
 static void damaged_lines_are_refused(void **state) {
     (void)state;
+    char deep[2 * (TC_DEPTH_RECORDS + 1) + 40];
+    int n = snprintf(deep, sizeof deep, "{\"more\":");
+    memset(deep + n, '[', TC_DEPTH_RECORDS);
+    memset(deep + n + TC_DEPTH_RECORDS, ']', TC_DEPTH_RECORDS);
+    snprintf(deep + n + 2 * TC_DEPTH_RECORDS, sizeof deep - (size_t)n - 2 * TC_DEPTH_RECORDS, ",");
+    check_refused("{", deep, "more than 64 levels deep");
     check_refused("{", "", "not JSON");
     check_refused("\"times\":[", "\"times\":[\"x\",", "times");
     check_refused("\"times\":[", "\"times\":[-1,", "time number 1 is -1");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "support/json/json.h"
+#include "support/vec.h"
 
 static void expect(json_t *j, const char *expected) {
     char *text = tc_json_text(j, JSON_COMPACT);
@@ -33,7 +34,7 @@ static void text_is_fit_for_terminals(void **state) {
     json_t *j = tc_json_string(name);
     char *text = tc_json_text(j, 0);
     assert_string_equal(text, "\"ü \\u009b31m \\u007f \\u202e \\udb40\\udc41\"");
-    json_t *again = tc_json_read(text, JSON_DECODE_ANY, NULL);
+    json_t *again = tc_json_read(text, TC_INPUT_DOCUMENT, JSON_DECODE_ANY, NULL);
     assert_string_equal(json_string_value(again), name);
     json_decref(again);
     json_decref(j);
@@ -75,11 +76,71 @@ static void packs(void **state) {
 static void texts_are_read_again(void **state) {
     (void)state;
     json_error_t why;
-    json_t *j = tc_json_read("{\"a\": [1, 2]}", 0, NULL);
+    json_t *j = tc_json_read_own("{\"a\": [1, 2]}");
     assert_int_equal(json_array_size(json_object_get(j, "a")), 2);
     json_decref(j);
-    assert_null(tc_json_read("{\"a\": \"\xff\"}", 0, &why));
+    assert_null(tc_json_read("{\"a\": \"\xff\"}", TC_INPUT_DOCUMENT, 0, &why));
     assert_null(tc_json_text(NULL, 0));
+}
+
+/* `depth` lists, one in the other, the innermost with `inside`; behind an empty line. */
+static char *nested(int64_t depth, const char *inside) {
+    tc_strbuf b = {0};
+    tc_sb_addc(&b, '\n');
+    for (int64_t i = 0; i < depth; i++)
+        tc_sb_addc(&b, '[');
+    tc_sb_add(&b, inside);
+    for (int64_t i = 0; i < depth; i++)
+        tc_sb_addc(&b, ']');
+    return b.data;
+}
+
+static void text_from_outside_nests_as_the_table_says(void **state) {
+    (void)state;
+    static const tc_input inputs[] = {TC_INPUT_RECORDS, TC_INPUT_DOCUMENT, TC_INPUT_NOTE, TC_INPUT_MESSAGE};
+    for (size_t i = 0; i < TC_LEN(inputs); i++) {
+        int64_t most = tc_input_bounds_of(inputs[i]).depth;
+        json_error_t why;
+        char *deepest = nested(most, "\"[[ \\\" {[ \\\\\""), *deeper = nested(most + 1, ""), says[64];
+        json_t *j = tc_json_read(deepest, inputs[i], 0, &why);
+        assert_non_null(j);
+        json_decref(j);
+        assert_null(tc_json_read(deeper, inputs[i], 0, &why));
+        snprintf(says, sizeof says, "more than %lld levels deep", (long long)most);
+        assert_non_null(strstr(why.text, says));
+        assert_int_equal(why.line, 2);
+        assert_int_equal(why.column, most + 1);
+        assert_null(tc_json_read(deeper, inputs[i], 0, NULL));
+        free(deepest);
+        free(deeper);
+    }
+}
+
+static void amounts(void **state) {
+    (void)state;
+    tc_json_amount a = tc_json_measure("{\"a{\": [1, [2], {}], \"b\": \"\\\\\", \"c\\\"[\": {\"d\": 1}}");
+    assert_true(a.deepest == 3 && a.lists == 2 && a.objects == 3 && a.members == 8);
+    a = tc_json_measure("[\"no end \\\"[[");
+    assert_true(a.deepest == 1 && a.lists == 1);
+    a = tc_json_measure("]]]]");
+    assert_true(a.deepest == 0);
+}
+
+static void text_beyond_the_largest_is_refused(void **state) {
+    (void)state;
+    size_t n = TC_BYTES_MESSAGE + 1;
+    char *text = tc_xmalloc(n + 1);
+    json_error_t why;
+    memset(text, ' ', n);
+    memcpy(text, "{}", 2);
+    text[n] = 0;
+    assert_null(tc_json_read(text, TC_INPUT_MESSAGE, 0, &why));
+    assert_non_null(strstr(why.text, "more than 67108864 bytes"));
+    text[n - 1] = 0;
+    json_t *j = tc_json_read(text, TC_INPUT_MESSAGE, 0, &why);
+    assert_non_null(j);
+    json_decref(j);
+    free(text);
 }
 
 int main(void) {
@@ -88,6 +149,9 @@ int main(void) {
                                        cmocka_unit_test(numbers_of_any_value),
                                        cmocka_unit_test(keys_of_any_bytes),
                                        cmocka_unit_test(packs),
-                                       cmocka_unit_test(texts_are_read_again)};
+                                       cmocka_unit_test(texts_are_read_again),
+                                       cmocka_unit_test(text_from_outside_nests_as_the_table_says),
+                                       cmocka_unit_test(amounts),
+                                       cmocka_unit_test(text_beyond_the_largest_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

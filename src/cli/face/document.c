@@ -15,7 +15,7 @@ int tc_cli_status(tctune_status s) {
 }
 
 json_t *tc_cli_document(char *text) {
-    json_t *j = tc_json_read(text, 0, NULL);
+    json_t *j = tc_json_read_own(text);
     tctune_text_free(text);
     return j;
 }

@@ -50,7 +50,7 @@ static tc_status read_document(const char *path, json_t **out, tc_error *err) {
     *out = NULL;
     TC_TRY(tc_cg_read_metadata(path, &text, err));
     if (tc_graph_note_measure(&n, text))
-        *out = tc_json_read(text, JSON_REJECT_DUPLICATES, &why);
+        *out = tc_json_read(text, TC_INPUT_NOTE, JSON_REJECT_DUPLICATES, &why);
     free(text);
     if (json_is_object(*out))
         return TC_OK;

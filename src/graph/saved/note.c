@@ -59,23 +59,13 @@ static bool read_amount(tc_graph_note *n, const json_t *j, const char *what, dou
 /* Lists and objects take several times the memory of a number. */
 bool tc_graph_note_measure(tc_graph_note *n, const char *text) {
     enum { LIST = 4, OBJECT = 8 };
-    int64_t values = 1;
-    int depth = 0, deepest = 0;
-    for (const char *c = text; *c; c++) {
-        if (*c == '"')
-            for (c++; *c && *c != '"'; c++)
-                c += *c == '\\' && c[1];
-        if (!*c)
-            break;
-        bool opens = *c == '[' || *c == '{';
-        depth += opens - (*c == ']' || *c == '}');
-        deepest = TC_MAX(deepest, depth);
-        values += *c == '[' ? LIST : *c == '{' ? OBJECT : *c == ',' || *c == ':';
-    }
+    const tc_json_amount has = tc_json_measure(text);
+    int64_t values = 1 + has.members + LIST * has.lists + OBJECT * has.objects;
     if (strlen(text) >= TC_BYTES_NOTE)
         return tc_graph_note_wrong(n, "it is longer than %d bytes", TC_BYTES_NOTE);
-    if (deepest > TC_DEPTH_NOTE)
-        return tc_graph_note_wrong(n, "it nests %d levels deep, and at most %d are read", deepest, TC_DEPTH_NOTE);
+    if (has.deepest > TC_DEPTH_NOTE)
+        return tc_graph_note_wrong(n, "it nests %lld levels deep, and at most %d are read", (long long)has.deepest,
+                                   TC_DEPTH_NOTE);
     if (values > TC_WORK_NOTE)
         return tc_graph_note_wrong(n, "it has %lld values, lists counted as %d and objects as %d, and at most %d are read",
                                    (long long)values, LIST, OBJECT, TC_WORK_NOTE);

@@ -121,13 +121,9 @@ static tc_status read_base(reader *r, const json_t *j, tc_graph_base *out) {
 static tc_status load(const char *path, json_t **out, tc_error *err) {
     json_error_t why;
     char *text;
-    TC_TRY(tc_fs_read_text(path, &text, err));
-    bool large = strlen(text) > TC_GRAPH_BASE_BYTES;
-    *out = large ? NULL : tc_json_read(text, JSON_REJECT_DUPLICATES, &why);
+    TC_TRY(tc_fs_read_text_most(path, TC_BYTES_DOCUMENT, &text, err));
+    *out = tc_json_read(text, TC_INPUT_DOCUMENT, JSON_REJECT_DUPLICATES, &why);
     free(text);
-    if (large)
-        return tc_fail(err, TC_BAD_INPUT, "%s has more than %d MiB: a base is what `tctune bench --json` printed", path,
-                       TC_GRAPH_BASE_BYTES >> 20);
     return *out ? TC_OK
                 : tc_fail(err, TC_BAD_INPUT, "%s:%d: %s; a base is what `tctune bench --json` printed", path, why.line, why.text);
 }

@@ -229,7 +229,11 @@ static void keep(const tc_meas_caches *c, const char *path) {
 
 /* path: NULL where nothing is kept. */
 static bool load(const tc_machine *m, const char *path, tc_meas_caches *out) {
-    json_t *j = path ? json_load_file(path, 0, NULL) : NULL;
+    char *text = NULL;
+    if (!path || tc_fs_read_text_most(path, TC_BYTES_DOCUMENT, &text, NULL) != TC_OK)
+        return of_json(NULL, 0, out);
+    json_t *j = tc_json_read(text, TC_INPUT_DOCUMENT, 0, NULL);
+    free(text);
     bool some = of_json(j, TC_MAX(TC_MAX(m->l1, m->l2), m->l3), out);
     json_decref(j);
     return some;

@@ -398,7 +398,7 @@ static tc_status read_object(tc_arena *a, const char *where, const json_t *o, tc
 
 tc_status tc_meas_record_from_json(tc_arena *a, const char *where, const char *line, tc_record *r, tc_error *err) {
     json_error_t e;
-    json_t *o = tc_json_read(line, JSON_REJECT_DUPLICATES, &e);
+    json_t *o = tc_json_read(line, TC_INPUT_RECORDS, JSON_REJECT_DUPLICATES, &e);
     if (!o)
         return tc_fail(err, TC_BAD_INPUT, "%s: not JSON: %s (column %d)", where, e.text, e.column);
     tc_status s = json_is_object(o) ? read_object(a, where, o, r, err) : missing(err, where, "workload", "a text");

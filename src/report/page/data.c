@@ -107,8 +107,8 @@ static bool is_peers(const json_t *j) {
 static tc_status read_document(page *p, const char *file, tc_error *err) {
     json_error_t why;
     char *text;
-    TC_TRY(tc_fs_read_text(file, &text, err));
-    json_t *j = tc_json_read(text, JSON_REJECT_DUPLICATES, &why);
+    TC_TRY(tc_fs_read_text_most(file, TC_BYTES_DOCUMENT, &text, err));
+    json_t *j = tc_json_read(text, TC_INPUT_DOCUMENT, JSON_REJECT_DUPLICATES, &why);
     free(text);
     if (!j)
         return tc_fail(err, TC_BAD_INPUT, "%s:%d: %s; a report takes JSON documents", file, why.line, why.text);

@@ -229,7 +229,92 @@ char *tc_json_text(const json_t *j, size_t flags) {
     return b.data;
 }
 
-json_t *tc_json_read(const char *text, size_t flags, json_error_t *why) {
+/* ---- reading ---- */
+
+/* The quote that ends the string which begins at `quote`; NULL: none does. */
+static const char *string_end(const char *quote) {
+    for (const char *c = strchr(quote + 1, '"'); c; c = strchr(c + 1, '"')) {
+        const char *slash = c;
+        while (slash[-1] == '\\')
+            slash--;
+        if ((c - slash) % 2 == 0)
+            return c;
+    }
+    return NULL;
+}
+
+/* `deep`: NULL, or gets the place of the first bracket below level `most`. */
+static tc_json_amount measure(const char *text, int64_t most, const char **deep) {
+    tc_json_amount a = {0};
+    int64_t depth = 0;
+    for (const char *c = text; c && *c; c++) {
+        switch (*c) {
+        case '"':
+            c = string_end(c);
+            if (!c)
+                return a;
+            break;
+        case '[':
+        case '{':
+            a.lists += *c == '[';
+            a.objects += *c == '{';
+            if (++depth > a.deepest)
+                a.deepest = depth;
+            if (depth > most && deep && !*deep)
+                *deep = c;
+            break;
+        case ']':
+        case '}':
+            depth--;
+            break;
+        case ',':
+        case ':':
+            a.members++;
+            break;
+        default:
+            break;
+        }
+    }
+    return a;
+}
+
+tc_json_amount tc_json_measure(const char *text) {
+    return measure(text, INT64_MAX, NULL);
+}
+
+/* As Jansson says why. */
+static void TC_PRINTF(4, 5) refuse(json_error_t *why, const char *text, const char *at, const char *fmt, ...) {
+    va_list ap;
+    if (!why)
+        return;
+    *why = (json_error_t){.line = 1, .column = 1, .position = (int)(at - text)};
+    for (const char *c = text; c < at; c++) {
+        why->line += *c == '\n';
+        why->column = *c == '\n' ? 1 : why->column + 1;
+    }
+    va_start(ap, fmt);
+    tc_vsay_to(why->text, sizeof why->text, fmt, ap);
+    va_end(ap);
+}
+
+json_t *tc_json_read(const char *text, tc_input of, size_t flags, json_error_t *why) {
+    const tc_input_bounds most = tc_input_bounds_of(of);
+    const char *deep = NULL;
+    if (strlen(text) > (uint64_t)most.bytes) {
+        refuse(why, text, text, "it has more than %lld bytes, the most that are read", (long long)most.bytes);
+        return NULL;
+    }
+    measure(text, most.depth, &deep);
+    if (deep) {
+        refuse(why, text, deep, "lists and objects nest more than %lld levels deep, the most that are read",
+               (long long)most.depth);
+        return NULL;
+    }
     tc_json_begin();
     return json_loads(text, flags, why);
+}
+
+json_t *tc_json_read_own(const char *text) {
+    tc_json_begin();
+    return json_loads(text, 0, NULL);
 }

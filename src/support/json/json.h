@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "support/inputs.h"
 #include "support/status.h"
 
 /* From now on Jansson gets memory as tc_try_malloc gives it. All calls below that make or read a value begin with it. */
@@ -39,8 +40,17 @@ void tc_json_update(json_t *object, json_t *v); /* sets all that v has */
 /* As json_dumps, also of a value that is no container. What must not reach a terminal, such as U+009B, is a JSON escape. NULL: j is
  * NULL, or memory ran out. To be freed. */
 char *tc_json_text(const json_t *j, size_t flags);
-/* As json_loads. Jansson's reader ends the process, by an assertion, where it is refused memory in the middle of a word. Here the
- * call ends by tc_ran_out instead. NULL: no JSON, and `why` (may be NULL) says why. To be released with json_decref. */
-json_t *tc_json_read(const char *text, size_t flags, json_error_t *why);
+/* What a text has, if it is JSON: found without making anything of it. */
+typedef struct tc_json_amount {
+    int64_t deepest;                 /* levels of lists and objects */
+    int64_t lists, objects, members; /* members: commas and colons, 1 less than values and keys in most lists and objects */
+} tc_json_amount;
+tc_json_amount tc_json_measure(const char *text);
+/* As json_loads, for text from outside, of at most as many bytes and levels as the table of inputs allows `of`. Jansson's reader
+ * ends the process, by an assertion, where it is refused memory in the middle of a word. Here the call ends by tc_ran_out instead.
+ * NULL: no JSON, and `why` (may be NULL) says why. To be released with json_decref. */
+json_t *tc_json_read(const char *text, tc_input of, size_t flags, json_error_t *why);
+/* The same for text that tc_json_text made. */
+json_t *tc_json_read_own(const char *text);
 
 #endif
