@@ -125,10 +125,13 @@ static tc_status check_workload(const tc_record *r, tc_error *err) {
 }
 
 tc_status tc_meas_check_workload(const tc_record *r, tc_map *known, tc_error *err) {
+    const char *const parts[] = {r->workload_hash.hex, " ", r->sizes, " ", r->workload};
     tc_strbuf key = {0};
-    tc_sb_printf(&key, "%s %s %s", r->workload_hash.hex, r->sizes, r->workload);
-    tc_status s = tc_map_gets(known, tc_sb_str(&key)) ? TC_OK : check_workload(r, err);
-    if (s == TC_OK)
+    for (size_t i = 0; i < TC_LEN(parts); i++)
+        tc_sb_add(&key, parts[i]);
+    bool is_known = tc_map_gets(known, tc_sb_str(&key));
+    tc_status s = is_known ? TC_OK : check_workload(r, err);
+    if (s == TC_OK && !is_known)
         tc_map_puts(known, tc_sb_str(&key), 1);
     tc_strbuf_free(&key);
     return s;
