@@ -89,6 +89,25 @@ static void summaries_count(void **state) {
     tc_meas_db_close(db);
 }
 
+/* These were searched for: with what the summary is about, their unkeyed hash (tc_hash64) is the same. */
+static void sizes_of_one_hash_are_two(void **state) {
+    (void)state;
+    static const char *const sizes[] = {"1643150075171,1761231255100", "1201013476027,1732337374100",
+                                        "1643150075171,1761231255100"};
+    tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
+    tc_meas_summaries all;
+    for (int i = 0; i < 3; i++) {
+        tc_record r = sample_record(arena, "w", i, 1e-3);
+        r.sizes = sizes[i];
+        insert(db, r);
+    }
+    assert_int_equal(tc_meas_db_summaries(db, arena, &all, NULL), TC_OK);
+    assert_int_equal(all.len, 1);
+    assert_int_equal(all.data[0].counts.total, 3);
+    assert_int_equal(all.data[0].sizes, 2);
+    tc_meas_db_close(db);
+}
+
 /* The one to use: cold before hot, never a simulated or an emulated one, and one timed by itself must be clearly faster than one
  * timed in turns.
  * */
@@ -757,6 +776,7 @@ int main(int argc, char **argv) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(summaries_count),
+        TEST(sizes_of_one_hash_are_two),
         TEST(the_best_is_the_one_to_trust),
         TEST(the_reading_of_constants),
         TEST(a_comparison_comes_after_all_others),
