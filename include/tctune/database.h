@@ -119,8 +119,9 @@ TCTUNE_API tctune_status tctune_database_describe(tctune_database *database, cha
 /* ---- import, export, prune, verify ---- */
 
 /* Adds the records of a file, which is another database or JSON lines, except those that the database already has. Adds all of
- * them or, on an error, none. *added (may be NULL) is the number of new records. *known (may be NULL) is the number that the
- * database already had; it is counted for databases only, else 0. */
+ * them or, on an error, none. One error is different: records whose workload or trace is larger than tctune reads are left out, all
+ * others are added, and the call fails with a message that names the records that were left out. *added (may be NULL) is the number
+ * of new records. *known (may be NULL) is the number that the database already had; it is counted for databases only, else 0. */
 TCTUNE_API tctune_status tctune_database_add(tctune_database *database, const char *file, size_t *added, size_t *known,
                                              char *error, size_t error_size);
 
@@ -128,8 +129,9 @@ TCTUNE_API tctune_status tctune_database_add(tctune_database *database, const ch
 typedef void tctune_on_taken(void *user, const char *file, size_t added, size_t known);
 
 /* Adds the records of `files`, a NULL-terminated list, to the database file `database`, file by file; stops at the first error.
- * Creates a missing database, unless one of the files is missing or the first one is refused. Calls `taken` (may be NULL) after
- * each file. */
+ * Where records of a file were left out (tctune_database_add), the call goes on and fails after the last file. Creates a missing
+ * database, unless one of the files is missing or nothing of the first one can be added. Calls `taken` (may be NULL) after each
+ * file. */
 TCTUNE_API tctune_status tctune_database_add_files(const char *database, const char *const *files, tctune_on_taken *taken,
                                                    void *user, char *error, size_t error_size);
 

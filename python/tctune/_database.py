@@ -222,7 +222,8 @@ class Database(Handle):
 
     def add(self, file: Path) -> Tuple[int, int]:
         """Adds the records of a file of JSON lines or of another database: all, or none if one is refused. Answers with how many
-        were new, and how many the database had."""
+        were new, and how many the database had. Records whose workload or trace is larger than tctune reads are left out: all
+        others are added, and then the call raises."""
         added, known = ffi.new("size_t *"), ffi.new("size_t *")
         with self._using() as db:
             call("tctune_database_add", db, encode(file), added, known)

@@ -28,5 +28,5 @@ tc_status tc_sch_room_for_loops(const tc_sched *s, const tc_instr *in, int stage
 tc_status tc_sch_room_for_stage(const tc_sched *s, const tc_instr *in, tc_error *err) {
     if (s->nstage < TC_WORK_SCHEDULE)
         return TC_OK;
-    return REFUSE(err, in, "the schedule has %d stages already, and may have no more", s->nstage);
+    return tc_beyond(err, REFUSE(err, in, "the schedule has %d stages already, and may have no more", s->nstage));
 }

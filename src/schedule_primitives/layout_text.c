@@ -91,14 +91,15 @@ static tc_status parse_layout_name(layout_text *t, size_t n, const tc_expr **out
 static tc_status check_depth(const layout_text *t, const tc_expr *e) {
     if (e->depth <= MAX_DEPTH)
         return TC_OK;
-    return BAD(t->err, t->in, "part %d of the layout has more than %d operations, one inside of the other; write it shorter",
-               t->l->nout, MAX_DEPTH);
+    return tc_beyond(t->err, BAD(t->err, t->in,
+                                 "part %d of the layout has more than %d operations, one inside of the other; write it shorter",
+                                 t->l->nout, MAX_DEPTH));
 }
 
 static tc_status parse_atom(layout_text *t, const tc_expr **out) {
     if (t->depth > MAX_DEPTH)
-        return BAD(t->err, t->in, "part %d of the layout has more than %d brackets, one inside of the other", t->l->nout,
-                   MAX_DEPTH);
+        return tc_beyond(t->err, BAD(t->err, t->in, "part %d of the layout has more than %d brackets, one inside of the other",
+                                     t->l->nout, MAX_DEPTH));
     if (accept(t, '(')) {
         t->depth++;
         TC_TRY(parse_sum(t, out));

@@ -132,8 +132,9 @@ static tc_status parse_layout_text(parser *p, tc_instr *in) {
             tc_sb_addc(&b, ' ');
         tc_sb_add(&b, t->text);
         before = t->text;
-        s = b.len > MAX_LAYOUT ? tc_lex_fail(&p->lex, p->err, "the layout is longer than %d characters", MAX_LAYOUT)
-                               : tc_lex_next(&p->lex, p->err);
+        s = b.len > MAX_LAYOUT
+                ? tc_beyond(p->err, tc_lex_fail(&p->lex, p->err, "the layout is longer than %d characters", MAX_LAYOUT))
+                : tc_lex_next(&p->lex, p->err);
     }
     in->text = tc_sb_keep(&b, p->arena);
     if (s == TC_OK && !*in->text)

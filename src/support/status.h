@@ -44,6 +44,13 @@ tc_status tc_vfail(tc_error *err, tc_status status, const char *fmt, va_list ap)
 tc_status tc_refuse(tc_error *err, tc_error_code code, const char *fmt, ...) TC_PRINTF(3, 4);
 tc_status tc_vrefuse(tc_error *err, tc_error_code code, const char *fmt, va_list ap);
 
+/* The failure s, which err tells, is that an input is beyond a bound (inputs.def): its code becomes BEYOND. Returns s. */
+static inline tc_status tc_beyond(tc_error *err, tc_status s) {
+    if (err)
+        err->code = TC_ERROR_BEYOND;
+    return s;
+}
+
 /* Puts a formatted prefix before the message already in err ("bert.onnx: node 'x': " + ...). Keeps status and code. */
 void tc_error_prefix(tc_error *err, const char *fmt, ...) TC_PRINTF(2, 3);
 

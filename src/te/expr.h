@@ -133,6 +133,7 @@ const tc_var *tc_symbol_new(tc_ctx *c, const char *name, int64_t least,
 /* Why the expression cannot define a symbol; NULL: it can. It must consist of symbols and integers with +, -, * and / by an integer
  * above 0, and its values must lie in 0..TC_MAX_SIZE. */
 const char *tc_symbol_problem(const tc_expr *value);
+bool tc_symbol_is_too_large(const tc_expr *value); /* the problem is one of bounds (inputs.def) */
 const tc_var *tc_symbol_defined(tc_ctx *c, const char *name, const tc_expr *value);
 /* The value of v if symbol given[i] has the value sizes[i]; given[] has all n symbols without a definition. */
 int64_t tc_symbol_at(const tc_var *v, int n, const tc_var *const *given, const int64_t *sizes);

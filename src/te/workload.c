@@ -156,8 +156,8 @@ static tc_status check_sizes(const tc_compute *op, int64_t *left, tc_error *err)
     for (int o = 0; o < op->nout; o++)
         *left -= tc_expr_tree_size(op->body[o], *left);
     if (*left < 0)
-        return tc_fail(
-            err, TC_BAD_INPUT,
+        return tc_refuse(
+            err, TC_ERROR_BEYOND,
             "compute %s: up to its expression, the expressions of the workload have more than %d terms; let computes read "
             "an intermediate result instead of computing it again",
             op->name, TC_MAX_TREE);
@@ -176,8 +176,8 @@ static tc_status check_members(const tc_workload *w, tc_error *err) {
                    {"computes", w->ncompute, TC_MAX_COMPUTES}};
     for (size_t i = 0; i < TC_LEN(members); i++)
         if (members[i].n > members[i].most)
-            return tc_fail(err, TC_BAD_INPUT, "the workload has %d %s, but may have %d; split it into several workloads",
-                           members[i].n, members[i].what, members[i].most);
+            return tc_refuse(err, TC_ERROR_BEYOND, "the workload has %d %s, but may have %d; split it into several workloads",
+                             members[i].n, members[i].what, members[i].most);
     return TC_OK;
 }
 
@@ -242,9 +242,9 @@ tc_status te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nout, 
     if (k.deep) {
         if (culprit)
             *culprit = k.deep;
-        return tc_fail(err, TC_BAD_INPUT,
-                       "compute %s: its expression is more than %d operations deep; split it over several computes", k.deep->name,
-                       TC_MAX_DEPTH);
+        return tc_refuse(err, TC_ERROR_BEYOND,
+                         "compute %s: its expression is more than %d operations deep; split it over several computes",
+                         k.deep->name, TC_MAX_DEPTH);
     }
     find_symbols(made);
     tc_map names = {0};

@@ -345,10 +345,16 @@ static const char *edited(const char *text, const char *from, const char *to) {
 static void garbage_is_refused_and_named(void **state) {
     (void)state;
     const char *b = file("b"), *good = entry((tc_record[]){record(0)}, "t1");
-    tc_record graph = record(4), alone = record(5), strange = record(6), last = record(9);
+    tc_record graph = record(4), alone = record(5), strange = record(6), last = record(9), deep = record(10), forged = record(11);
+    char layout[9000] = "transform_layout p1 (x0, x1) -> (x1, ";
     graph.mode = TC_MEAS_IN_GRAPH;
     alone.job = "";
     strange.trace_hash = tc_meas_text_hash("another");
+    memset(layout + strlen(layout), '(', 8200);
+    strcat(layout, "x0\n");
+    tc_meas_record_identify(arena, &deep, deep.workload, deep.workload_hash, deep.target, layout);
+    forged.host = "board\xc2\x9b"
+                  "2J";
     struct {
         const char *job, *text, *says;
     } lies[] = {
@@ -362,6 +368,8 @@ static void garbage_is_refused_and_named(void **state) {
         {"job-7", entry((tc_record[]){record(7)}, "not a word"), "tuner"},
         {"a.b", good, "its subject"},
         {"job-8", edited(entry((tc_record[]){record(8)}, "t1"), "\"version\":2", "\"version\":99"), "use the same tctune"},
+        {"job-10", entry(&deep, "t1"), "longer than 8192"},
+        {"job-11", entry(&forged, "t1"), "its host has control characters"},
     };
     heard h = {0};
     tc_fleet_bus *bus = joined();

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "measure/records/check.h"
 #include "measure/records/database_int.h"
 #include "measure/records/exchange.h"
 #include "measure/records/maintain.h"
@@ -505,6 +506,144 @@ static void lines_with_another_workload_are_refused(void **state) {
     tc_meas_db_close(db);
 }
 
+/* ---- texts beyond a bound ---- */
+
+#define PRODUCT                                                                                                                  \
+    "tensor p0[16, 16] f32\ntensor p1[16, 16] f32 const\ncompute t0[i0:16, i1:16] = sum(k0:16) p0[i0, k0] * p1[k0, i1]\n"        \
+    "output t0\n"
+
+/* `text` n times, between `from` and `to`. */
+static const char *repeated(const char *from, const char *text, int n, const char *to) {
+    tc_strbuf b = {0};
+    tc_sb_add(&b, from);
+    for (int i = 0; i < n; i++)
+        tc_sb_add(&b, text);
+    tc_sb_add(&b, to);
+    return tc_sb_keep(&b, arena);
+}
+
+static const char *many_stages(int n) {
+    tc_strbuf b = {0};
+    tc_sb_add(&b, "c1 = cache_read p0 t0 global\n");
+    for (int k = 2; k < n; k++)
+        tc_sb_printf(&b, "c%d = cache_read c%d global\n", k, k - 1);
+    return tc_sb_keep(&b, arena);
+}
+
+/* Record i; those at odd places are beyond a bound. */
+static tc_record record_of(int i) {
+    const char *const traces[] = {"transform_layout p1 (x0, x1) -> (x1 / 4, x0, x1 % 4)\n",
+                                  repeated("transform_layout p1 (x0, x1) -> (x1 / 4, x0, ", "x1 % 4 + ", 60000, "x1)\n"),
+                                  repeated("parallel t0.i0\n#", "((((++++", 1000, "\nunroll t0.k0\n"),
+                                  repeated("transform_layout p1 (x0, x1) -> (x1, ", "x0 * x1 + ", 70, "x1)\n"),
+                                  many_stages(TC_WORK_SCHEDULE),
+                                  many_stages(TC_WORK_SCHEDULE + 1),
+                                  "a step of a later version\n",
+                                  repeated("transform_layout p1 (x0, x1) -> (x1, ", "(", 70, "x0\n")};
+    const char *workload = i == 9 ? repeated("tensor p0[16] f32\ncompute t0[i0:16] = ", "(p0[i0] + ", 300, "1\n") : PRODUCT;
+    tc_record r = sample_record(arena, PRODUCT, i, 1);
+    tc_meas_record_identify(arena, &r, workload, sample_hash(PRODUCT), "llvm -mcpu=test", i < 8 ? traces[i] : "parallel t0.i0\n");
+    return r;
+}
+
+/* Those are left out and named, and the others are taken in, by an import and by a merge; and so is what `db verify` would say. */
+static void what_is_beyond_a_bound_is_left_out(void **state) {
+    (void)state;
+    enum { ALL = 10, BEYOND = 5 };
+    const char *file = tc_arena_printf(arena, "%s/log.jsonl", dir), *other = tc_arena_printf(arena, "%s/other.db", dir);
+    tc_meas_db *db, *from = open_db(other, TC_MEAS_DB_WRITE);
+    tc_strbuf lines = {0};
+    tc_error err = {0};
+    tc_meas_db_stats stats;
+    size_t added = 0, known = 0;
+    for (int i = 0; i < ALL; i++) {
+        tc_record r = record_of(i);
+        tc_meas_record_to_json(&r, &lines);
+        tc_sb_addc(&lines, '\n');
+        if (i != 9) /* a database has no workload that does not parse */
+            assert_int_equal(tc_meas_db_insert(from, &r, 1, &err), TC_OK);
+        tc_status s = i == 9 ? TC_OK : tc_meas_check_bounds(&r, &err);
+        if (s != (i % 2 && i != 9 ? TC_BAD_INPUT : TC_OK))
+            fail_msg("record %d: status %d, %s", i, (int)s, err.msg);
+    }
+    assert_int_equal(tc_fs_write(file, lines.data, lines.len, NULL), TC_OK);
+    tc_strbuf_free(&lines);
+    assert_int_equal(tc_meas_db_open_memory(&db, NULL), TC_OK);
+    assert_int_equal(tc_meas_import(db, file, &added, &err), TC_BAD_INPUT);
+    assert_int_equal(err.code, TC_ERROR_BEYOND);
+    assert_int_equal(added, ALL - BEYOND);
+    if (!strstr(err.msg, "log.jsonl:2: ") || !strstr(err.msg, "longer than 8192") || !strstr(err.msg, "5 (lines 2, 4, 6, 8, 10)"))
+        fail_msg("%s", err.msg);
+    assert_int_equal(tc_meas_import(db, file, &added, &err), TC_BAD_INPUT);
+    assert_int_equal(added, 0);
+    tc_meas_db_close(db);
+    assert_int_equal(tc_meas_db_open_memory(&db, NULL), TC_OK);
+    assert_int_equal(tc_meas_db_merge(db, other, &added, &known, &err), TC_BAD_INPUT);
+    assert_int_equal(added, ALL - BEYOND);
+    if (!strstr(err.msg, "other.db: record 2: ") || !strstr(err.msg, "4 (records 2, 4, 6, 8)"))
+        fail_msg("%s", err.msg);
+    assert_int_equal(tc_meas_db_stat(db, &stats, NULL), TC_OK);
+    assert_int_equal(stats.records, ALL - BEYOND);
+    tc_meas_db_close(db);
+    tc_meas_db_close(from);
+}
+
+static void hear_of_bounds(void *user, const char *text) {
+    uint64_t *records = user;
+    int id;
+    static const char *const bounds[] = {"longer than 8192", "more than 64 operations", "more than 64 brackets", "1024 stages"};
+    for (size_t i = 0; i < TC_LEN(bounds); i++)
+        if (strstr(text, bounds[i]) && sscanf(text, "record %d:", &id) == 1)
+            *records |= (uint64_t)1 << id;
+}
+
+/* Exactly those that a verification finds. */
+static void verification_finds_the_same(void **state) {
+    (void)state;
+    tc_meas_db *db;
+    tc_meas_audit audit;
+    tc_error err = {0};
+    uint64_t found = 0;
+    assert_int_equal(tc_meas_db_open_memory(&db, NULL), TC_OK);
+    for (int i = 0; i < 9; i++) {
+        tc_record r = record_of(i);
+        assert_int_equal(tc_meas_db_insert(db, &r, 1, &err), TC_OK);
+    }
+    assert_int_equal(tc_meas_db_audit(db, hear_of_bounds, &found, &audit, &err), TC_OK);
+    assert_int_equal(found, 1 << 2 | 1 << 4 | 1 << 6 | 1 << 8);
+    tc_meas_db_close(db);
+}
+
+static void ignore_taken(void *user, const char *file, size_t added, size_t known) {
+    (void)user, (void)file, (void)added, (void)known;
+}
+
+/* A file of nothing else makes no database, and files behind it are taken in. */
+static void files_beyond_a_bound_stop_no_others(void **state) {
+    (void)state;
+    const char *files[] = {tc_arena_printf(arena, "%s/bad.jsonl", dir), tc_arena_printf(arena, "%s/good.jsonl", dir), NULL};
+    const char *made = tc_arena_printf(arena, "%s/made.db", dir);
+    tc_error err = {0};
+    tc_meas_counts n;
+    for (int i = 0; i < 2; i++) {
+        tc_strbuf line = {0};
+        tc_record r = record_of(1 - i);
+        tc_meas_record_to_json(&r, &line);
+        assert_int_equal(tc_fs_write(files[i], line.data, line.len, NULL), TC_OK);
+        tc_strbuf_free(&line);
+    }
+    assert_int_equal(tc_meas_take_files(made, files, 2, ignore_taken, NULL, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "bad.jsonl:1: "));
+    assert_false(tc_fs_exists(made));
+    tc_meas_db_close(open_db(made, TC_MEAS_DB_WRITE));
+    assert_int_equal(tc_meas_take_files(made, files, 2, ignore_taken, NULL, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "bad.jsonl:1: "));
+    tc_meas_db *db = open_db(made, TC_MEAS_DB_READ);
+    assert_int_equal(tc_meas_db_count(db, &(tc_meas_filter){0}, &n, NULL), TC_OK);
+    assert_int_equal(n.total, 1);
+    tc_meas_db_close(db);
+}
+
 /* ---- the file ---- */
 
 static void statements_without_end_are_ended(void **state) {
@@ -641,6 +780,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(texts_must_be_what_they_are_stored_under, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(records_of_one_hash_stay_apart, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(texts_of_one_hash_are_refused, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(files_beyond_a_bound_stop_no_others, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(verification_finds_the_same, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(what_is_beyond_a_bound_is_left_out, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(lines_with_another_workload_are_refused, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(statements_without_end_are_ended, setup_quietly, teardown),
         cmocka_unit_test_setup_teardown(files_say_who_wrote_them_last, setup_quietly, teardown),

@@ -65,7 +65,8 @@ static tc_status read_entry(follower *f, const tc_fleet_shared *x, tc_fleet_entr
         return tc_fail(err, TC_BAD_INPUT, "it has %zu bytes, more than %d", x->bytes, TC_FLEET_RECORD);
     TC_TRY(tc_fleet_entry_read(x->text, f->each, e, err));
     TC_TRY(check_place(x, &e->record, err));
-    return tc_meas_check_workload(&e->record, &f->workloads, err);
+    TC_TRY(tc_meas_check_workload(&e->record, &f->workloads, err));
+    return tc_meas_check_bounds(&e->record, err);
 }
 
 static tc_status change(follower *f, const tc_record *have, const tc_record *r, tc_error *err) {

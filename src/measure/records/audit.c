@@ -63,21 +63,12 @@ static const tc_target *target_of(audit *x, const tc_record *r) {
     return x->target;
 }
 
-/* A candidate that was refused is a record too: its trace need not apply. */
-static bool must_replay(const tc_record *r) {
-    return r->program != 0 && !tc_meas_error_is(r->error, TC_MEAS_REFUSED);
-}
-
 static tc_status replay(audit *x, tc_ctx *ctx, const tc_record *r, tc_error *err) {
-    tc_trace *t;
     tc_tir_program p;
-    TC_TRY(tc_trace_parse(tc_ctx_arena(ctx), "trace", r->trace, &t, err));
-    if (!must_replay(r))
-        return TC_OK;
+    bool made;
     const tc_target *target = target_of(x, r);
-    tc_tir_origin from = {.workload = x->w, .machine = target ? &target->machine : NULL, .trace = t};
-    TC_TRY(tc_tir_program_make(ctx, &from, target ? TC_TIR_HASH : 0, &p, err));
-    if (!target)
+    TC_TRY(tc_meas_replay(ctx, r, x->w, target, &p, &made, err));
+    if (!target || !made)
         return TC_OK;
     x->out->replayed++;
     x->out->changed += p.hash != r->program;

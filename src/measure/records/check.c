@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "support/inputs.h"
 #include "support/vec.h"
 #include "te/text.h"
 
@@ -134,5 +135,89 @@ tc_status tc_meas_check_workload(const tc_record *r, tc_map *known, tc_error *er
     if (s == TC_OK && !is_known)
         tc_map_puts(known, tc_sb_str(&key), 1);
     tc_strbuf_free(&key);
+    return s;
+}
+
+/* ---- traces ---- */
+
+tc_status tc_meas_replay(tc_ctx *ctx, const tc_record *r, const tc_workload *w, const tc_target *target, tc_tir_program *out,
+                         bool *made, tc_error *err) {
+    tc_trace *t;
+    TC_TRY(tc_trace_parse(tc_ctx_arena(ctx), "trace", r->trace, &t, err));
+    *made = r->program != 0 && !tc_meas_error_is(r->error, TC_MEAS_REFUSED);
+    if (!*made)
+        return TC_OK;
+    tc_tir_origin from = {.workload = w, .machine = target ? &target->machine : NULL, .trace = t};
+    return tc_tir_program_make(ctx, &from, target ? TC_TIR_HASH : 0, out, err);
+}
+
+/* Whether a line can hold a layout that is too long or too deep. The kept text of a layout has a blank at most before each
+ * character. Each level takes an operator or a bracket. */
+static bool is_odd_line(const char *line, size_t n) {
+    enum { FEW = TC_DEPTH_LAYOUT / 2 /* what folds may make of an operator is not relied upon */ };
+    int operators = 0;
+    if (n <= TC_DEPTH_LAYOUT)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        operators += line[i] == '(' || line[i] == '*' || line[i] == '+' || line[i] == '-' || line[i] == '/' || line[i] == '%';
+    return operators > FEW || n > TC_BYTES_LAYOUT / 2;
+}
+
+/* What a glance at the text shows, since a replay takes a millisecond: false only of traces within all bounds. Each step is a line
+ * of its own, and makes a stage at most. */
+static bool may_be_beyond(const char *trace) {
+    int lines = 0;
+    for (const char *line = trace, *end; *line; line = end + (*end == '\n'), lines++) {
+        end = strchrnul(line, '\n');
+        if (is_odd_line(line, (size_t)(end - line)))
+            return true;
+    }
+    return lines > TC_WORK_SCHEDULE - TC_MAX_COMPUTES;
+}
+
+static bool is_beyond(tc_ctx *ctx, const tc_record *r, tc_target *target, tc_error *why) {
+    const tc_workload *w;
+    tc_tir_program p;
+    bool made;
+    if (target)
+        target->machine.cores = r->threads;
+    return tc_te_parse(ctx, "workload", r->workload, &w, why) == TC_OK &&
+           tc_meas_replay(ctx, r, w, target, &p, &made, why) != TC_OK && why->code == TC_ERROR_BEYOND;
+}
+
+tc_status tc_meas_check_bounds(const tc_record *r, tc_error *err) {
+    tc_target *target = NULL;
+    tc_error why = {0};
+    if (!may_be_beyond(r->trace))
+        return TC_OK;
+    tc_ctx *ctx = tc_ctx_new();
+    if (tc_target_parse(r->target, &target, NULL) != TC_OK)
+        target = NULL;
+    bool beyond = is_beyond(ctx, r, target, &why);
+    tc_target_free(target);
+    tc_ctx_free(ctx);
+    return beyond ? tc_refuse(err, TC_ERROR_BEYOND, "%s", why.msg) : TC_OK;
+}
+
+/* ---- records that are left out ---- */
+
+void tc_meas_leave_out(tc_meas_left_out *l, const char *where, const tc_error *why) {
+    enum { NAMED = 12 };
+    if (l->n == 0)
+        l->first = *why;
+    if (l->n <= NAMED)
+        tc_sb_printf(&l->where, "%s%s", l->n ? ", " : "", l->n < NAMED ? where : "..");
+    l->n++;
+}
+
+tc_status tc_meas_tell_left_out(tc_meas_left_out *l, const char *what, size_t added, const char *remedy, tc_error *err) {
+    tc_status s = TC_OK;
+    if (l->n)
+        s = tc_refuse(
+            err, TC_ERROR_BEYOND,
+            "%s. Records that are larger than tctune reads were left out: %zu (%s %s). All other new records were added: "
+            "%zu. %s, and this message is gone",
+            l->first.msg, l->n, what, tc_sb_str(&l->where), added, remedy);
+    tc_strbuf_free(&l->where);
     return s;
 }

@@ -71,13 +71,16 @@ typedef TC_VEC(tc_record) records;
 static tc_status parse_line(tc_arena *a, const char *where, const char *line, tc_map *workloads, tc_record *r, tc_error *err) {
     TC_TRY(tc_meas_record_from_json(a, where, line, r, err));
     tc_status s = tc_meas_check_workload(r, workloads, err);
+    if (s == TC_OK)
+        s = tc_meas_check_bounds(r, err);
     if (s != TC_OK)
         tc_error_prefix(err, "%s: ", where);
     return s;
 }
 
 /* Parses the lines of `text` (which it cuts up) into the records that `known` lacks. */
-static tc_status parse_lines(tc_arena *a, const char *path, char *text, tc_map *known, records *out, tc_error *err) {
+static tc_status parse_lines(tc_arena *a, const char *path, char *text, tc_map *known, records *out, tc_meas_left_out *left,
+                             tc_error *err) {
     tc_map workloads = {0};
     tc_status s = TC_OK;
     int line = 1;
@@ -88,9 +91,16 @@ static tc_status parse_lines(tc_arena *a, const char *path, char *text, tc_map *
         if (p[strspn(p, " \t\r")] == 0)
             continue;
         tc_record r;
-        s = parse_line(a, tc_arena_printf(a, "%s:%d", path, line), p, &workloads, &r, err);
+        tc_error why = {0};
+        s = parse_line(a, tc_arena_printf(a, "%s:%d", path, line), p, &workloads, &r, &why);
         if (s == TC_OK && tc_meas_known_add(known, &r))
             tc_push(out, r);
+        if (s == TC_BAD_INPUT && why.code == TC_ERROR_BEYOND) {
+            tc_meas_leave_out(left, tc_arena_printf(a, "%d", line), &why);
+            s = TC_OK;
+        }
+        if (s != TC_OK)
+            tc_fail(err, s, "%s", why.msg);
     }
     tc_map_free(&workloads);
     return s;
@@ -100,16 +110,20 @@ tc_status tc_meas_import(tc_meas_db *db, const char *path, size_t *added, tc_err
     char *text;
     tc_map known = {0};
     records new = {0};
+    tc_meas_left_out left = {0};
     *added = 0;
     TC_TRY(tc_fs_read_text(path, &text, err));
     tc_arena *a = tc_arena_new();
     tc_status s = tc_meas_known_of(db, &known, err);
     if (s == TC_OK)
-        s = parse_lines(a, path, text, &known, &new, err);
+        s = parse_lines(a, path, text, &known, &new, &left, err);
     if (s == TC_OK)
         s = tc_meas_db_insert(db, new.data, new.len, err);
     if (s == TC_OK)
         *added = new.len;
+    if (s == TC_OK)
+        s = tc_meas_tell_left_out(&left, "lines", new.len, "Delete these lines", err);
+    tc_strbuf_free(&left.where);
     tc_vec_free(&new);
     tc_map_free(&known);
     tc_arena_free(a);
@@ -139,6 +153,11 @@ static bool can_be_read_again(const char *path) {
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+/* Some of the file was taken in, and what is beyond a bound was not. */
+static bool is_in_part(tc_status s, const tc_error *err, size_t added) {
+    return s == TC_BAD_INPUT && err->code == TC_ERROR_BEYOND && added > 0;
+}
+
 /* Into a database that nobody keeps: a file that is refused leaves no new one behind. */
 static tc_status rehearse(const char *file, tc_error *err) {
     tc_meas_db *db;
@@ -146,7 +165,7 @@ static tc_status rehearse(const char *file, tc_error *err) {
     TC_TRY(tc_meas_db_open_memory(&db, err));
     tc_status s = tc_meas_take_in(db, file, &added, &known, err);
     tc_meas_db_close(db);
-    return s;
+    return is_in_part(s, err, added) ? TC_OK : s;
 }
 
 tc_status tc_meas_take_files(const char *path, const char *const *files, size_t n, tc_meas_taken *fn, void *user, tc_error *err) {
@@ -157,13 +176,22 @@ tc_status tc_meas_take_files(const char *path, const char *const *files, size_t 
     if (n && !tc_fs_exists(path) && can_be_read_again(files[0]))
         TC_TRY(rehearse(files[0], err));
     TC_TRY(tc_meas_db_open(path, TC_MEAS_DB_WRITE, &db, err));
-    tc_status s = TC_OK;
+    tc_status s = TC_OK, in_part = TC_OK;
+    tc_error first = {0};
     for (size_t i = 0; i < n && s == TC_OK; i++) {
         size_t added = 0, known = 0;
-        s = tc_meas_take_in(db, files[i], &added, &known, err);
+        tc_error why = {0};
+        s = tc_meas_take_in(db, files[i], &added, &known, &why);
+        if (s != TC_OK && in_part == TC_OK)
+            first = why;
+        if (s == TC_BAD_INPUT && why.code == TC_ERROR_BEYOND)
+            in_part = s, s = TC_OK;
         if (s == TC_OK)
             fn(user, files[i], added, known);
     }
     tc_meas_db_close(db);
+    s = s == TC_OK ? in_part : s;
+    if (s != TC_OK && err)
+        *err = first;
     return s;
 }

@@ -119,7 +119,9 @@ typedef struct merging {
     tc_meas_inserts q;
     tc_map known, workloads;
     size_t added, had;
-    char misfit[80]; /* the first row that does not fit; "": none */
+    tc_meas_left_out left;
+    const char *from; /* the other database */
+    char misfit[80];  /* the first row that does not fit; "": none */
     tc_error why;
 } merging;
 
@@ -142,7 +144,8 @@ static tc_status refuse(const char *path, const merging *m, tc_error *err) {
 /* What queries do not look at: texts have the hashes that they are stored under, and the workload has the record's sizes. */
 static tc_status check_whole(const tc_record *r, tc_map *workloads, tc_error *err) {
     TC_TRY(tc_meas_check_texts(r, err));
-    return tc_meas_check_workload(r, workloads, err);
+    TC_TRY(tc_meas_check_workload(r, workloads, err));
+    return tc_meas_check_bounds(r, err);
 }
 
 static tc_status take(void *user, const tc_record *r, tc_error *err) {
@@ -153,6 +156,11 @@ static tc_status take(void *user, const tc_record *r, tc_error *err) {
     if (s != TC_OK) {
         char row[32];
         snprintf(row, sizeof row, "record %lld", (long long)r->id);
+        if (why.code == TC_ERROR_BEYOND) {
+            tc_error_prefix(&why, "%s: %s: ", m->from, row);
+            tc_meas_leave_out(&m->left, row + strlen("record "), &why);
+            return TC_OK;
+        }
         note_misfit(m, row, why.msg);
         return s;
     }
@@ -177,7 +185,7 @@ static tc_status take_all(merging *m, tc_meas_db *from, tc_error *err) {
 
 tc_status tc_meas_db_merge(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err) {
     tc_meas_db *from;
-    merging m = {.into = db};
+    merging m = {.into = db, .from = path};
     *added = *known = 0;
     if (same_file(db->path, path))
         return tc_fail(err, TC_BAD_INPUT, "%s: is the target of the merge; name other databases to merge from", path);
@@ -187,14 +195,16 @@ tc_status tc_meas_db_merge(tc_meas_db *db, const char *path, size_t *added, size
         s = tc_meas_db_inserts_new(db, &m.q, err);
     if (s == TC_OK && (s = tc_meas_db_begin(db, err)) == TC_OK)
         s = tc_meas_db_end(db, take_all(&m, from, err), err);
+    if (s == TC_OK) {
+        *added = m.added;
+        *known = m.had;
+        s = tc_meas_tell_left_out(&m.left, "records", m.added, "Type `tctune db prune --drop-failures` for that database", err);
+    }
+    tc_strbuf_free(&m.left.where);
     tc_meas_db_inserts_free(&m.q);
     tc_map_free(&m.known);
     tc_map_free(&m.workloads);
     tc_meas_db_close(from);
-    if (s == TC_OK) {
-        *added = m.added;
-        *known = m.had;
-    }
     return s;
 }
 

@@ -37,7 +37,7 @@ TC_NODISCARD tc_status tc_meas_db_summaries(tc_meas_db *db, tc_arena *a, tc_meas
 
 /* Adds the records of the database file `path`, in one transaction, but those that `db` has already (same workload, target, trace
  * and time of measuring; but a failure found later is taken over): merging twice changes nothing. Cost models stay behind: they
- * are refitted from records. TC_BAD_INPUT when `path` is db's own file. */
+ * are refitted from records. TC_BAD_INPUT when `path` is db's own file. Records beyond a bound are left out, as by tc_meas_import. */
 TC_NODISCARD tc_status tc_meas_db_merge(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err);
 
 /* ---- making smaller ---- */

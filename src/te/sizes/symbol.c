@@ -13,13 +13,13 @@ static bool is_definition(const tc_expr *e) {
 }
 
 /* A name stands for its definition, so that each line of a text can double the terms. */
-static bool is_too_large(const tc_expr *value) {
+bool tc_symbol_is_too_large(const tc_expr *value) {
     return value->depth > TC_MAX_DEPTH || tc_expr_tree_size(value, TC_MAX_SIZE_TREE) > TC_MAX_SIZE_TREE;
 }
 
 const char *tc_symbol_problem(const tc_expr *value) {
     _Static_assert(TC_MAX_SIZE_TREE == 1024, "the message names it");
-    if (is_too_large(value))
+    if (tc_symbol_is_too_large(value))
         return "with the definitions of its symbols written out, it has more than 1024 terms; define it by fewer symbols";
     if (!is_definition(value))
         return "expected symbols and integers with +, -, * and division by a positive integer";

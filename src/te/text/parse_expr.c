@@ -150,7 +150,8 @@ static void type_text(const tc_expr *e, char text[24]) {
 
 static tc_status made(parser *p, const tc_expr *e, place at, operand *out) {
     if (e->depth > TC_MAX_DEPTH)
-        return FAIL_AT(p, at, "the expression is more than %d operations deep; split it over several computes", TC_MAX_DEPTH);
+        return tc_beyond(p->err, FAIL_AT(p, at, "the expression is more than %d operations deep; split it over several computes",
+                                         TC_MAX_DEPTH));
     *out = typed(e, at);
     return TC_OK;
 }
@@ -548,6 +549,11 @@ static tc_status parse_primary(parser *p, operand *out) {
     return close_bracket(p, ")");
 }
 
+static tc_status too_deep(parser *p) {
+    return tc_beyond(p->err,
+                     tc_lex_fail(p->lex, p->err, "the expression is nested too deeply (more than %d levels)", MAX_NESTING));
+}
+
 static tc_status parse_unary(parser *p, operand *out) {
     place at = here(p);
     bool minus = tc_lex_is(p->lex, "-"), not = tc_lex_is(p->lex, "!");
@@ -556,7 +562,7 @@ static tc_status parse_unary(parser *p, operand *out) {
     operand x;
     enum { AS_PRINTED = 2 }; /* 0 - (x): what is printed must be read again */
     if ((p->nesting += AS_PRINTED) > MAX_NESTING)
-        return tc_lex_fail(p->lex, p->err, "the expression is nested too deeply (more than %d levels)", MAX_NESTING);
+        return too_deep(p);
     TC_TRY(next(p));
     TC_TRY(parse_unary(p, &x));
     p->nesting -= AS_PRINTED;
@@ -575,7 +581,7 @@ static bool infix(const parser *p, tc_op *op) {
 
 static tc_status parse(parser *p, int min_prec, operand *out) {
     if (++p->nesting > MAX_NESTING)
-        return tc_lex_fail(p->lex, p->err, "the expression is nested too deeply (more than %d levels)", MAX_NESTING);
+        return too_deep(p);
     TC_TRY(parse_unary(p, out));
     bool compared = false;
     for (tc_op op; infix(p, &op) && te_precedence(op) >= min_prec;) {
@@ -600,10 +606,11 @@ static tc_status check_terms(parser *p, const operand *x) {
     *left -= tc_expr_tree_size(x->e, *left);
     if (*left >= 0)
         return TC_OK;
-    return FAIL_AT(p, x->at,
-                   "with what its names and functions stand for, this expression has too many terms; all expressions here "
-                   "may have %d",
-                   TC_MAX_TREE);
+    return tc_beyond(
+        p->err, FAIL_AT(p, x->at,
+                        "with what its names and functions stand for, this expression has too many terms; all expressions here "
+                        "may have %d",
+                        TC_MAX_TREE));
 }
 
 tc_status tc_te_parse_expr(tc_ctx *c, tc_lex *lex, const tc_te_scope *scope, const tc_expr **out, tc_error *err) {

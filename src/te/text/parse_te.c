@@ -143,8 +143,10 @@ static tc_status parse_definition(te_parser *p, const char *name, const tc_var *
     const tc_te_scope scope = {.dialect = TC_DIALECT_TE, .resolve = resolve_symbol, .user = p, .why = &p->why};
     TC_TRY(tc_te_parse_expr(p->c, &p->lex, &scope, &value, p->err));
     const char *why = tc_symbol_problem(value);
-    if (why)
-        return tc_lex_fail(&at, p->err, "this expression cannot define symbol %s: %s", name, why);
+    if (why) {
+        tc_status s = tc_lex_fail(&at, p->err, "this expression cannot define symbol %s: %s", name, why);
+        return tc_symbol_is_too_large(value) ? tc_beyond(p->err, s) : s;
+    }
     *v = tc_symbol_defined(p->c, name, value);
     return TC_OK;
 }
