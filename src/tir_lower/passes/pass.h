@@ -80,6 +80,8 @@ size_t tir_enter_loop(tc_ctx *c, tc_env *env, const tc_var *v, const tc_expr *ex
 bool tir_const_extent(const tc_stmt *loop, int64_t *n);
 /* Rough size of a statement once unrolled and vectorised by `lanes`: its stores. Saturates. */
 int64_t tir_weight(const tc_stmt *s, int lanes);
+/* The terms of the values that these stores store. Saturates. */
+int64_t tir_terms(const tc_stmt *s, int lanes);
 /* Lanes of a machine vector for what a VECTOR loop's body stores and computes. */
 int tir_lanes(const tc_machine *m, const tc_stmt *body);
 

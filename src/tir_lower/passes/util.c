@@ -276,11 +276,16 @@ static int64_t weight_of_store(const tc_expr *value) {
     return 1 + TC_MAX(terms - ORDINARY, 0) / TERMS;
 }
 
-int64_t tir_weight(const tc_stmt *s, int lanes) {
+static int64_t terms_of_store(const tc_expr *value) {
+    return tc_expr_tree_size(value, TC_MAX_TREE);
+}
+
+/* What of_store says of each store's value, once for each copy that unrolling makes. */
+static int64_t weigh(const tc_stmt *s, int lanes, int64_t (*of_store)(const tc_expr *value)) {
     const tc_stmt *inside;
-    int64_t n, w = s->kind == TC_STMT_STORE ? weight_of_store(s->u.store.value) : 0;
+    int64_t n, w = s->kind == TC_STMT_STORE ? of_store(s->u.store.value) : 0;
     for (int i = 0; (inside = tc_tir_child(s, i)); i++) {
-        w += tir_weight(inside, lanes); /* not in TC_MIN, which would call it twice, and so 2^depth times */
+        w += weigh(inside, lanes, of_store); /* not in TC_MIN, which would call it twice, and so 2^depth times */
         w = TC_MIN(w, INT64_MAX / 4);
     }
     if (s->kind != TC_STMT_FOR)
@@ -290,6 +295,14 @@ int64_t tir_weight(const tc_stmt *s, int lanes) {
     if (s->u.loop.kind == TC_FOR_TENSOR) /* becomes a few instructions */
         return w;
     return saturate(w, s->u.loop.kind == TC_FOR_VECTOR ? tc_ceil_div(n, lanes) : n);
+}
+
+int64_t tir_weight(const tc_stmt *s, int lanes) {
+    return weigh(s, lanes, weight_of_store);
+}
+
+int64_t tir_terms(const tc_stmt *s, int lanes) {
+    return weigh(s, lanes, terms_of_store);
 }
 
 /* Bytes of the widest element that is computed with. Index arithmetic is i64 and does not count: it is scalar, or a ramp. */

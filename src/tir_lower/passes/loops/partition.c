@@ -27,14 +27,15 @@
  *  => for rx in 3 { if xo*4 + rx >= 1 { for c { acc[x] += X[..] * W[..] } } else { the same for x >= 1 } }
  *
  * Needs: TILE_LOOPS; guards as `tc_tir_build` makes them. Gives: PARTITIONED. A guard stays dynamic if its partial segment is
- * long, or if the copies would grow the program beyond MAX_STORES. Keeps: order of execution. */
+ * long, or if the copies would grow the program beyond MAX_STORES or MAX_TERMS. Keeps: order of execution. */
 #include "tir_lower/passes/loops/partition_int.h"
 
 #include <assert.h>
 
 enum {
-    MAX_STORES = 4096, /* of the unrolled program; derived: at about 20 us of LLVM per store, 80 ms a candidate */
-    MAX_SOFT = 512     /* stores of a body that is copied for the sake of its selects only */
+    MAX_STORES = 4096,   /* of the unrolled program; derived: at about 20 us of LLVM per store, 80 ms a candidate */
+    MAX_TERMS = 1 << 19, /* of the values that these stores store; networks had 191,561 */
+    MAX_SOFT = 512       /* stores of a body that is copied for the sake of its selects only */
 };
 
 static const tc_stmt *walk(tir_partitioner *k, const tc_stmt *s);
@@ -297,14 +298,20 @@ static const tc_stmt *split_loop(tir_partitioner *k, const tc_stmt *loop, const 
     return tc_tir_seq(k->c, n, part);
 }
 
-/* Stores that copies of a body of so many would add. Those of sizes that vary are of cut tiles, half as large in the mean. */
-static int64_t cost_of(const tir_guard *g, const tir_segment *seg, int n, int64_t weight) {
+/* Stores, and terms of their values. */
+typedef struct size {
+    int64_t stores, terms;
+} size;
+
+/* What copies of a body of that size would add. Those of sizes that vary are of cut tiles, half as large in the mean. Where no guard
+ * holds, selects leave what they do not choose, but nothing else. */
+static size cost_of(const tir_guard *g, const tir_segment *seg, int n, bool soft, size body) {
     int cut = 0;
     if (!tir_names_symbol(&g->s))
-        return (n - 1) * weight;
+        return (size){(n - 1) * body.stores, (n - 1) * body.terms};
     for (int i = 0; i < n; i++)
         cut += !seg[i].full && !seg[i].none;
-    return cut * weight / 2;
+    return (size){cut * body.stores / 2, soft ? (n - 1) * body.terms : cut * body.terms / 2};
 }
 
 /* The group of guards with the most members whose copies can be afforded; hard ones first. */
@@ -313,7 +320,9 @@ static bool choose(tir_partitioner *k, const tc_stmt *loop, const tc_stmt *body,
     k->place = loop->u.loop.var;
     tir_collect_guards(k, body);
     int best = 0;
-    int64_t cost = 0, weight = k->guards.len ? tir_weight(body, k->lanes) : 0;
+    size cost = {0}, whole = {0};
+    if (k->guards.len)
+        whole = (size){tir_weight(body, k->lanes), tir_terms(body, k->lanes)};
     for (size_t i = 0; i < k->guards.len; i++) {
         int members = 0;
         for (size_t j = 0; j < k->guards.len; j++)
@@ -322,16 +331,18 @@ static bool choose(tir_partitioner *k, const tc_stmt *loop, const tc_stmt *body,
         tir_segment s[TIR_MAX_SEGMENTS];
         bool soft;
         int m = members > best ? tir_segments(k, &k->guards.data[i], s, &soft) : 0;
-        if (!m || cost_of(&k->guards.data[i], s, m, weight) > k->budget || (soft && weight > MAX_SOFT))
+        const size more = m ? cost_of(&k->guards.data[i], s, m, soft, whole) : whole;
+        if (!m || more.stores > k->stores || more.terms > k->terms || (soft && whole.stores > MAX_SOFT))
             continue;
         best = members;
-        cost = cost_of(&k->guards.data[i], s, m, weight);
+        cost = more;
         v->s = k->guards.data[i].s;
         v->n = m;
         for (int j = 0; j < m; j++)
             v->seg[j] = s[j];
     }
-    k->budget -= cost;
+    k->stores -= cost.stores;
+    k->terms -= cost.terms;
     return best > 0;
 }
 
@@ -383,8 +394,8 @@ tc_status tir_pass_partition(tc_ctx *c, const tc_machine *m, const tc_func *in, 
     (void)err;
     tir_names names;
     tir_names_init(&names, in);
-    tir_partitioner k = {
-        .c = c, .func = in, .names = &names, .env = tc_env_new(), .lanes = TC_MAX(m->vector_bytes / 4, 1), .budget = MAX_STORES};
+    tir_partitioner k = {.c = c, .func = in, .names = &names, .env = tc_env_new(), .stores = MAX_STORES, .terms = MAX_TERMS};
+    k.lanes = TC_MAX(m->vector_bytes / 4, 1);
     const tc_stmt *body = in->body;
     if (body)
         body = tir_settle_guards(c, &names, k.env, body);

@@ -35,7 +35,8 @@ typedef struct tir_partitioner {
     tir_names *names;
     tc_env *env;
     int lanes;
-    int64_t budget; /* stores that copies may still add */
+    int64_t stores; /* that copies may still add */
+    int64_t terms;  /* of the values of these stores, that copies may still add */
     TC_VEC(tir_fact) facts;
     TC_VEC(const tc_var *) outer;         /* loops around the current place */
     TC_VEC(const tc_var *) serial_inside; /* while collecting: serial loops between the place and the guard */
