@@ -183,7 +183,7 @@ bool te_scan_below(te_scan *s, tc_ctx *c, te_ranges *r, const tc_expr *index, co
         return false;
     for (int i = 0; i < n; i++)
         axes[i] = te_axis_of(s->op, i)->var;
-    const tc_premises p = {c, r->env, s->known.len, s->known.data, (size_t)n, axes, NULL, &s->work};
+    const tc_premises p = {c, r->env, s->known.len, s->known.data, (size_t)n, axes, NULL, s->work, NULL};
     return tc_te_below(&p, index, size);
 }
 
@@ -234,14 +234,24 @@ static bool below_size(access_check *k, te_scan *s, const tc_expr *read, int d, 
     return te_scan_below(s, k->c, r, read->args[d], size);
 }
 
+static tc_status fail_without_budget(const access_check *k, const te_scan *s, const char *read, int d) {
+    return tc_fail(k->err, TC_BAD_INPUT,
+                   "compute %s: %s: no proof shows that index %d is within its extent, as the proofs of a workload have %d steps "
+                   "in all; split the workload into several, or simplify its indices",
+                   s->op->name, read, d, TC_PROOF_WORK);
+}
+
 static tc_status fail_beyond_size(const access_check *k, const te_scan *s, const tc_expr *read, int d) {
     const tc_tensor *t = read->u.tensor;
     tc_strbuf b = {0};
     tc_expr_print(&b, read);
-    tc_status st = tc_fail(k->err, TC_BAD_INPUT,
-                           "compute %s: %s may be out of bounds: index %d may reach %s, the extent of %s there; guard it with "
-                           "select(condition, ...)",
-                           s->op->name, tc_sb_str(&b), d, t->symbol[d]->name, t->name);
+    tc_status st =
+        *s->work <= 0
+            ? fail_without_budget(k, s, tc_sb_str(&b), d)
+            : tc_fail(k->err, TC_BAD_INPUT,
+                      "compute %s: %s may be out of bounds: index %d may reach %s, the extent of %s there; guard it with "
+                      "select(condition, ...)",
+                      s->op->name, tc_sb_str(&b), d, t->symbol[d]->name, t->name);
     tc_strbuf_free(&b);
     return st;
 }
@@ -273,7 +283,8 @@ static bool check_read(te_scan *s, const tc_expr *read, te_ranges *r) {
 
 tc_status te_check_accesses(const tc_workload *w, const tc_compute **culprit, tc_error *err) {
     access_check k = {.c = w->ctx, .err = err, .status = TC_OK};
-    te_scan s = {.visit = check_read, .user = &k, .work = TC_PROOF_WORK};
+    int64_t work = TC_PROOF_WORK;
+    te_scan s = {.visit = check_read, .user = &k, .work = &work};
     tc_env *env = tc_env_new();
     value_ranges v;
     value_ranges_open(&v, w, env);
@@ -317,7 +328,7 @@ static bool check_limit(te_scan *s, const tc_expr *read, te_ranges *r) {
 /* With values of the input in [0, limit): is every index that depends on it in bounds? */
 static limit_check try_limit(const tc_workload *w, tc_env *env, const tc_tensor *input, const tc_map *depends, int64_t limit) {
     limit_check k = {.input = input, .safe = true, .depends = depends};
-    te_scan s = {.visit = check_limit, .user = &k, .work = TC_PROOF_WORK};
+    te_scan s = {.visit = check_limit, .user = &k}; /* which proves nothing */
     value_ranges v = {.c = w->ctx, .env = env, .given = input, .given_range = {0, limit - 1}};
     for (int i = 0; i < w->ncompute; i++)
         for (int o = 0; o < w->computes[i]->nout; o++)

@@ -192,7 +192,7 @@ typedef struct te_scan {
     void *user;
     te_memo *seen;               /* under the conditions that are known */
     TC_VEC(tc_known_cond) known; /* sizes of axes, and conditions of selects around */
-    int64_t work;                /* what is left of the budget of proofs (index/prove.h) */
+    int64_t *work;               /* what is left of the budget of proofs (index/prove.h) */
 } te_scan;
 bool te_scan_reads(te_scan *s, int n, const tc_expr *const *body, te_ranges *r);
 /* Axes end at their sizes. */

@@ -36,6 +36,7 @@ typedef struct prover {
     tc_map failed;        /* forms that were looked at in vain -> steps that there were */
     fact *fact;           /* of each condition of the premises; NULL: nothing has been asked yet */
     const tc_expr *pivot; /* the term that is to go; NULL: one of symbols */
+    tc_known_cond helped; /* by which the last step succeeded; no condition: a range */
     int nscale;
     tc_affine scale[MAX_SCALES]; /* sums of products of sizes */
 } prover;
@@ -183,8 +184,7 @@ static bool use_definition(prover *p, const tc_affine *form, const tc_expr *f, b
     return f->op == (more ? TC_OP_MIN : TC_OP_MAX) && use_choice(p, form, f, more, steps);
 }
 
-/* A factor of the term is at most, or at least, what its range says, or what it is the quotient of. */
-static bool use_ranges(prover *p, const tc_affine *form, const tc_term *t, int steps) {
+static bool use_factors(prover *p, const tc_affine *form, const tc_term *t, int steps) {
     const tc_expr *f[MAX_FACTORS];
     int n = te_factors_of(t->atom, f, 0);
     bool more = t->coef > 0;
@@ -199,11 +199,24 @@ static bool use_ranges(prover *p, const tc_affine *form, const tc_term *t, int s
     return false;
 }
 
-static bool use_conds(prover *p, const tc_affine *form, bool of_symbols, int steps) {
+/* A factor of the term is at most, or at least, what its range says, or what it is the quotient of. */
+static bool use_ranges(prover *p, const tc_affine *form, const tc_term *t, int steps) {
+    bool done = use_factors(p, form, t, steps);
+    p->helped = (tc_known_cond){0};
+    return done;
+}
+
+static bool use_known(prover *p, const tc_affine *form, size_t i, bool of_symbols, int steps) {
     if (!p->fact)
         p->fact = tc_xcalloc(p->v->nknown, sizeof *p->fact);
+    bool done = use_cond(p, form, p->v->known[i], &p->fact[i], of_symbols, steps);
+    p->helped = p->v->known[i];
+    return done;
+}
+
+static bool use_conds(prover *p, const tc_affine *form, bool of_symbols, int steps) {
     for (size_t i = p->v->nknown; i-- > 0;)
-        if (use_cond(p, form, p->v->known[i], &p->fact[i], of_symbols, steps))
+        if (use_known(p, form, i, of_symbols, steps))
             return true;
     return false;
 }
@@ -250,6 +263,43 @@ static bool eliminate(prover *p, const tc_affine *form, int steps) {
     return use_conds(p, form, true, steps);
 }
 
+/* ---- hints ---- */
+
+void tc_proof_hints_free(tc_proof_hints *h) {
+    tc_map_free(&h->of);
+    tc_vec_free(&h->all);
+}
+
+static const tc_proof_hint *hint_of(const prover *p, const tc_expr *e) {
+    const uintptr_t *at = p->v->hints ? tc_map_get(&p->v->hints->of, (uintptr_t)e->id) : NULL;
+    return at ? &p->v->hints->all.data[*at] : NULL;
+}
+
+/* The last step took a term off e, and the rest was shown. */
+static void remember(const prover *p, const tc_expr *e, int steps) {
+    tc_proof_hints *h = p->v->hints;
+    const tc_proof_hint hint = {p->pivot, p->helped, steps};
+    const uintptr_t *at = h ? tc_map_get(&h->of, (uintptr_t)e->id) : NULL;
+    if (at) {
+        h->all.data[*at] = hint;
+    } else if (h) {
+        tc_map_put(&h->of, (uintptr_t)e->id, h->all.len);
+        tc_push(&h->all, hint);
+    }
+}
+
+/* Tries what helped before, if it is known here too. */
+static bool follow(prover *p, const tc_affine *form, tc_proof_hint hint, int steps) {
+    p->pivot = hint.pivot;
+    for (size_t i = p->v->nknown; hint.by.cond && i-- > 0;)
+        if (p->v->known[i].cond == hint.by.cond && p->v->known[i].holds == hint.by.holds)
+            return use_known(p, form, i, true, steps) || use_known(p, form, i, false, steps);
+    for (int i = 0; !hint.by.cond && i < form->n; i++)
+        if ((!hint.pivot || form->term[i].atom == hint.pivot) && use_ranges(p, form, &form->term[i], steps))
+            return true;
+    return false;
+}
+
 /* Steps make a form no smaller: one that cannot be negative any more leads nowhere. */
 static bool negative(prover *p, const tc_affine *form, int steps) {
     if (*p->v->work <= 0)
@@ -263,10 +313,13 @@ static bool negative(prover *p, const tc_affine *form, int steps) {
     if ((tried && *tried >= (uintptr_t)steps) || --p->budget < 0)
         return false;
     const tc_expr *pivot = p->pivot;
-    bool done = eliminate(p, form, steps);
-    p->pivot = pivot;
-    if (!done && p->budget >= 0)
+    const tc_proof_hint *hint = hint_of(p, e);
+    bool done = (hint && follow(p, form, *hint, steps)) || eliminate(p, form, steps);
+    if (done)
+        remember(p, e, steps);
+    else if (p->budget >= 0)
         tc_map_put(&p->failed, (uintptr_t)e, (uintptr_t)steps);
+    p->pivot = pivot;
     return done;
 }
 
@@ -295,12 +348,20 @@ static void add_factors(prover *p, const tc_affine *size, const tc_affine *inner
     }
 }
 
+static bool try_effort(prover *p, const tc_affine *form, int i) {
+    p->budget = effort[i].forms;
+    return negative(p, form, effort[i].steps);
+}
+
+/* The one that an earlier proof took is tried first. */
 static bool try_all_efforts(prover *p, const tc_affine *form) {
-    bool done = false;
-    for (int i = 0; i < p->efforts && !done; i++) {
-        p->budget = effort[i].forms;
-        done = negative(p, form, effort[i].steps);
-    }
+    const tc_proof_hint *hint = hint_of(p, tc_te_from_affine(p->v->c, form));
+    int first = 0;
+    while (hint && first < p->efforts - 1 && effort[first].steps < hint->steps)
+        first++;
+    bool done = first > 0 && try_effort(p, form, first);
+    for (int i = 0; i < p->efforts && !done; i++)
+        done = try_effort(p, form, i);
     return done;
 }
 
@@ -448,31 +509,40 @@ static bool whole_in_size(const tc_premises *k, const tc_affine *index, const tc
     return less(&p, tc_i64(k->c, -1), x) && less(&p, x, tc_te_from_affine(k->c, &total));
 }
 
+static bool says_negative(const tc_premises *k, tc_known_cond c, const tc_affine *form) {
+    tc_affine x;
+    if (c.cond->op == TC_OP_NOT)
+        return says_negative(k, (tc_known_cond){c.cond->args[0], !c.holds}, form);
+    if ((c.cond->op == TC_OP_AND && c.holds) || (c.cond->op == TC_OP_OR && !c.holds))
+        return says_negative(k, (tc_known_cond){c.cond->args[0], c.holds}, form) ||
+               says_negative(k, (tc_known_cond){c.cond->args[1], c.holds}, form);
+    return te_at_most_zero(k, &c, &x) && tc_affine_same_terms(form, &x) && form->c < x.c;
+}
+
+/* The last condition that is known says that the index is within the whole tensor, as that of a mask does. */
+static bool said_in_size(const tc_premises *k, const tc_affine *index, const tc_tensor *t) {
+    tc_affine form = *index, total = {.c = 1};
+    const tc_affine one = {.c = 1};
+    bool fits = k->nknown > 0;
+    for (int d = t->ndim - 1; fits && d >= 0; d--) {
+        tc_affine size, all = {0};
+        fits = size_of(k, t, d, &size) && te_add_product(k->c, &all, &total, &size, 1);
+        total = all;
+    }
+    prover p = {.v = k, .efforts = BRIEF};
+    add_scale(&p, &one);
+    return fits && tc_affine_add(&form, &total, -1) && says_negative(k, k->known[k->nknown - 1], &form) &&
+           less(&p, tc_i64(k->c, -1), tc_te_from_affine(k->c, index));
+}
+
 static bool in_size(const tc_premises *k, const tc_affine *index, const tc_tensor *t) {
-    return each_in_size(k, index, t, true, BRIEF) || each_in_size(k, index, t, false, ALL) || whole_in_size(k, index, t);
-}
-
-/* Lets one question have its free steps before those of the budget: premises with a budget of their own. */
-static tc_premises with_free_steps(const tc_premises *k, int64_t *left) {
-    tc_premises own = *k;
-    *left = TC_MAX(*k->work, 0) + TC_PROOF_FREE;
-    own.work = left;
-    return own;
-}
-
-/* Takes what a question needed beyond its free steps from the budget. */
-static void pay(const tc_premises *k, int64_t left) {
-    *k->work = TC_MIN(*k->work, left);
+    return said_in_size(k, index, t) || each_in_size(k, index, t, true, BRIEF) || each_in_size(k, index, t, false, ALL) ||
+           whole_in_size(k, index, t);
 }
 
 bool tc_te_in_size(const tc_premises *k, const tc_expr *index, const tc_tensor *t) {
-    int64_t left;
-    const tc_premises own = with_free_steps(k, &left);
     tc_affine form = {0}, sum;
-    bool shown = te_expand(&own, index, 1, &form) &&
-                 (in_size(&own, &form, t) || (te_split_quotients(&own, &form, &sum) && in_size(&own, &sum, t)));
-    pay(k, left);
-    return shown;
+    return te_expand(k, index, 1, &form) && (in_size(k, &form, t) || (te_split_quotients(k, &form, &sum) && in_size(k, &sum, t)));
 }
 
 static bool below_as_written(const tc_premises *k, const tc_expr *index, const tc_expr *size, int efforts) {
@@ -485,14 +555,9 @@ static bool below_as_written(const tc_premises *k, const tc_expr *index, const t
 }
 
 static bool below(const tc_premises *k, const tc_expr *index, const tc_expr *size, int efforts) {
-    int64_t left;
-    const tc_premises own = with_free_steps(k, &left);
     tc_affine form = {0}, sum;
-    bool shown = below_as_written(&own, index, size, efforts) ||
-                 (te_expand(&own, index, 1, &form) && te_split_quotients(&own, &form, &sum) &&
-                  below_as_written(&own, tc_te_from_affine(k->c, &sum), size, efforts));
-    pay(k, left);
-    return shown;
+    return below_as_written(k, index, size, efforts) || (te_expand(k, index, 1, &form) && te_split_quotients(k, &form, &sum) &&
+                                                         below_as_written(k, tc_te_from_affine(k->c, &sum), size, efforts));
 }
 
 bool tc_te_below(const tc_premises *k, const tc_expr *index, const tc_expr *size) {

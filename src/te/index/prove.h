@@ -2,6 +2,9 @@
 #ifndef TC_TE_PROVE_H
 #define TC_TE_PROVE_H
 
+#include "support/inputs.h"
+#include "support/map.h"
+#include "support/vec.h"
 #include "te/index/affine.h"
 #include "te/te.h"
 
@@ -11,12 +14,26 @@ typedef struct tc_known_cond {
     bool holds;
 } tc_known_cond;
 
-/* The budget of a program, or of a compute of a workload, for proofs that take long. A proof looks at one sum in a step. Steps are
- * counted, so that results are the same on every machine.
- * TC_PROOF_FREE: the first steps of each proof cost nothing, so programs with many accesses need no larger budget. Of networks
- * with sizes that vary (BERT, GPT-2, a quantised decoder, ResNets) no proof that succeeds takes more than 524.
- * TC_PROOF_WORK: the budget. Chosen: it lasts less than a second. */
-enum { TC_PROOF_FREE = 1000, TC_PROOF_WORK = 200000 };
+/* The budget of all proofs of a workload, or of a program. A proof looks at one sum in a step. Steps are counted, so that results
+ * are the same on every machine. Derived: the largest program of the networks that were measured takes 54,112 steps, and a step
+ * takes 1 to 4 us. */
+enum { TC_PROOF_WORK = TC_WORK_PROOFS };
+
+typedef struct tc_proof_hint {
+    const tc_expr *pivot; /* the term that went; NULL: one of symbols */
+    tc_known_cond by;     /* what took it away; no condition: a range */
+    int steps;            /* that were left */
+} tc_proof_hint;
+
+/* How earlier proofs of a program went on from each sum: which condition helped. A program asks for much of the same again, where
+ * other conditions hold: copies of a loop for parts of its range. A later proof tries what helped before, and checks it anew.
+ * Begin with {0}, and free. */
+typedef struct tc_proof_hints {
+    tc_map of; /* id of a sum -> number in `all` */
+    TC_VEC(tc_proof_hint) all;
+} tc_proof_hints;
+
+void tc_proof_hints_free(tc_proof_hints *h);
 
 /* What is known where something is to be shown: scalars only. */
 typedef struct tc_premises {
@@ -28,6 +45,7 @@ typedef struct tc_premises {
     const tc_var *const *vars; /* of loops or axes, outermost first */
     const tc_var *inner;       /* one inside of those; NULL: none */
     int64_t *work;             /* what is left of the budget; proofs take their steps from it */
+    tc_proof_hints *hints;     /* of the same context; NULL: none */
 } tc_premises;
 
 /* Whether the element index is in [0, elements of t), as dense row-major arrays have them, whatever the sizes are. */

@@ -22,6 +22,7 @@ typedef struct limiter {
     tc_map asked;                 /* tensor id -> its part that is read, as far as readers were looked at */
     limited *computes;
     tc_map tensors; /* id -> the new tensor */
+    int64_t work;   /* what is left of the budget of proofs */
 } limiter;
 
 /* ---- the sizes that there are ---- */
@@ -160,7 +161,7 @@ static void limit_compute(limiter *k, int number) {
     te_know_axes(env, k->c, op->raxes, op->nraxis);
     te_ranges r;
     te_ranges_init(&r, env);
-    te_scan s = {.visit = visit_read, .op = op, .user = k, .work = TC_PROOF_WORK};
+    te_scan s = {.visit = visit_read, .op = op, .user = k, .work = &k->work};
     te_scan_know(&s, k->c, l->axes, op->naxis);
     te_scan_know(&s, k->c, op->raxes, op->nraxis);
     for (int o = 0; o < op->nout; o++) {
@@ -221,7 +222,7 @@ static tc_status rebuild(limiter *k, const tc_te_part *have, const tc_workload *
 
 tc_status tc_te_limit(tc_ctx *c, const tc_workload *w, int nsize, const tc_var *const *size, tc_te_part *asked,
                       const tc_te_part *have, const tc_workload **out, tc_te_part *read, tc_error *err) {
-    limiter k = {.c = c, .w = w, .computes = tc_xcalloc((size_t)w->ncompute, sizeof(limited))};
+    limiter k = {.c = c, .w = w, .work = TC_PROOF_WORK, .computes = tc_xcalloc((size_t)w->ncompute, sizeof(limited))};
     find_sizes(&k, nsize, size);
     for (int o = 0; o < w->nout; o++)
         ask(&k, w->out[o], &asked[o]);

@@ -332,12 +332,12 @@ static bool runs_within(runner *r, int64_t size) {
 
 bool verify_by_running(verifier *v, const tc_expr *index, int64_t size) {
     bool pays = v->f->nsymbol > 0;
-    double steps = (double)TC_MAX(*v->work, 0) + TC_PROOF_FREE;
+    double steps = (double)TC_MAX(*v->work, 0);
     runner r = {.v = v, .index = index, .most = pays ? TC_MIN(MAX_RUNS, steps * RUNS_PER_STEP) : MAX_RUNS};
     tc_expr_walk(index, add_var, &r);
     add_terms(&r, index, 1);
     bool runs = few(&r), within = runs && runs_within(&r, size);
     if (pays && runs)
-        *v->work = TC_MIN(*v->work, (int64_t)(steps - r.all / RUNS_PER_STEP));
+        *v->work = (int64_t)(steps - r.all / RUNS_PER_STEP);
     return within;
 }

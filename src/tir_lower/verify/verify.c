@@ -157,7 +157,7 @@ static bool shown_from_conditions(verifier *v, const tc_expr *i, const tc_expr *
         tc_env_set(plain, v->loops.data[k], tc_env_given(v->env, v->loops.data[k]));
     if (v->lane)
         tc_env_set(plain, v->lane, tc_env_given(v->env, v->lane));
-    tc_premises k = {v->c, plain, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane, v->work};
+    tc_premises k = {v->c, plain, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane, v->work, &v->hints};
     bool shown = tc_te_below(&k, i, size);
     tc_env_free(plain);
     return shown;
@@ -167,7 +167,7 @@ static bool shown_from_conditions(verifier *v, const tc_expr *i, const tc_expr *
  * as loops takes long, or is too much: a short proof is tried before, and a long one after. Without sizes a proof is what is left
  * for loops too long to be run. */
 static bool in_bounds(verifier *v, const tc_buffer *b, const tc_expr *i, tc_ival range) {
-    tc_premises k = {v->c, v->env, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane, v->work};
+    tc_premises k = {v->c, v->env, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane, v->work, &v->hints};
     if (tc_tir_varies(b))
         return tc_te_in_size(&k, i, b->tensor);
     if (range.lo >= 0 && range.hi < b->size)
@@ -449,6 +449,7 @@ tc_status tc_tir_verify_within(tc_ctx *c, const tc_func *f, int64_t *work, tc_er
     if (s == TC_OK)
         s = check_stmt(&v, f->body);
     tc_env_free(v.env);
+    tc_proof_hints_free(&v.hints);
     tc_map_free(&v.bound);
     tc_map_free(&v.lane_memo);
     tc_vec_free(&v.loops);

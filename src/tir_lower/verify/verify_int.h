@@ -19,6 +19,7 @@ typedef struct verifier {
     const tc_stmt *at; /* statement at hand, for messages */
     tc_env *env;
     int64_t *work; /* what is left of the budget of proofs (te/index/prove.h) */
+    tc_proof_hints hints;
     const tc_var *lane;
     bool never; /* in an arm whose condition cannot hold */
     bool parallel;

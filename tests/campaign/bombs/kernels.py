@@ -250,6 +250,3 @@ BOMBS = [long_sum, long_product, long_literals, long_condition, long_index, brac
          choices_of_conditions, extremes, remainders, gathers, many_reads, computes, doubling_computes, reductions, tensors,
          outputs, symbol_diamonds, symbol_chain, many_symbols, many_definitions, proofs, numbers, extents, names, unknown_names,
          indices, empty_lines]
-# A program whose sizes vary is shown to stay within its arrays. Each access has a budget of its own beside that of the program
-# (src/te/index/prove.h), so that the time grows with the number of accesses: at most 5 ms each.
-SECONDS = {"proofs": 40}
