@@ -139,6 +139,7 @@ static bool is_of_building(tc_meas_error e) {
     case TC_MEAS_RUN_TIMEOUT:
     case TC_MEAS_RUN_MEMORY:
     case TC_MEAS_WRONG_RESULT:
+    case TC_MEAS_IMPOSSIBLE_TIME:
     case TC_MEAS_DUPLICATE:
     case TC_MEAS_INTERRUPTED:
     case TC_MEAS_NERRORS:

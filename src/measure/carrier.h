@@ -67,7 +67,7 @@ typedef struct tc_meas_carrier {
     void (*abandon)(void *flight);                    /* frees it, and waits for nothing */
     void (*tend)(const tc_meas *m);                   /* tc_meas_tend; what goes wrong, the next begin or end tells */
     size_t (*appetite)(const tc_meas *m);             /* tc_meas_appetite */
-    double (*peak)(const tc_meas *m, double seconds); /* tc_meas_fma_rate */
+    double (*peak)(const tc_meas *m, double seconds); /* GFLOP/s now */
     size_t (*restarts)(const void *state);            /* of processes, after a death */
     bool (*emulated)(const tc_meas_options *o);       /* times would be taken on emulated processors; NULL: they never are */
     /* It measures inputs that are experiments, or want shares; a call of another carrier has none among its inputs */

@@ -38,6 +38,7 @@ typedef struct tc_meas_options {
     bool no_verify;         /* measures only: such records are never verified */
     uint64_t seed;          /* of the inputs */
     double deadline;        /* tc_now() after which no further candidate is begun; 0: none */
+    double peak_gflops;     /* of multiply-adds where candidates run, the highest known; 0: none is */
     const volatile sig_atomic_t *stop; /* may be NULL */
     /* Who carries jobs (carrier.h), with what it is given; NULL: processes of this machine, or the computation of times, by
      * `mode`. Both outlive what is measured by them. */
@@ -56,6 +57,10 @@ typedef struct tc_meas_input {
     double best; /* seconds of the best known record of the task; 0: none. Those of the same workload that were measured before
                   * it in the same batch count too */
     bool again;  /* measured even if an equal program was before */
+    /* Operations that a call makes at least, as many of the units' as of multiply-adds of f32 (tc_te_products over
+     * tc_te_unit_gain). A time that would need more than the peak is taken again; one that would need many times the peak is not believed. 0: not
+     * known */
+    double work;
     bool cold;   /* timed cold where the options say hot */
     int samples; /* 0: as in the options */
     /* Of a workload with symbols: the sizes to time it at, as records have them; NULL where it has none. */
@@ -155,11 +160,14 @@ TC_NODISCARD tc_status tc_meas_over_sizes(tc_meas *m, const tc_meas_input *progr
 
 /* Is the machine quiet? While it is not, candidates get more repeats and are given up less soon. */
 tc_meas_calm tc_meas_get_calm(const tc_meas *m);
+/* How slow the machine was beside a measurement with that reference (tc_record.reference): times as long as the shortest so far.
+ * At least 1, also where it is not known. */
+double tc_meas_slowdown(const tc_meas *m, double reference);
 void tc_meas_set_deadline(tc_meas *m, double deadline); /* as in the options */
 int tc_meas_threads(const tc_meas *m);
-/* GFLOP/s of multiply-adds where the candidates run, now, on as many threads; takes about `seconds`. 0: their times are
- * computed. */
-double tc_meas_fma_rate(const tc_meas *m, double seconds);
+/* GFLOP/s of multiply-adds where the candidates run, on as many threads: the highest known, after one more measurement that takes
+ * about `seconds` (0: none). 0: their times are computed, or none is known. */
+double tc_meas_peak_known(tc_meas *m, double seconds);
 /* Sums since the start, for reports: seconds spent building (wall), running (wall), and restarts of processes after a death. */
 typedef struct tc_meas_stats {
     double build_seconds, run_seconds;

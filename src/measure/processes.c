@@ -258,7 +258,7 @@ static void take_ran(tc_meas *m, tc_meas_job *j, tc_arena *a) {
     j->r->ntimes = ran.ntimes;
     j->r->times = ran.times;
     j->r->median = tc_meas_median(j->r->times, j->r->ntimes);
-    tc_meas_drift_add(&m->drift, ran.reference, j->r->times, j->r->ntimes);
+    j->r->reference = ran.reference;
 }
 
 /* Seconds that a candidate may take: no more than one that could be of use, where a best is known. */

@@ -42,6 +42,15 @@ static void count(counter *k, const tc_expr *e) {
         count(k, e->args[i]);
 }
 
+static double points_of(const tc_compute *op) {
+    double points = 1;
+    for (int i = 0; i < op->naxis; i++)
+        points *= (double)op->axes[i].extent;
+    for (int i = 0; i < op->nraxis; i++)
+        points *= (double)op->raxes[i].extent;
+    return points;
+}
+
 static double of_compute(const tc_compute *op) {
     counter k = {0};
     te_memo_init(&k.seen);
@@ -51,12 +60,7 @@ static double of_compute(const tc_compute *op) {
             k.ops += 1; /* the result itself is a comparison */
     }
     te_memo_free(&k.seen);
-    double points = 1;
-    for (int i = 0; i < op->naxis; i++)
-        points *= (double)op->axes[i].extent;
-    for (int i = 0; i < op->nraxis; i++)
-        points *= (double)op->raxes[i].extent;
-    return points * (k.ops + (op->reducer != TC_RED_NONE));
+    return points_of(op) * (k.ops + (op->reducer != TC_RED_NONE));
 }
 
 double tc_te_flops(const tc_workload *w) {
@@ -64,6 +68,31 @@ double tc_te_flops(const tc_workload *w) {
     for (int i = 0; i < w->ncompute; i++)
         sum += of_compute(w->computes[i]);
     return sum;
+}
+
+/* ---- products ---- */
+
+static bool chooses_by_index(const tc_expr *e, const void *user) {
+    (void)user;
+    return e->op == TC_OP_SELECT && !tc_expr_touches_memory(e->args[0]);
+}
+
+static bool is_product(const tc_compute *op) {
+    const tc_expr *e = op->body[0];
+    return op->reducer == TC_RED_SUM && e->op == TC_OP_MUL && tc_expr_touches_memory(e->args[0]) &&
+           tc_expr_touches_memory(e->args[1]);
+}
+
+double tc_te_products(const tc_workload *w) {
+    double sum = 0;
+    for (int i = 0; i < w->ncompute; i++) {
+        const tc_compute *op = w->computes[i];
+        for (int o = 0; o < op->nout; o++)
+            if (tc_expr_any(op->body[o], chooses_by_index, NULL))
+                return 0;
+        sum += is_product(op) ? 2 * points_of(op) : 0;
+    }
+    return w->nsymbol ? 0 : sum;
 }
 
 /* ---- units ---- */

@@ -131,6 +131,9 @@ int64_t tc_tensor_size(const tc_tensor *t); /* number of elements, at the larges
 /* Number of floating-point (or integer) operations of the workload. A multiply-add counts 2; any other arithmetic operation,
  * compare-select, min, max and math call counts 1. */
 double tc_te_flops(const tc_workload *w);
+/* Of these, the multiply-adds of sums of products that no schedule can leave out: 0 where a choice by indices may (padding), or sizes
+ * vary. */
+double tc_te_products(const tc_workload *w);
 /* Bytes of input t that one evaluation reads: all of t, or fewer if fewer elements are read (a gather from a large table). */
 double tc_te_bytes_read(const tc_workload *w, const tc_tensor *t);
 /* Bytes of all constants together that one evaluation reads. */

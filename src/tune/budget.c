@@ -11,15 +11,13 @@
 
 /* MAX_BATCH is Ansor's number of measurements in a round. The others, here and below, were chosen and not measured apart, but for
  * what says more. */
-enum { MIN_BATCH = 8, MAX_BATCH = 64, FIRST_BATCH = 12, RAMP = 5, DEAD_ROUNDS = 3, PATIENCE = 96, LONG = 3 };
+enum { MIN_BATCH = 8, MAX_BATCH = 64, FIRST_BATCH = 12, RAMP = 5, DEAD_ROUNDS = 3, PATIENCE = 96, LONG = 3, LOOKS = 5 };
 
 /* A best that became better by less is noise. */
 static const double noticeable = 0.995, default_roof = 0.97;
 static const double peak_seconds = 0.05; /* a hundred rounds of the loop in each slice (measure/machine/peak.c) */
 /* Shares of the peak above that are errors of the peak: it drifts by a few per cent (benchmarks/README.md). */
 static const double believable = 1.08;
-/* Times that a peak measured on a busy machine may be too low. */
-static const double understated = 16;
 
 /* A form with fewer operations than the one that reached its roof may win yet: it gets so many trials, if it is no further
  * behind. */
@@ -50,30 +48,31 @@ static int patience(const tc_tune *t) {
 /* What the machine can do for task i, by the unit that its sums can use. */
 static double peak_of(const tc_tune *t, int i) {
     int f = t->state[i].winner;
-    return t->peak_gflops * 1e9 * tc_te_unit_gain(t->task[i].form[f < 0 ? 0 : f].w, t->machine.intrinsics);
+    return tc_meas_peak_known(t->meas, 0) * 1e9 * tc_te_unit_gain(t->task[i].form[f < 0 ? 0 : f].w, t->machine.intrinsics);
 }
 
-static bool reaches_roof(const tc_tune *t, int i) {
+bool tc_tune_reaches_roof(const tc_tune *t, int i) {
     double share = t->o.stop_at_roof > 0 ? t->o.stop_at_roof : default_roof, best = t->state[i].best;
-    return t->peak_gflops > 0 && isfinite(best) && tc_tune_work(t, i) / best >= share * peak_of(t, i);
+    return tc_meas_peak_known(t->meas, 0) > 0 && isfinite(best) && !tc_meas_mode_is_apart(t->o.measure.mode) &&
+           tc_tune_work(t, i) / best >= share * peak_of(t, i);
 }
 
-/* A kernel that surpasses the peak shows that the peak is too low: on a machine that others use, by up to some factor. */
+/* A kernel that surpasses the peak shows that the peak is too low: on a machine that others use, by any factor. */
 static bool doubtful(const tc_tune *t, int i) {
-    double share = tc_tune_work(t, i) / t->state[i].best / peak_of(t, i),
-           asked = t->o.stop_at_roof > 0 ? t->o.stop_at_roof : default_roof;
-    return share > believable && share < understated * asked;
+    return tc_tune_work(t, i) / t->state[i].best > believable * peak_of(t, i);
 }
 
 /* A peak that was measured while others used the machine is too low, and would end a task too soon: before a task is done for
- * good, it is measured again. One that a kernel surpasses is still too low: then nobody knows where the roof is. */
+ * good, it is measured again. One that a kernel surpasses is still too low: then nobody knows where the roof is. Nor does a time
+ * end a task that was taken once. */
 static bool at_roof(tc_tune *t, int i) {
-    if (!reaches_roof(t, i) || tc_meas_mode_is_apart(t->o.measure.mode))
+    if (!tc_tune_reaches_roof(t, i) || !t->state[i].in_turns)
         return false; /* also when another form with fewer operations became the winner */
     if (t->state[i].at_roof)
         return true;
-    t->peak_gflops = fmax(t->peak_gflops, tc_meas_fma_rate(t->meas, peak_seconds));
-    return reaches_roof(t, i) && !doubtful(t, i);
+    for (int k = 0; k < (tc_meas_get_calm(t->meas).disturbed ? LOOKS : 1); k++)
+        (void)tc_meas_peak_known(t->meas, peak_seconds);
+    return tc_tune_reaches_roof(t, i) && !doubtful(t, i);
 }
 
 void tc_tune_settle(tc_tune *t, int i, double before, int trials) {

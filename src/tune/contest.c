@@ -16,26 +16,36 @@
  * its record becomes that failure, the title goes to the next best, and candidates that were given up because of its times may
  * be rivals again. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tune/kernel/compare.h"
 #include "tune/tune_int.h"
 
 enum {
-    ROUNDS = 7,      /* in turns; one more than the fewest that can tell */
-    WIDE_ROUNDS = 12 /* on a busy machine: chosen */
+    ROUNDS = 7,       /* in turns; one more than the fewest that can tell */
+    WIDE_ROUNDS = 12, /* of kernels beside those that they could run in place of: chosen */
+    MOST_HELD = 28    /* of one contest, while it cannot tell: chosen */
 };
 /* Chosen; not measured apart. */
 enum {
     CONTESTS = 4 /* in a row: each settles one incumbent */,
     MOST_FAILED = 16 /* of one task in a row */,
     SAMPLES = 2 /* per turn */,
-    EVERY = 64 /* trials */
+    EVERY = 64 /* trials */,
+    MOST_ROUNDS = 3 * MOST_HELD /* of one that takes part again */
 };
 enum { MOST = 8 /* samples in one contest */ };
 
+/* Of the incumbent's time, below which one that was in turns takes part again. Chosen: repeats of a kernel on an idle machine span
+ * 1 to 3 % (measure/machine/drift.c). */
+static const double returns = 0.97;
+/* A rival that seems to be faster by more than repeats scatter: a contest goes on until it can tell. Chosen, for the same reason. */
+static const double clear = 0.03;
 /* Enough to rank behind the incumbent, too little to be seen. */
 static const double tie = 1 + 1e-6;
+/* A machine that seems to be slower than that is disturbed in ways that nobody can tell the time by. Chosen. */
+static const double most_hope = 4;
 /* Share of a run that may go into contests before its end. Chosen. */
 static const double most_time = 0.08;
 
@@ -99,12 +109,22 @@ void tc_tune_rerank(tc_tune *t, int i) {
     s->in_turns = best >= 0 && t->samples.data[best].rounds > 0;
 }
 
-/* On the common scale, or by what its record says, which is what the database ranks by. */
-static bool seems_faster(const sample *x, double limit, double scale) {
-    return x->seconds < limit || x->seconds * x->scale < limit * scale;
+/* What it may take on a quiet machine: the fastest time over how slow the machine was. */
+static double hope_of(const tc_tune *t, const sample *x) {
+    return x->fastest / fmin(most_hope, tc_meas_slowdown(t->meas, x->reference));
 }
 
-/* Rivals of sample `best`, fastest first: never in a contest, and as fast as it seems to be. Those that were given up early are
+/* On the common scale, or by what its record says, which is what the database ranks by. */
+static bool seems_faster(const tc_tune *t, const sample *x, double limit, double scale) {
+    return hope_of(t, x) < limit || x->seconds * x->scale < limit * scale;
+}
+
+/* It lost or was a tie in a disturbed moment: in turns it was clearly faster by now than `best` ever was. */
+static bool may_return(const sample *x, const sample *best) {
+    return x->rounds < MOST_ROUNDS && x->measured < returns * best->measured;
+}
+
+/* Rivals of sample `best`, the most hopeful first: never in a contest, and maybe as fast. Those that were given up early are
  * slower than what they were raced against, so they are among them only when that turned out to be no good. */
 static int rivals_of(const tc_tune *t, int i, int best, int *out) {
     const sample *b = &t->samples.data[best];
@@ -115,9 +135,9 @@ static int rivals_of(const tc_tune *t, int i, int best, int *out) {
         for (size_t j = 0; j < k->samples.len; j++) {
             int at = (int)k->samples.data[j], place = n;
             const sample *x = &t->samples.data[at];
-            if (at == best || !usable(x) || x->rounds > 0 || !seems_faster(x, limit, b->scale))
+            if (at == best || !usable(x) || !(x->rounds > 0 ? may_return(x, b) : seems_faster(t, x, limit, b->scale)))
                 continue;
-            while (place > 0 && t->samples.data[out[place - 1]].seconds > x->seconds)
+            while (place > 0 && hope_of(t, &t->samples.data[out[place - 1]]) > hope_of(t, x))
                 place--;
             if (place == TC_TUNE_RIVALS)
                 continue;
@@ -133,11 +153,13 @@ static int rivals_of(const tc_tune *t, int i, int best, int *out) {
 
 typedef struct contest {
     int n, at[MOST]; /* samples; the incumbent first */
-    int rounds, done;
-    double *seconds; /* [n][rounds] */
+    int done;        /* rounds */
+    bool cut;        /* short of what was asked for */
+    double *seconds; /* [n][MOST_HELD], on the common scale */
     tc_record *record;
 } contest;
 
+/* So many rounds more. */
 static tc_status hold(tc_tune *t, contest *c, int rounds, tc_arena *a, tc_error *err) {
     tc_meas_input in[MOST];
     for (int k = 0; k < c->n; k++) {
@@ -147,13 +169,44 @@ static tc_status hold(tc_tune *t, contest *c, int rounds, tc_arena *a, tc_error 
                                 .workload_hash = f->hash,
                                 .trace = x->trace,
                                 .again = true,
+                                .work = t->task[x->task].form[x->form].work,
                                 .cold = t->state[x->task].mode == TC_MEAS_COLD,
                                 .samples = SAMPLES};
     }
-    c->rounds = rounds;
-    c->seconds = TC_NEW_N(a, double, c->n * c->rounds);
+    double *turn = TC_NEW_N(a, double, c->n *rounds);
+    int done;
+    c->seconds = c->seconds ? c->seconds : TC_NEW_N(a, double, c->n *MOST_HELD);
     c->record = TC_NEW_N(a, tc_record, c->n);
-    return tc_meas_interleave(t->meas, in, (size_t)c->n, NULL, c->rounds, a, c->record, c->seconds, &c->done, err);
+    TC_TRY(tc_meas_interleave(t->meas, in, (size_t)c->n, NULL, rounds, a, c->record, turn, &done, err));
+    double scale = c->record[0].scale > 0 ? c->record[0].scale : 1; /* of the machine that had it */
+    for (int k = 0; k < c->n; k++)
+        for (int r = 0; r < done; r++)
+            c->seconds[k * MOST_HELD + c->done + r] = turn[k * rounds + r] / scale;
+    c->cut = done < rounds;
+    c->done += done;
+    return TC_OK;
+}
+
+static tc_tune_verdict judge(const tc_tune *t, const contest *c, int k) {
+    return tc_tune_judge(c->seconds, c->seconds + k * MOST_HELD, c->done, t->o.seed);
+}
+
+/* Some rival seems to be faster than the incumbent, and it cannot be told. */
+static bool undecided(const tc_tune *t, const contest *c) {
+    for (int k = 1; k < c->n; k++) {
+        tc_tune_verdict v = judge(t, c, k);
+        if (!v.faster && v.ratio < 1 - clear)
+            return true;
+    }
+    return false;
+}
+
+/* Rounds until all is told: on a busy machine some are spoilt. */
+static tc_status hold_all(tc_tune *t, contest *c, tc_arena *a, tc_error *err) {
+    TC_TRY(hold(t, c, ROUNDS, a, err));
+    while (!c->cut && c->done + ROUNDS <= MOST_HELD && undecided(t, c))
+        TC_TRY(hold(t, c, ROUNDS, a, err));
+    return TC_OK;
 }
 
 /* What the session says of sample `at` follows its failure. */
@@ -194,40 +247,57 @@ static tc_status disqualify(tc_tune *t, const contest *c, tc_arena *a, bool *any
     return TC_OK;
 }
 
-/* Of the machine that had it. */
-static double scale_of(const contest *c) {
-    return c->record[0].scale > 0 ? c->record[0].scale : 1;
+static int by_value(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* Of sample k of the contest: the lower quartile of its turns. Others only add to a time, on a busy machine to more than half. */
+static double time_of(const contest *c, int k, tc_arena *a) {
+    double *turn = tc_arena_dup(a, c->seconds + k * MOST_HELD, (size_t)c->done * sizeof *turn);
+    qsort(turn, (size_t)c->done, sizeof *turn, by_value);
+    return turn[c->done / 4];
+}
+
+/* What was taken of sample k in its turns counts for it. Of what was taken before it was ever in turns, luck may have been part. */
+static void note_turns(const tc_tune *t, const contest *c, int k, tc_arena *a) {
+    sample *x = &t->samples.data[c->at[k]];
+    x->measured = fmin(x->rounds > 0 ? x->measured : INFINITY, time_of(c, k, a));
+    for (int r = 0; r < c->done; r++)
+        x->fastest = fmin(x->fastest, c->seconds[k * MOST_HELD + r]);
 }
 
 /* Sample k of the contest gets the time `seconds`, its turns scaled to it. What is known of it here is what its record says: the
  * median of these times, which rounding may part from `seconds`. */
 static tc_status retime(tc_tune *t, const contest *c, int k, double seconds, tc_arena *a, tc_error *err) {
     sample *x = &t->samples.data[c->at[k]];
-    const double *turn = c->seconds + k * c->rounds;
+    const double *turn = c->seconds + k * MOST_HELD;
     double now = tc_meas_median(turn, (size_t)c->done), *times = TC_NEW_N(a, double, c->done);
     x->scale = t->samples.data[c->at[0]].scale;
     for (int r = 0; r < c->done; r++)
         times[r] = turn[r] * (seconds * x->scale / now);
     x->seconds = tc_meas_median(times, (size_t)c->done) / x->scale;
-    x->measured = fmin(x->measured, now / scale_of(c));
-    x->drift = 1;
+    x->reference = 0;
     x->stopped = false;
     x->rounds += c->done;
     tc_record as = {.id = x->id, .times = times, .ntimes = (size_t)c->done, .median = x->seconds * x->scale, .rounds = x->rounds};
     return tc_meas_db_retime(t->db, &as, err);
 }
 
-/* The incumbent's time is one that was taken of it, never one that an earlier contest derived: ratios of disturbed rounds would
- * multiply from contest to contest, to times that no kernel can have. */
+/* Nobody gets a time below the fastest that was taken of him: ratios of disturbed rounds would multiply from contest to contest, to
+ * times that no kernel can have. So who wins in a slow moment, and was never seen to be as fast as the incumbent once was, wins
+ * nothing yet, and may try again. */
 static tc_status settle(tc_tune *t, const contest *c, tc_arena *a, tc_error *err) {
-    const sample *best = &t->samples.data[c->at[0]];
-    double own = tc_meas_median(c->seconds, (size_t)c->done) / scale_of(c);
-    if (best->rounds > 0)
-        own = fmin(own, best->measured);
+    for (int k = 0; k < c->n; k++)
+        note_turns(t, c, k, a);
+    double own = t->samples.data[c->at[0]].measured;
     TC_TRY(retime(t, c, 0, own, a, err));
     for (int k = 1; k < c->n; k++) {
-        tc_tune_verdict v = tc_tune_judge(c->seconds, c->seconds + k * c->rounds, c->done, t->o.seed);
-        TC_TRY(retime(t, c, k, own * (v.faster ? v.ratio : tie), a, err));
+        const sample *x = &t->samples.data[c->at[k]];
+        tc_tune_verdict v = judge(t, c, k);
+        double seconds = fmax(own * (v.faster ? v.ratio : tie), x->fastest);
+        if (v.faster <= 0 || seconds < own)
+            TC_TRY(retime(t, c, k, fmax(seconds, v.faster > 0 ? 0 : own * tie), a, err));
         t->report.ties += v.faster == 0;
     }
     t->report.contests++;
@@ -236,7 +306,7 @@ static tc_status settle(tc_tune *t, const contest *c, tc_arena *a, tc_error *err
 
 static tc_status fight(tc_tune *t, contest *c, bool *failed, tc_error *err) {
     tc_arena *a = tc_arena_new();
-    tc_status st = hold(t, c, tc_meas_get_calm(t->meas).disturbed ? WIDE_ROUNDS : ROUNDS, a, err);
+    tc_status st = hold_all(t, c, a, err);
     *failed = false;
     if (st == TC_OK)
         st = disqualify(t, c, a, failed, err);
@@ -268,7 +338,7 @@ static tc_status one(tc_tune *t, int i, bool *settled, bool *failed, tc_error *e
     if (c.n == 1 && t->samples.data[c.at[0]].rounds > 0)
         return TC_OK;
     tc_status st = fight(t, &c, failed, err);
-    *settled = !*failed && c.done < c.rounds;
+    *settled = !*failed && c.cut;
     return st;
 }
 
@@ -296,7 +366,8 @@ static bool affordable(const tc_tune *t) {
 }
 
 bool tc_tune_contest_due(const tc_tune *t, int i) {
-    return t->state[i].trials - t->task[i].contested >= EVERY && affordable(t);
+    bool done = tc_tune_reaches_roof(t, i) && !t->state[i].in_turns;
+    return done || (t->state[i].trials - t->task[i].contested >= EVERY && affordable(t));
 }
 
 /* ---- kernels beside those that they could run in place of ---- */

@@ -24,6 +24,11 @@ bool tc_tune_features(const tc_tune *t, const tc_workload *w, const char *trace,
     return ok;
 }
 
+/* On the common scale, as r's median is. */
+static double fastest_of(const tc_record *r) {
+    return r->error == TC_MEAS_NONE ? r->median * tc_record_fastest(r) / tc_meas_median(r->times, r->ntimes) : INFINITY;
+}
+
 void tc_tune_add_samples(tc_tune *t, int i, int which, const tc_record *r, size_t n, bool *added) {
     form *k = &t->task[i].form[which];
     tc_cost_rows *rows = tc_xcalloc(n + 1, sizeof *rows);
@@ -41,7 +46,8 @@ void tc_tune_add_samples(tc_tune *t, int i, int which, const tc_record *r, size_
                     .seconds = r[j].error == TC_MEAS_NONE ? r[j].median : INFINITY,
                     .measured = r[j].error == TC_MEAS_NONE ? r[j].median : INFINITY,
                     .scale = r[j].scale > 0 ? r[j].scale : 1,
-                    .drift = 1,
+                    .fastest = fastest_of(&r[j]),
+                    .reference = r[j].reference,
                     .id = r[j].id,
                     .rounds = r[j].rounds,
                     .verified = tc_record_ok(&r[j]) && r[j].verified,
@@ -60,9 +66,13 @@ static bool worth_fitting(const tc_tune *t) {
     return t->fitted == 0 || fresh >= TC_MAX((size_t)LEAST_FRESH, t->samples.len / FRESH_SHARE);
 }
 
+/* Times are corrected by no more: what is slower than that is disturbed in other ways than by a lower clock. Chosen; with a
+ * foreign process on one of two cores the reference took 40 % more (measure/machine/drift.c). */
+static const double most_drift = 1.3;
+
 static tc_cost_sample as_sample(const tc_tune *t, const sample *x) {
-    double best = t->state[x->task].form[x->form].best,
-           label = isfinite(x->seconds) && isfinite(best) ? best * x->drift / x->seconds : 0.0;
+    double best = t->state[x->task].form[x->form].best, drift = fmin(most_drift, tc_meas_slowdown(t->meas, x->reference)),
+           label = isfinite(x->seconds) && isfinite(best) ? best * drift / x->seconds : 0.0;
     return (tc_cost_sample){
         .rows = &x->rows, .label = (float)fmin(1.0, label), .weight = 1.0f, .task = t->task[x->task].form[x->form].group};
 }

@@ -6,9 +6,6 @@
 #include "measure/records/admission.h"
 #include "tune/propose.h"
 
-/* Times are corrected by no more: what is slower than that is disturbed in other ways than by a lower clock. Chosen; with a
- * foreign process on one of two cores the reference took 40 % more (measure/machine/drift.c). */
-static const double most_drift = 1.3;
 /* What earlier rounds say of the model counts that much less with every round. Chosen: it concerns a report alone. */
 static const double forgetting = 0.75;
 
@@ -106,6 +103,7 @@ static tc_status depart(tc_tune_flight *w, tc_error *err) {
         in[j] = (tc_meas_input){.workload = s->workload,
                                 .workload_hash = s->hash,
                                 .trace = tc_trace_text(p->arena, p->c[j].trace),
+                                .work = t->task[w->task].form[w->form].work,
                                 .cold = t->state[w->task].mode == TC_MEAS_COLD,
                                 .best = isfinite(s->best) ? s->best : 0};
     w->out = TC_NEW_N(p->arena, tc_record, p->n);
@@ -169,7 +167,7 @@ static void digest(const tc_tune_flight *w, double before, double form_before) {
     tc_tune_watch(t);
     tc_tune_add_samples(t, i, f, r, (size_t)p->n, TC_NEW_N(p->arena, bool, p->n));
     for (size_t j = first; j < t->samples.len; j++)
-        t->samples.data[j].drift = fmin(most_drift, t->report.calm.slowdown), t->samples.data[j].own = true;
+        t->samples.data[j].own = true;
     for (int j = 0; j < p->n; j++) {
         if (r[j].error == TC_MEAS_INTERRUPTED)
             continue;
@@ -265,8 +263,10 @@ tc_status tc_tune_end_round(tc_tune_flight *w, int *measured, tc_error *err) {
     if (st == TC_OK)
         digest(w, before, form_before);
     leave(w);
-    if (st == TC_OK && tc_tune_contest_due(t, i) && !tc_tune_stopped(t))
+    if (st == TC_OK && tc_tune_contest_due(t, i) && !tc_tune_stopped(t)) {
         st = tc_tune_contest(t, i, err);
+        tc_tune_settle(t, i, t->state[i].best, 0);
+    }
     return st;
 }
 

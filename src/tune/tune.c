@@ -25,6 +25,7 @@ static void take_form(tc_tune *t, int i, int f, const char *name, const tc_workl
     form *k = &t->task[i].form[f];
     *k = (form){.w = tc_te_canonical(ctx, w), .ctx = ctx, .group = t->nform++};
     k->flops = tc_te_flops(k->w);
+    k->work = tc_te_products(k->w) / tc_te_unit_gain(k->w, t->o.target->machine.intrinsics);
     t->task[i].found[f] = (tc_tune_form){.name = name,
                                          .workload = tc_te_text(t->arena, k->w),
                                          .hash = tc_te_hash(k->w),
@@ -233,7 +234,6 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     tc_tune *t = TC_NEW(a, tc_tune);
     *t = (tc_tune){.o = *o, .arena = a, .db = db, .rng = tc_rng_seed(o->seed), .started = tc_now()};
     t->report.peak = peak;
-    t->peak_gflops = peak.f32_gflops;
     t->deadline = o->seconds > 0 ? t->started + (1 - last_words) * o->seconds : INFINITY;
     t->target_hash = tc_meas_text_hash(o->target->text);
     t->report.pairwise = t->report.pairwise_known = t->report.top_recall = t->report.expected_gain = NAN;
@@ -252,6 +252,7 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     m.threads = o->threads;
     m.seed = o->seed;
     m.stop = o->stop;
+    m.peak_gflops = tc_meas_mode_is_apart(m.mode) ? 0 : peak.f32_gflops; /* computed times have no roof */
     m.deadline = isfinite(t->deadline) ? t->deadline : 0;
     tc_status st = tc_meas_new(&m, &t->meas, err);
     if (st == TC_OK)

@@ -15,15 +15,17 @@ typedef struct sample {
     tc_cost_rows rows;
     int task, form;
     double seconds;  /* INFINITY: failed. On the common scale, as all times here */
-    double measured; /* the smallest median that was really taken of it: `seconds` may be such a time of another, and a ratio */
-    double scale;    /* its record's times are this often those here: 1, but for machines of a fleet */
-    double drift;    /* how much slower the machine was than at its best when it was timed: at least 1 */
-    int64_t id;      /* of the record; 0: in no database */
-    int rounds;      /* tc_record.rounds */
-    bool verified;   /* its result was right: may win */
-    bool stopped;    /* given up after its first calls: may win only when it was timed in turns (recheck.c) */
-    bool rechecked;  /* by this session */
-    bool own;        /* measured by this session */
+    double measured; /* the smallest median that was taken of it, in turns if it ever was: `seconds` may be that of another, times
+                      * a ratio */
+    double fastest;  /* the smallest time that was ever taken of it, */
+    double reference; /* tc_record.reference of that; 0: not known */
+    double scale;     /* its record's times are this often those here: 1, but for machines of a fleet */
+    int64_t id;       /* of the record; 0: in no database */
+    int rounds;       /* tc_record.rounds */
+    bool verified;    /* its result was right: may win */
+    bool stopped;     /* given up after its first calls: may win only when it was timed in turns (recheck.c) */
+    bool rechecked;   /* by this session */
+    bool own;         /* measured by this session */
     uint64_t program;
     const char *trace;
 } sample;
@@ -38,8 +40,8 @@ typedef struct tc_tune_programs {
 typedef struct form {
     tc_workload const *w; /* canonical, in a context of its own */
     tc_ctx *ctx;
-    tc_space *space; /* made on first use */
-    double flops;
+    tc_space *space;                /* made on first use */
+    double flops, work;             /* work: tc_meas_input.work */
     int group;                      /* for the cost model: unique among the forms of all tasks */
     int rounds;                     /* those under way included */
     int flying;                     /* of them, under way */
@@ -84,7 +86,6 @@ struct tc_tune {
     TC_VEC(double) spent, latency;                /* seconds, and latency then, after each round since every task has a best */
     double pairs, pairs_right, recalls, recalled; /* of the model's word on new candidates, fading */
     double known_pairs, known_right;              /* the same in tasks that are known well, not fading */
-    double peak_gflops;                           /* the highest seen */
     bool warned;                                  /* of a busy machine */
     double started, deadline;                     /* deadline: of the search; INFINITY: none */
     int flying;                                   /* candidates of rounds under way */
@@ -126,7 +127,7 @@ tc_status tc_tune_in_turns(tc_tune *t, const int *samples, int n, bool *held, bo
 tc_status tc_tune_beside(tc_tune *t, int i, tc_error *err);
 /* Who holds the title of task i, whatever others did by themselves; -1: nobody yet. */
 int tc_tune_incumbent(const tc_tune *t, int i);
-bool tc_tune_contest_due(const tc_tune *t, int i); /* enough trials since the last */
+bool tc_tune_contest_due(const tc_tune *t, int i); /* enough trials since the last, or its best would end the search */
 void tc_tune_rerank(tc_tune *t, int i);            /* what the state says of the best follows the samples */
 void tc_tune_watch(tc_tune *t);                    /* is the machine quiet? Warns once when it is not */
 
@@ -166,6 +167,8 @@ bool tc_tune_stopped(const tc_tune *t);
 bool tc_tune_late(const tc_tune *t); /* the time is up */
 /* The best of task i turned out to be no good, and with it what it said of roof and patience. */
 void tc_tune_reopen(tc_tune *t, int i);
+/* The best of task i is as fast as asked for, if its time is right. */
+bool tc_tune_reaches_roof(const tc_tune *t, int i);
 /* After new records of task i, its best having been `before`: is it at its roof, or has it not gained for long? */
 void tc_tune_settle(tc_tune *t, int i, double before, int trials);
 /* What could run in place of others is far behind them. */

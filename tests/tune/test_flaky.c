@@ -5,6 +5,7 @@
 #include "capture.h"
 #include "flaky_worker.h"
 #include "support/system/fs.h"
+#include "tune/kernel/compare.h"
 #include "tune/tune_int.h"
 
 typedef struct fault {
@@ -55,6 +56,7 @@ static tc_tune *run_session(scene *s, int trials, const char *from, const char *
     o.measure.run_limit = s->run_limit;
     o.patience = 4;
     o.peak_gflops = s->peak_gflops;
+    o.stop_at_roof = 1e-2;
     setenv(FLAKY_FROM, from, 1);
     if (tc_tune_new(&o, &s->task, 1, s->b->db, &t, &err) != TC_OK)
         fail_msg("%s", err.msg);
@@ -153,7 +155,7 @@ static void fails_at_the_roof(void **state) {
     tc_arena *a = tc_arena_new();
     scene s = begin_scene(*state, &wrong);
     int warnings;
-    s.peak_gflops = 1;
+    s.peak_gflops = 1e5; /* more than the victim seems to reach */
     tc_tune *t = run_session(&s, 18, "1000", again, &warnings);
     assert_int_equal(tc_tune_get_report(t)->end, TC_TUNE_END_AT_ROOF);
     assert_true(tc_tune_get_report(t)->measured < 18);
@@ -163,7 +165,7 @@ static void fails_at_the_roof(void **state) {
     tc_meas_db_close(s.b->db);
     assert_int_equal(tc_meas_db_open_memory(&s.b->db, NULL), TC_OK);
     s = begin_scene(*state, &wrong);
-    s.peak_gflops = 1;
+    s.peak_gflops = 1e5; /* more than the victim seems to reach */
     t = run_session(&s, 18, "3", again, &warnings);
     const tc_tune_report *r = tc_tune_get_report(t);
     assert_int_equal(r->end, TC_TUNE_END_TRIALS);
@@ -197,7 +199,7 @@ static void fails_in_a_later_session(void **state) {
     tc_arena_free(a);
 }
 
-/* A fixed loop takes twice its time from some moment on: that is said once, contests get more rounds, and the run goes on. */
+/* A fixed loop takes twice its time from some moment on: that is said once, and the run goes on. */
 static void a_busy_machine_is_told_of_once(void **state) {
     tc_arena *a = tc_arena_new();
     scene s = begin_scene(*state, &wrong);
@@ -209,7 +211,7 @@ static void a_busy_machine_is_told_of_once(void **state) {
     assert_int_equal(warnings, 1);
     assert_int_equal(r->measured, 30);
     assert_true(r->calm.disturbed && r->calm.slowdown == 2);
-    assert_int_equal(used_record(&s, t, a).rounds, 12);
+    assert_true(used_record(&s, t, a).rounds >= TC_TUNE_MIN_ROUNDS);
     tc_tune_free(t);
     end_scene(&s);
     tc_arena_free(a);

@@ -28,13 +28,15 @@ static double spread_of(const double *times, size_t n) {
     return spread;
 }
 
-void tc_meas_drift_add(tc_meas_drift *d, double reference, const double *times, size_t n) {
+bool tc_meas_drift_add(tc_meas_drift *d, double reference, const double *times, size_t n) {
+    double spread = n >= LEAST_REPEATS && times[0] > 0 ? spread_of(times, n) : 0;
     if (reference > 0) {
         d->fastest = d->nreference ? fmin(d->fastest, reference) : reference;
         d->reference[d->nreference++ % TC_MEAS_DRIFT_WINDOW] = reference;
     }
     if (n >= LEAST_REPEATS && times[0] > 0)
-        d->spread[d->nspread++ % TC_MEAS_DRIFT_WINDOW] = spread_of(times, n);
+        d->spread[d->nspread++ % TC_MEAS_DRIFT_WINDOW] = spread;
+    return reference > slow * d->fastest || spread > restless;
 }
 
 tc_meas_calm tc_meas_drift_state(const tc_meas_drift *d) {

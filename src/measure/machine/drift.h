@@ -15,8 +15,9 @@ typedef struct tc_meas_drift {
     size_t nreference, nspread; /* ever added */
 } tc_meas_drift;
 
-/* A candidate was measured: the reference's seconds (0: not known) and its repeats. */
-void tc_meas_drift_add(tc_meas_drift *d, double reference, const double *times, size_t n);
+/* A candidate was measured: the reference's seconds (0: not known) and its repeats. Answers whether others used the machine just
+ * then, as far as these show. */
+bool tc_meas_drift_add(tc_meas_drift *d, double reference, const double *times, size_t n);
 
 typedef struct tc_meas_calm {
     double slowdown; /* the reference now over the reference at best; 1 when not known */

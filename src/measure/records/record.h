@@ -7,6 +7,7 @@
 #ifndef TC_MEASURE_RECORD_H
 #define TC_MEASURE_RECORD_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -114,8 +115,9 @@ typedef struct tc_record {
     /* Measured by another machine just now: says nothing of what may run in this one's processes; stored nowhere */
     bool elsewhere;
     double scale; /* of a fleet: times of its worker are this often those on the fleet's common scale; 0: as 1. Stored nowhere */
-    double reading;  /* seconds that a call takes in a network at least (tc_meas_key); stored nowhere, 0 elsewhere */
-    bool experiment; /* not of the program and the data as they are (tc_meas_input.without, .denormal): no database takes it */
+    double reference; /* seconds of a fixed piece of work on all threads, taken beside it; 0: not known. Stored nowhere */
+    double reading;   /* seconds that a call takes in a network at least (tc_meas_key); stored nowhere, 0 elsewhere */
+    bool experiment;  /* not of the program and the data as they are (tc_meas_input.without, .denormal): no database takes it */
     tc_meas_shares shares;  /* where the input asked for them, else all 0; stored nowhere */
     tc_meas_counted counts; /* the same */
 } tc_record;
@@ -123,6 +125,14 @@ typedef struct tc_record {
 /* Valid for ranking: measured without an error. Only a verified one may be applied. */
 static inline bool tc_record_ok(const tc_record *r) {
     return r->error == TC_MEAS_NONE && r->ntimes > 0;
+}
+
+/* The fastest of its times; INFINITY: it has none. */
+static inline double tc_record_fastest(const tc_record *r) {
+    double fastest = INFINITY;
+    for (size_t i = 0; i < r->ntimes; i++)
+        fastest = fmin(fastest, r->times[i]);
+    return fastest;
 }
 
 /* The median becomes one on the common scale; times stay what they are. Not of a record that is to be stored. */
