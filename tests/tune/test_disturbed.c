@@ -1,0 +1,156 @@
+/* Sessions on machines that others use: no time is stored that no program can have, no search ends at a roof that is not there,
+ * and what is chosen is nearly the best of what was measured. Times are computed and the clock is virtual (disturbed.h), so each
+ * seed gives the same session on every machine. */
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "disturbed.h"
+#include "tune/tune_int.h"
+
+typedef struct outcome {
+    int impossible; /* records that are faster than their program, by more than repeats scatter */
+    int above;      /* records above the machine's peak */
+    int wrong_ends; /* tasks that are said to be at a roof and are not */
+    double chosen;  /* true seconds of an inference by what was chosen, over the best of what was measured */
+    double silent;  /* seconds of contests over all */
+} outcome;
+
+/* True seconds of the record that a build would take. */
+static double true_choice(bench *b, const machine *m, const tc_tune_state *s) {
+    tc_arena *a = tc_arena_new();
+    double rank = INFINITY, truth = INFINITY;
+    for (int f = 0; f < s->nform; f++) {
+        tc_meas_filter filter = {
+            .workload_hash = s->form[f].hash.hex, .mode = "hot", .verified = true, .order = TC_MEAS_BY_RANK, .limit = 1};
+        tc_meas_records r;
+        tc_error err;
+        assert_int_equal(tc_meas_db_select(b->db, a, &filter, &r, &err), TC_OK);
+        if (r.len && tc_record_rank(&r.data[0]) < rank) {
+            rank = tc_record_rank(&r.data[0]);
+            truth = machine_truth(m, r.data[0].program);
+        }
+    }
+    tc_arena_free(a);
+    return truth;
+}
+
+static double true_best(bench *b, const machine *m, const tc_tune_state *s) {
+    tc_arena *a = tc_arena_new();
+    double best = INFINITY;
+    for (int f = 0; f < s->nform; f++) {
+        tc_meas_filter filter = {.workload_hash = s->form[f].hash.hex};
+        tc_meas_records r;
+        tc_error err;
+        assert_int_equal(tc_meas_db_select(b->db, a, &filter, &r, &err), TC_OK);
+        for (size_t i = 0; i < r.len; i++)
+            if (r.data[i].verified)
+                best = fmin(best, machine_truth(m, r.data[i].program));
+    }
+    tc_arena_free(a);
+    return best;
+}
+
+static void look_at_records(bench *b, const machine *m, outcome *o) {
+    tc_arena *a = tc_arena_new();
+    tc_meas_records r;
+    tc_error err;
+    assert_int_equal(tc_meas_db_select(b->db, a, &(tc_meas_filter){.verified = true}, &r, &err), TC_OK);
+    for (size_t i = 0; i < r.len; i++) {
+        tc_ctx *ctx = tc_ctx_new();
+        double work = tc_te_products(parse(ctx, r.data[i].workload));
+        o->above += work / r.data[i].median > 1.05 * m->peak;
+        o->impossible += r.data[i].median < 0.9 * machine_truth(m, r.data[i].program);
+        tc_ctx_free(ctx);
+    }
+    tc_arena_free(a);
+}
+
+static outcome session(bench *b, disturbance kind, uint64_t seed, double peak) {
+    machine m;
+    outcome o = {0};
+    tc_tune_options with = options(b, 60);
+    tc_error err;
+    tc_tune *t;
+    machine_begin(&m, kind, seed, peak);
+    with.threads = 2;
+    with.timing = TC_TUNE_HOT;
+    with.seed = seed;
+    with.patience = 24;
+    with.search = seed % 4 ? TC_TUNE_RANDOM : TC_TUNE_PHASES;
+    with.measure.samples = 7;
+    with.measure.carrier = &disturbed_carrier;
+    with.measure.carried_by = &m;
+    with.peak_gflops = disturbed_carrier.peak(&(tc_meas){.o.carried_by = &m}, 0.1);
+    assert_int_equal(tc_tune_new(&with, b->task, 3, b->db, &t, &err), TC_OK);
+    run_tune(t);
+    const tc_tune_report *r = tc_tune_get_report(t);
+    double sum = 0, best = 0;
+    for (int i = 0; i < r->ntask; i++) {
+        const tc_tune_state *s = &r->task[i];
+        double choice = true_choice(b, &m, s);
+        sum += s->weight * choice;
+        best += s->weight * true_best(b, &m, s);
+        if (s->at_roof && s->flops / choice < 0.9 * 0.97 * peak)
+            o.wrong_ends++;
+    }
+    o.chosen = sum / best;
+    look_at_records(b, &m, &o);
+    tc_tune_free(t);
+    machine_end(&m);
+    return o;
+}
+
+/* What sessions of one kind came to. */
+typedef struct tally {
+    int sessions, impossible, above, wrong_ends;
+    double log_chosen, worst;
+} tally;
+
+/* Session number k of all: the kinds take turns, as do machines with a low, a middling and a high peak. */
+static void hold(int k, tally *all) {
+    static const double peaks[] = {8e9, 30e9, 1000e9};
+    int kind = k % NDISTURBANCES, n = k / NDISTURBANCES;
+    void *state;
+    setup(&state);
+    outcome o = session(state, (disturbance)kind, (uint64_t)n, peaks[n % (int)TC_LEN(peaks)]);
+    teardown(&state);
+    tally *t = &all[kind];
+    t->sessions++;
+    t->impossible += o.impossible;
+    t->above += o.above;
+    t->wrong_ends += o.wrong_ends;
+    t->log_chosen += log(o.chosen);
+    t->worst = fmax(t->worst, o.chosen);
+}
+
+static int sessions, first;
+
+/* A clock that leaps tells times that are too short and not above the peak: those alone nobody can know until they are taken
+ * again, which only the best are. */
+static void sessions_end_well(void **state) {
+    tally all[NDISTURBANCES] = {0};
+    (void)state;
+    for (int k = first; k < first + sessions; k++)
+        hold(k, all);
+    for (int kind = 0; kind < NDISTURBANCES; kind++) {
+        const tally *t = &all[kind];
+        double chosen = exp(t->log_chosen / TC_MAX(t->sessions, 1));
+        print_message(
+            "%-8s %d sessions: %d records too short, %d above the peak, %d wrong ends, chosen over best %.4f, at most %.3f\n",
+            disturbance_text((disturbance)kind), t->sessions, t->impossible, t->above, t->wrong_ends, chosen, t->worst);
+        assert_int_equal(t->above, 0);
+        assert_int_equal(t->wrong_ends, 0);
+        assert_true(t->impossible == 0 || kind == LEAPS || kind == MIXED);
+        assert_true(chosen <= 1.02);
+    }
+}
+
+/* test_tune_disturbed [SESSIONS [FIRST]] */
+int main(int argc, char **argv) {
+    sessions = argc > 1 ? atoi(argv[1]) : 6 * NDISTURBANCES;
+    first = argc > 2 ? atoi(argv[2]) : 1;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sessions_end_well)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
