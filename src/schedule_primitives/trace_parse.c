@@ -286,6 +286,7 @@ static tc_status parse_steps(parser *p, tc_trace *t) {
 
 tc_status tc_trace_parse(tc_arena *a, const char *file, const char *text, tc_trace **out, tc_error *err) {
     parser p = {.arena = a, .err = err};
+    TC_TRY(tc_input_check(TC_INPUT_SCHEDULE, file, text, err));
     TC_TRY(tc_lex_open(&p.lex, a, file, text, true, err));
     tc_trace *t = TC_NEW(a, tc_trace);
     t->arena = a;

@@ -2,6 +2,7 @@
 #include "support/inputs.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 typedef struct row {
     const char *what, *parser, *process;
@@ -17,6 +18,15 @@ static const row rows[] = {
 
 tc_input_bounds tc_input_bounds_of(tc_input of) {
     return (tc_input_bounds){rows[of].bytes, rows[of].depth, rows[of].work};
+}
+
+tc_status tc_input_check(tc_input of, const char *file, const char *text, tc_error *err) {
+    size_t n = strlen(text);
+    if (n <= (uint64_t)rows[of].bytes)
+        return TC_OK;
+    return tc_refuse(err, TC_ERROR_BEYOND,
+                     "%s: the text has %zu bytes, and at most %" PRId64 " are read of such a text; shorten it", file, n,
+                     rows[of].bytes);
 }
 
 static void put_bytes(tc_strbuf *b, int64_t n) {
@@ -45,10 +55,10 @@ void tc_inputs_table(tc_strbuf *b) {
         tc_sb_printf(b, "| %s | ", r->what);
         put_folders(b, r->parser);
         tc_sb_printf(b, " | the %s | ", r->process);
-        if (r->bytes)
+        if (r->bytes > 0)
             put_bytes(b, r->bytes);
         else
-            tc_sb_add(b, "free memory");
+            tc_sb_add(b, r->bytes ? "a part" : "free memory");
         if (r->depth)
             tc_sb_printf(b, " | %" PRId64, r->depth);
         else

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "support/status.h"
 #include "support/strbuf.h"
 
 typedef enum tc_input {
@@ -26,6 +27,10 @@ typedef struct tc_input_bounds {
     int64_t bytes, depth, work;
 } tc_input_bounds;
 tc_input_bounds tc_input_bounds_of(tc_input of);
+
+/* Whether a text that a parser is about to read has at most as many bytes as its row says. Else the failure has the code BEYOND;
+ * the message begins with `file`. */
+TC_NODISCARD tc_status tc_input_check(tc_input of, const char *file, const char *text, tc_error *err);
 
 /* The table of docs/RELIABILITY.md, in Markdown. */
 void tc_inputs_table(tc_strbuf *b);

@@ -107,6 +107,18 @@ static void many_loops(void **state) {
     tc_strbuf_free(&b);
 }
 
+static void long_texts(void **state) {
+    (void)state;
+    tc_strbuf b = {0};
+    tc_sb_addc(&b, '#');
+    while (b.len < TC_BYTES_SCHEDULE)
+        tc_sb_addc(&b, ' ');
+    accepted(GEMM, &b);
+    tc_sb_addc(&b, ' ');
+    refused(GEMM, &b, TC_BAD_INPUT, ": the text has 4194305 bytes", "at most 4194304 are read");
+    tc_strbuf_free(&b);
+}
+
 static void many_stages(void **state) {
     (void)state;
     tc_strbuf b = {0};
@@ -146,8 +158,9 @@ static void factored_turns(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layouts),    cmocka_unit_test(long_steps),  cmocka_unit_test(packed_reads),
-        cmocka_unit_test(many_loops), cmocka_unit_test(many_stages), cmocka_unit_test(factored_turns),
+        cmocka_unit_test(layouts),        cmocka_unit_test(long_steps), cmocka_unit_test(packed_reads),
+        cmocka_unit_test(many_loops),     cmocka_unit_test(long_texts), cmocka_unit_test(many_stages),
+        cmocka_unit_test(factored_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

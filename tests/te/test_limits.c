@@ -116,6 +116,32 @@ static void refused(const char *text, const char *why) {
 }
 
 /* Each symbol has the one before twice: 2^40 terms. */
+/* A kernel behind a comment: `bytes` in all. */
+static char *long_text(size_t bytes) {
+    static const char copies[] = "\ntensor X[8] f32\ncompute Y[i:8] = X[i]\noutput Y\n";
+    char *text = tc_xmalloc(bytes + 1);
+    memset(text, '#', bytes);
+    memcpy(text + bytes + 1 - sizeof copies, copies, sizeof copies);
+    return text;
+}
+
+static void long_texts(void **state) {
+    (void)state;
+    for (int over = 0; over < 2; over++) {
+        char *text = long_text((size_t)TC_BYTES_TE + (size_t)over);
+        tc_ctx *c = tc_ctx_new();
+        const tc_workload *w;
+        tc_error err = {0};
+        assert_int_equal(tc_te_parse(c, "k.te", text, &w, &err), over ? TC_BAD_INPUT : TC_OK);
+        if (over) {
+            assert_int_equal(err.code, TC_ERROR_BEYOND);
+            assert_non_null(strstr(err.msg, "k.te: the text has 16777217 bytes, and at most 16777216 are read"));
+        }
+        tc_ctx_free(c);
+        free(text);
+    }
+}
+
 static void doubling_symbols(void **state) {
     (void)state;
     tc_strbuf b = {0};
@@ -267,13 +293,10 @@ static void deep_ones_fit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_deep),
-        cmocka_unit_test(too_large),
-        cmocka_unit_test(doubling_symbols),
-        cmocka_unit_test(doubling_functions),
-        cmocka_unit_test(large_together),
-        cmocka_unit_test(many_members),
-        cmocka_unit_test(conditions_of_one_read),
+        cmocka_unit_test(too_deep),           cmocka_unit_test(too_large),
+        cmocka_unit_test(long_texts),         cmocka_unit_test(doubling_symbols),
+        cmocka_unit_test(doubling_functions), cmocka_unit_test(large_together),
+        cmocka_unit_test(many_members),       cmocka_unit_test(conditions_of_one_read),
         cmocka_unit_test(deep_ones_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,7 +107,7 @@ static tc_status read_kernel(const tc_graph_work_options *o, tc_ctx *c, const ch
     char *text;
     if (o->te_text)
         return tc_te_parse(c, name, o->te_text, out, err);
-    TC_TRY(tc_fs_read_text(o->te, &text, err));
+    TC_TRY(tc_fs_read_text_most(o->te, TC_BYTES_TE, &text, err));
     tc_status st = tc_te_parse(c, name, text, out, err);
     free(text);
     return st;

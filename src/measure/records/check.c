@@ -172,7 +172,7 @@ static bool may_be_beyond(const char *trace) {
         if (is_odd_line(line, (size_t)(end - line)))
             return true;
     }
-    return lines > TC_WORK_SCHEDULE - TC_MAX_COMPUTES;
+    return lines > TC_WORK_SCHEDULE - TC_MAX_COMPUTES || strlen(trace) > TC_BYTES_SCHEDULE;
 }
 
 static bool is_beyond(tc_ctx *ctx, const tc_record *r, tc_target *target, tc_error *why) {

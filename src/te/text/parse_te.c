@@ -407,6 +407,7 @@ static tc_status parse_statement(te_parser *p) {
 }
 
 static tc_status parse_file(te_parser *p, const char *text) {
+    TC_TRY(tc_input_check(TC_INPUT_TE, p->file, text, p->err));
     TC_TRY(tc_lex_open(&p->lex, tc_ctx_arena(p->c), p->file, text, true, p->err));
     while (p->lex.tok.kind != TC_TOK_EOF) {
         if (p->lex.tok.kind != TC_TOK_NEWLINE) {

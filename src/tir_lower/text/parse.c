@@ -530,7 +530,9 @@ static tc_status parse_func(parser *p, tc_func *f) {
 tc_status tc_tir_parse(tc_ctx *c, const char *file, const char *text, tc_func **out, tc_error *err) {
     parser p = {.c = c, .err = err, .terms = TC_WORK_TIR};
     tc_func *f = TC_NEW(tc_ctx_arena(c), tc_func);
-    tc_status s = tc_lex_open(&p.l, tc_ctx_arena(c), file, text, false, err);
+    tc_status s = tc_input_check(TC_INPUT_TIR, file, text, err);
+    if (s == TC_OK)
+        s = tc_lex_open(&p.l, tc_ctx_arena(c), file, text, false, err);
     if (s == TC_OK)
         s = parse_func(&p, f);
     tc_vec_free(&p.vars);

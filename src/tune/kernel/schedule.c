@@ -49,7 +49,7 @@ static tc_status from_file(const tc_tune_query *q, const tc_workload *canonical,
     char *text;
     if (q->text)
         return from_text(q, canonical, q->text, a, out, err);
-    TC_TRY(tc_fs_read_text(q->file, &text, err));
+    TC_TRY(tc_fs_read_text_most(q->file, TC_BYTES_SCHEDULE, &text, err));
     tc_status st = from_text(q, canonical, tc_arena_strdup(a, text), a, out, err);
     free(text);
     return st;

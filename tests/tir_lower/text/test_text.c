@@ -122,6 +122,15 @@ static void nest(tc_strbuf *b, int levels) {
         tc_sb_add(b, "}\n");
 }
 
+static void long_texts(void **state) {
+    size_t n = (size_t)TC_BYTES_TIR + 1;
+    char *text = tc_xmalloc(n + 1);
+    memset(text, '#', n);
+    text[n] = 0;
+    parse_refused(*state, text, "t.tir: the text has 67108865 bytes, and at most 67108864 are read");
+    free(text);
+}
+
 static void deep_nesting(void **state) {
     tc_strbuf deep = {0}, deeper = {0};
     nest(&deep, 500);
@@ -387,6 +396,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(shadowed_names_print_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(syntax_errors, setup, teardown),
+        cmocka_unit_test_setup_teardown(long_texts, setup, teardown),
         cmocka_unit_test_setup_teardown(deep_nesting, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_vectors, setup, teardown),
         cmocka_unit_test_setup_teardown(constant_dots, setup, teardown),
