@@ -1,5 +1,5 @@
-/* Draws hostile names and takes them through every command and output: names of models, inputs, nodes, sizes and files, and texts
- * of records. Whatever the names are,
+/* Draws hostile names and takes them through every command and output: names of models, inputs, nodes, sizes, files, and of machines
+ * of a fleet; and texts of records. Whatever the names are,
  *   - text for people is UTF-8, has no control characters but newlines and tabs, none that a reader cannot see, and no line that a
  *     name began;
  *   - JSON parses, and has the names as they are;
@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "campaign/names/fleet.h"
 #include "campaign/names/model.h"
 #include "support/rng.h"
 #include "support/strbuf.h"
@@ -551,6 +552,70 @@ static void use_records(tc_rng *r) {
     tc_strbuf_free(&name);
 }
 
+/* ---- fleets ---- */
+
+#ifdef NAMES_FLEET
+/* Whether tctune takes this for a text that it may show. */
+static bool is_taken(names_fleet_text place, const char *text) {
+    size_t n = strlen(text), most = place == NAMES_FLEET_HOST ? 256 : 64;
+    bool plain = true;
+    mbstate_t state = {0};
+    for (size_t i = 0, len; i < n && plain; i += len) {
+        wchar_t c;
+        len = mbrtowc(&c, text + i, n - i, &state);
+        plain = len != (size_t)-1 && len != (size_t)-2 && !is_hidden(c) && !strchr("\n\t", (int)(c < 0x80 ? c : 'x'));
+    }
+    return plain && n > 0 && n <= most;
+}
+
+static void use_fleet(tc_rng *r, const char *url) {
+    static const char *const formats[] = {"table", "markdown", "csv"};
+    static const char *const orders[] = {"quarantine", "release", "drain", "kick"};
+    tc_strbuf drawn[NAMES_FLEET_COUNT] = {{0}};
+    const char *text[NAMES_FLEET_COUNT];
+    for (int i = 0; i < NAMES_FLEET_COUNT; i++) {
+        draw_name(r, &drawn[i]);
+        tc_sb_add(&drawn[i], i < NAMES_FLEET_NAME ? "~" : " "); /* in no other text; no word */
+        text[i] = tc_sb_str(&drawn[i]);
+    }
+    char *record = contents("records.json", NULL);
+    record[strcspn(record, "\n")] = 0;
+    const char *why = names_fleet_say(text, record);
+    if (why)
+        failed("%s", why);
+    free(record);
+    for (size_t i = 0; i < TC_LEN(formats); i++)
+        if (!spoke(run("fleet", "status", "--nats", url, "--format", formats[i], NULL)) ||
+            !spoke(run("fleet", "log", "--nats", url, "--format", formats[i], NULL)))
+            failed("a fleet with such machines cannot be looked at");
+    spoke(run("fleet", "log", "--nats", url, "--worker", text[NAMES_FLEET_NAME], NULL));
+    spoke(run("fleet", "log", "--nats", url, "--json", NULL));
+    json_decref(check_json("out"));
+    if (!spoke(run("fleet", "status", "--nats", url, "--json", NULL)))
+        failed("a fleet with such machines cannot be looked at");
+    json_t *status = check_json("out");
+    if (has_text(status, text[NAMES_FLEET_HOST]) != is_taken(NAMES_FLEET_HOST, text[NAMES_FLEET_HOST]))
+        failed("the host of a worker is shown, and is not plain, or is not shown");
+    json_decref(status);
+    for (size_t i = 0; i < TC_LEN(orders); i++) {
+        spoke(run("fleet", orders[i], text[NAMES_FLEET_NAME], "--nats", url, NULL));
+        spoke(run("fleet", orders[i], "w1", "--why", text[NAMES_FLEET_REASON], "--nats", url, NULL));
+        if (spoke(run("fleet", orders[i], "w1", "--json", "--why", text[NAMES_FLEET_REASON], "--nats", url, NULL)))
+            json_decref(check_json("out"));
+    }
+    remove("followed.db");
+    spoke(run("db", "follow", "--nats", url, "--db", "followed.db", "--once", NULL));
+    spoke(run("db", "follow", "--nats", url, "--db", "followed.db", "--once", "--tuner", text[NAMES_FLEET_TUNER], "--key",
+              text[NAMES_FLEET_KEY], NULL));
+    if (spoke(run("worker", "--nats", url, "--name", text[NAMES_FLEET_NAME], NULL)))
+        failed("a worker of that name serves");
+    if (spoke(run("worker", "--nats", url, "--role", "build", "--key", text[NAMES_FLEET_KEY], NULL)))
+        failed("a worker of that key serves");
+    for (int i = 0; i < NAMES_FLEET_COUNT; i++)
+        tc_strbuf_free(&drawn[i]);
+}
+#endif
+
 /* ---- all of it ---- */
 
 static void prepare(void) {
@@ -594,6 +659,11 @@ int main(int argc, char **argv) {
     }
     tc_rng all = tc_rng_seed(seed);
     prepare();
+#ifdef NAMES_FLEET
+    const char *url = names_fleet_start();
+    if (!url)
+        failed("the server does not answer");
+#endif
     for (at_case = 0; at_case < cases; at_case++) {
         tc_rng r = tc_rng_fork(&all, (uint64_t)at_case);
         names_model m;
@@ -605,7 +675,13 @@ int main(int argc, char **argv) {
         free_model(&m);
         use_files(&r);
         use_records(&r);
+#ifdef NAMES_FLEET
+        use_fleet(&r, url);
+#endif
     }
+#ifdef NAMES_FLEET
+    names_fleet_stop();
+#endif
     printf("%d cases, %d commands (seed %llu): all names were shown plainly, or refused\n", cases, commands,
            (unsigned long long)seed);
     return 0;
