@@ -21,6 +21,7 @@ typedef struct decision {
     int step; /* of the sketch, and of its instances: the one that makes it */
     role role;
     int anchor;       /* which anchor cluster of the sketch it belongs to, -1: none */
+    int next;         /* of a sketch: its anchor's next decision, -1: none */
     int64_t extent;   /* of the axis it divides */
     bool varies;      /* ROW: the size of the axis is only known when the kernel runs */
     int64_t least;    /* ROW: its least size, if it varies */

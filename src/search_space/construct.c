@@ -92,10 +92,10 @@ int64_t tc_space_nearest(const tc_instr *step, int64_t want) {
 }
 
 const decision *tc_space_role_of(const sketch *k, int anchor, role r) {
-    for (int i = 0; i < k->ndec; i++)
-        if (k->dec[i].anchor == anchor && k->dec[i].role == r)
-            return &k->dec[i];
-    return NULL;
+    const decision *d = tc_space_first_of(k, anchor);
+    while (d && d->role != r)
+        d = tc_space_next_of(k, d);
+    return d;
 }
 
 static int64_t vec_width(const tc_space *s, const plan *p, const decision *v) {
@@ -216,17 +216,18 @@ static void decide(const tc_space *s, const plan *p, const decision *d, tc_instr
     }
 }
 
-static tc_trace *instantiate(const tc_space *s, tc_arena *a, const plan *p) {
+/* t: an instance of the plan's sketch. */
+static void decide_all(const tc_space *s, const plan *p, tc_trace *t) {
     const sketch *k = &s->sk[p->sketch];
-    tc_trace *t = tc_trace_copy(a, k->trace);
     for (int i = 0; i < k->ndec; i++)
         decide(s, p, &k->dec[i], &t->steps[k->dec[i].step]);
-    return t;
 }
 
 tc_trace *tc_space_fill(const tc_space *s, int sk, const tc_space_tile *tile, tc_arena *a) {
     plan p = {.sketch = sk, .rows = tile->rows, .vecs = tile->vecs, .mid = 2, .unroll = tile->unroll, .width = tile->width};
-    return instantiate(s, a, &p);
+    tc_trace *t = tc_trace_copy(a, s->sk[sk].trace);
+    decide_all(s, &p, t);
+    return t;
 }
 
 /* Times as long as an anchor takes for its producers: what each read computes of the inlined ones, and what computes the others,
@@ -253,10 +254,10 @@ static bool streams_rows(const tc_space *s, const sketch *k, int id) {
     const decision *v = vec_of(k, id);
     double rows = 1;
     bool blocks = false;
-    for (int i = 0; i < k->ndec; i++)
-        if (k->dec[i].anchor == id && k->dec[i].role == ROLE_ROW_TILE) {
-            rows *= (double)k->dec[i].extent;
-            blocks |= k->dec[i].primary;
+    for (const decision *d = tc_space_first_of(k, id); d; d = tc_space_next_of(k, d))
+        if (d->role == ROLE_ROW_TILE) {
+            rows *= (double)d->extent;
+            blocks |= d->primary;
         }
     return v->unit && blocks && rows * v->row_bytes > PANEL_L2 * (double)s->m.l2;
 }
@@ -333,11 +334,10 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
             tasks = v->batch * tc_ceil_div(column_blocks(k, v, w), panels(s, p, id)), rows_total = 1, task = 1;
     double e =
         (double)v->extent / (double)(tc_ceil_div(v->extent, w) * vecs * v->lanes) * (v->unit ? tc_intrinsic_gain(v->unit) : 1);
-    for (int i = 0; i < k->ndec; i++) {
-        const decision *d = &k->dec[i];
-        if (d->anchor != id || d->role != ROLE_ROW_TILE)
-            continue;
+    for (const decision *d = tc_space_first_of(k, id); d; d = tc_space_next_of(k, d)) {
         int64_t r, mid;
+        if (d->role != ROLE_ROW_TILE)
+            continue;
         row_tile(s, p, d, &r, &mid);
         e *= use_of_rows(d, r, vecs);
         reg *= r;
@@ -461,19 +461,27 @@ static bool tiles_legal(const sketch *k, const tc_trace *t) {
     return true;
 }
 
+/* Most plans make what another one made before, so each is tried in an instance that all plans of its sketch use. */
 int tc_space_construct(const tc_space *s, tc_arena *a, tc_trace **out, int cap) {
     plan_list plans = {0};
+    tc_trace **tried = tc_xcalloc((size_t)s->nsketch, sizeof *tried);
+    tc_arena *own = tc_arena_new();
     enumerate(s, &plans);
     int m = 0;
     for (size_t i = 0; i < plans.len && m < cap; i++) {
-        tc_trace *t = instantiate(s, a, &plans.data[i]);
-        bool dup = !tiles_legal(&s->sk[plans.data[i].sketch], t);
+        const sketch *k = &s->sk[plans.data[i].sketch];
+        tc_trace **t = &tried[plans.data[i].sketch];
+        *t = *t ? *t : tc_trace_copy(own, k->trace);
+        decide_all(s, &plans.data[i], *t);
+        bool dup = !tiles_legal(k, *t);
         for (int j = 0; j < m && !dup; j++)
-            dup = tc_trace_equal(out[j], t);
+            dup = tc_trace_equal(out[j], *t);
         if (!dup)
-            out[m++] = t;
+            out[m++] = tc_trace_copy(a, *t);
     }
     tc_vec_free(&plans);
+    tc_arena_free(own);
+    free(tried);
     return m;
 }
 
@@ -488,28 +496,33 @@ static tc_status try_default(const tc_space *s, tc_ctx *ctx, tc_trace *t, int64_
     return TC_OK;
 }
 
-/* Tries constructed schedules in order until one will do: normally the first. They share one budget of proofs: where long proofs
- * fail for the first schedules, the others are tried with short proofs alone. Plain loops have their own budget. */
+static void warn_of_plain_loops(const tc_space *s, const char *why) {
+    tc_log(TC_LOG_WARN, "%s: plain loops are used, because no constructed schedule %s: %s", s->w->out[0]->name,
+           s->w->nsymbol ? "provably stays within its tensors at every size" : "can be lowered", why);
+}
+
+/* Tries constructed schedules in order until one will do: normally the first. They share one budget of proofs. Plain loops are
+ * tried last, with a budget of their own. */
 tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_error *err) {
     enum { TRIES = 64 }; /* chosen; not measured apart */
     tc_trace *t[TRIES + 1];
     int n = tc_space_construct(s, a, t, TRIES);
     tc_ctx *ctx = tc_ctx_child(s->w->ctx);
+    tc_error own, of_text;
+    err = err ? err : &own;
     tc_status r = tc_fail(err, TC_ILLEGAL, "no schedule could be constructed");
-    if (s->w->nsymbol && tc_trace_parse(a, "plain loops", "", &t[n], err) == TC_OK)
-        n++;
+    bool plain = tc_trace_parse(a, "plain loops", "", &t[n], &of_text) == TC_OK;
     int64_t work = TC_PROOF_WORK;
-    for (int i = 0; i < n && r != TC_OK; i++) {
-        if (s->w->nsymbol && i == n - 1) {
+    for (int i = 0; i < n + plain && r != TC_OK; i++) {
+        i = work <= 0 ? n : i;
+        if (i == n) {
             work = TC_PROOF_WORK;
-            tc_log(
-                TC_LOG_WARN,
-                "%s: plain loops are used, because no constructed schedule provably stays within its tensors at every size: %s",
-                s->w->out[0]->name, err->msg);
+            warn_of_plain_loops(s, err->msg);
         }
         r = try_default(s, ctx, t[i], &work, out, err);
         if (r != TC_OK)
-            tc_log(TC_LOG_DEBUG, "%s: constructed schedule %d of %d is not used: %s", s->w->out[0]->name, i + 1, n, err->msg);
+            tc_log(TC_LOG_DEBUG, "%s: constructed schedule %d of %d is not used: %s", s->w->out[0]->name, i + 1, n + plain,
+                   err->msg);
     }
     tc_ctx_free(ctx);
     return r;

@@ -91,6 +91,21 @@ static const char *variant_name(tc_arena *a, const analysis *an, variant v) {
     return name;
 }
 
+/* Links the decisions of each anchor: estimates ask for them again and again, and a sketch may have a hundred anchors. */
+static void link_decisions(sketch *k, tc_arena *a) {
+    for (int i = 0; i < k->ndec; i++)
+        k->nanchor = TC_MAX(k->nanchor, k->dec[i].anchor + 1);
+    k->first = TC_NEW_N(a, int, k->nanchor);
+    for (int i = 0; i < k->nanchor; i++)
+        k->first[i] = -1;
+    for (int i = k->ndec - 1; i >= 0; i--) {
+        decision *d = &k->dec[i];
+        d->next = d->anchor < 0 ? -1 : k->first[d->anchor];
+        if (d->anchor >= 0)
+            k->first[d->anchor] = i;
+    }
+}
+
 /* Decision names are unique within a sketch; loop names within a stage. */
 static void add_sketch(tc_space *s, const analysis *an, variant v) {
     emitter e = {.an = an, .b.arena = s->arena, .v = v};
@@ -102,6 +117,7 @@ static void add_sketch(tc_space *s, const analysis *an, variant v) {
     k->trace = tc_trace_fork(s->arena, &written);
     k->trace->id = tc_trace_hash_steps(k->trace);
     k->dec = tc_arena_dup(s->arena, e.b.dec.data, e.b.dec.len * sizeof *e.b.dec.data);
+    link_decisions(k, s->arena);
     tc_space_builder_free(&e.b);
     tc_vec_free(&e.packed);
     tc_vec_free(&e.gone);

@@ -28,7 +28,8 @@ const char *tc_space_sketch_name(const tc_space *s, int i); /* "tile+fuse+pack",
 
 /* The schedule used when nothing was tuned: the best constructed one by an
  * analytic estimate; where sizes vary, the best of which the verifier shows that
- * it keeps within them, or loops as they are written. The trace lives in `a`. */
+ * it keeps within them. Where no constructed one can be lowered, or shown to keep
+ * within the sizes, loops as they are written. The trace lives in `a`. */
 TC_NODISCARD tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_error *err);
 
 typedef struct tc_candidate {

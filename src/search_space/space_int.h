@@ -65,7 +65,17 @@ typedef struct sketch {
     tc_trace *trace; /* its id is the sketch's */
     int ndec;
     decision *dec;
+    int nanchor;
+    int *first; /* of each anchor's decisions, -1: it has none */
 } sketch;
+
+/* An anchor's first decision, and the one after d; NULL: there is none. In their order in the sketch. */
+static inline const decision *tc_space_first_of(const sketch *k, int anchor) {
+    return anchor >= 0 && anchor < k->nanchor && k->first[anchor] >= 0 ? &k->dec[k->first[anchor]] : NULL;
+}
+static inline const decision *tc_space_next_of(const sketch *k, const decision *d) {
+    return d->next >= 0 ? &k->dec[d->next] : NULL;
+}
 
 struct tc_space {
     tc_arena *arena;

@@ -4,7 +4,7 @@
  * Decisions without a counterpart are constructed for the schedule's register tile. A tile that spanned its whole axis spans
  * the new axis too. */
 #include "schedule_primitives/sample.h"
-#include "search_space/space_int.h"
+#include "search_space/construct_int.h"
 
 #include <string.h>
 
@@ -73,12 +73,8 @@ int64_t tc_space_tiled_extent(const sketch *k, const tc_trace *t, int dec) {
     role counts = d->role == ROLE_TILE_BLOCK ? ROLE_TILE_ROWS : d->role == ROLE_TILE_PANELS ? ROLE_TILE_COLUMNS : ROLE_VEC;
     if (counts == ROLE_VEC && d->role != ROLE_VEC_OUTER && d->role != ROLE_BLOCK_VEC)
         return d->extent;
-    for (int i = 0; i < k->ndec; i++)
-        if (k->dec[i].role == counts && k->dec[i].anchor == d->anchor) {
-            int64_t width = t->steps[k->dec[i].step].dec[0];
-            return tc_ceil_div(d->extent, width);
-        }
-    return d->extent;
+    const decision *width = tc_space_role_of(k, d->anchor, counts);
+    return width ? tc_ceil_div(d->extent, t->steps[width->step].dec[0]) : d->extent;
 }
 
 /* The value among the step's candidates that is next to `want`. */

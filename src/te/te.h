@@ -13,8 +13,9 @@
 #include "te/expr.h"
 
 enum { TC_MAX_DIMS = 8, TC_MAX_OUTS = 2 };
-/* Of a workload: inputs, symbols, and computes. Searches compare the decisions about each product with those about all others. Groups
- * of graph operations have at most 48 nodes and 256 operands; kernels of networks had 7 computes at most. */
+/* Of a workload: inputs, symbols, and computes. A replayed schedule compares each stage with all others, and a search carries over the
+ * decisions about each product to those about all others. Groups of graph operations have at most 48 nodes and 256 operands; kernels
+ * of networks had 7 computes at most. */
 enum { TC_MAX_INPUTS = 256, TC_MAX_SYMBOLS = 256, TC_MAX_COMPUTES = 128 };
 
 typedef struct tc_compute tc_compute;

@@ -588,6 +588,68 @@ static void test_neighbours_do_not_spill(void **state) {
     close_bench(&b);
 }
 
+/* A bench that runs nothing, of a chain of n products. */
+static void open_chain(bench *b, int n) {
+    enum { SIDE = 64 };
+    tc_error err;
+    tc_strbuf text = {0};
+    tc_sb_printf(&text, "tensor X[%d, %d] f32\n", SIDE, SIDE);
+    for (int i = 0; i < n; i++) {
+        tc_sb_printf(&text, "compute c%d[i:%d, j:%d] = sum(k:%d) ", i, SIDE, SIDE, SIDE);
+        i ? tc_sb_printf(&text, "c%d[i, k] * X[k, j]\n", i - 1) : tc_sb_add(&text, "X[i, k] * X[k, j]\n");
+    }
+    tc_sb_printf(&text, "output c%d\n", n - 1);
+    *b = (bench){.ctx = tc_ctx_new(), .machine = machine};
+    b->w = workload_of(b->ctx, tc_sb_str(&text));
+    if (tc_space_new(b->w, &machine, &b->space, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    tc_strbuf_free(&text);
+}
+
+/* All decisions are reached from their anchors, each once, in their order. */
+static void test_decisions_are_linked(void **state) {
+    (void)state;
+    bench b;
+    open_chain(&b, 12);
+    int most = 0;
+    for (int i = 0; i < b.space->nsketch; i++) {
+        const sketch *k = &b.space->sk[i];
+        int of_anchors = 0, linked = 0;
+        for (int d = 0; d < k->ndec; d++)
+            of_anchors += k->dec[d].anchor >= 0;
+        for (int a = 0; a < k->nanchor; a++) {
+            const decision *before = NULL;
+            for (const decision *d = tc_space_first_of(k, a); d; before = d, d = tc_space_next_of(k, d), linked++)
+                assert_true(d->anchor == a && (!before || before < d));
+        }
+        assert_int_equal(linked, of_anchors);
+        assert_null(tc_space_first_of(k, -1));
+        assert_null(tc_space_first_of(k, k->nanchor));
+        most = TC_MAX(most, k->nanchor);
+    }
+    assert_int_equal(most, 12);
+    close_bench(&b);
+}
+
+/* The tiles of so many products make a larger program than any may be. Loops as they are written do. */
+static void test_long_chain_has_a_schedule(void **state) {
+    (void)state;
+    bench b;
+    tc_error err;
+    tc_trace *t, *near[4];
+    tc_tir_program p;
+    open_chain(&b, TC_MAX_COMPUTES);
+    tc_arena *a = tc_arena_new();
+    tc_rng r = tc_rng_seed(1);
+    if (tc_space_default(b.space, a, &t, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    tc_tir_origin from = {.workload = b.w, .machine = &b.machine, .trace = t};
+    assert_int_equal(tc_tir_program_make(b.ctx, &from, TC_TIR_VERIFIED, &p, &err), TC_OK);
+    tc_space_neighbours(b.space, t, &r, a, near, TC_LEN(near)); /* of a schedule of no sketch too */
+    tc_arena_free(a);
+    close_bench(&b);
+}
+
 /* Where there are more sketches than descent tries at once, it reaches them sooner or later. */
 static void test_neighbours_are_of_all_sketches(void **state) {
     (void)state;
@@ -698,6 +760,8 @@ int main(void) {
         cmocka_unit_test(test_neighbours_are_right),
         cmocka_unit_test(test_neighbours_do_not_spill),
         cmocka_unit_test(test_neighbours_are_of_all_sketches),
+        cmocka_unit_test(test_decisions_are_linked),
+        cmocka_unit_test(test_long_chain_has_a_schedule),
         cmocka_unit_test(test_schedules_move_to_similar_workloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
