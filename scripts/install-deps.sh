@@ -24,7 +24,7 @@ packages="$packages node-d3-array node-d3-axis node-d3-format node-d3-scale node
 # A fleet of machines that measure, and the keys of its users; cables that tests pull.
 packages="$packages libnats-dev nats-server openssl iproute2"
 # Tests: Python writes networks for them, and the ONNX project's test cases.
-packages="$packages libcmocka-dev clang-format-14 python3-numpy python3-onnx libonnx-testdata zstd"
+packages="$packages libcmocka-dev clang-format-14 python3-numpy python3-onnx libonnx-testdata zstd locales"
 # The Python package, what installs and tests it, and what it uses where that is there.
 packages="$packages python3-cffi python3-pytest python3-pip python3-setuptools python3-wheel python3-tqdm python3-pandas"
 # Tests of manual pages and of what shells propose.

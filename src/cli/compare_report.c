@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/print.h"
+#include "support/numbers.h"
 
 enum { WIDTH = 130, FEATURES_SHOWN = 8 /* per store, the largest differences */ };
 
@@ -72,7 +73,7 @@ static void print_assembly(const json_t *const side[2]) {
 /* Facts that a worker did not tell about its machine are unknown. */
 static const char *rate(char out[24], double v, const char *unit) {
     if (isfinite(v))
-        snprintf(out, 24, "%.1f %s", v, unit);
+        tc_snprintf(out, 24, "%.1f %s", v, unit);
     else
         snprintf(out, 24, "not known");
     return out;

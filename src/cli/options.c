@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "support/guess.h"
+#include "support/numbers.h"
 #include "support/strbuf.h"
 #include "support/system/fs.h"
 
@@ -157,7 +158,7 @@ int tc_cli_take_seed(const tc_cli_option *o, const char *v, void *field, tc_erro
 
 int tc_cli_take_real(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
     char *end;
-    double x = strtod(v, &end);
+    double x = tc_strtod(v, &end);
     if (end == v || *end || !(x >= 0))
         return tc_cli_usage(err, "--%s needs a number that is not negative, not '%s'", o->name, v);
     *(double *)field = x;

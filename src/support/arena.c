@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/numbers.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #define POISONING 1
 #elif defined(__has_feature)
@@ -174,12 +176,12 @@ char *tc_arena_printf(tc_arena *a, const char *fmt, ...) {
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = tc_vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
     assert(n >= 0);
     size_t len = (size_t)n;
     char *text = take_text(a, &len);
-    vsnprintf(text, len + 1, fmt, again);
+    tc_vsnprintf(text, len + 1, fmt, again);
     va_end(again);
     return text;
 }

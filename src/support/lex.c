@@ -4,11 +4,11 @@
 #include "support/lex.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/numbers.h"
 #include "support/strbuf.h"
 
 static bool is_ident_start(char c) {
@@ -61,14 +61,6 @@ static void finish(tc_lex *l, tc_tok_kind kind, const char *start) {
     l->tok.text = tc_arena_strndup(l->arena, start, (size_t)(l->p - start));
 }
 
-static double parse_double(const char *text) {
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);
-    double v = strtod(text, NULL);
-    uselocale(before);
-    freelocale(c);
-    return v;
-}
-
 /* digits [. digits] [e [+-] digits]. A dot counts only before a digit: `0..8` is a range and `A.1` is no number. */
 static tc_status scan_number(tc_lex *l, tc_error *err) {
     const char *start = l->p;
@@ -87,7 +79,7 @@ static tc_status scan_number(tc_lex *l, tc_error *err) {
             l->p++;
     }
     finish(l, real ? TC_TOK_FLOAT : TC_TOK_INT, start);
-    l->tok.f = parse_double(l->tok.text);
+    l->tok.f = tc_strtod(l->tok.text, NULL);
     if (real)
         return TC_OK;
     bool negated = start > l->src && start[-1] == '-';

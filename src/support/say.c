@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/numbers.h"
 #include "support/vec.h"
 
 /* ---- characters ---- */
@@ -266,7 +267,7 @@ static void put_number(sink *k, const spec *s, arguments *a) {
     else if (s->conversion == 'p')
         snprintf(text, sizeof text, fmt, s->width, va_arg(a->ap, void *));
     else
-        snprintf(text, sizeof text, fmt, s->width, va_arg(a->ap, double));
+        tc_snprintf(text, sizeof text, fmt, s->width, va_arg(a->ap, double));
     put(k, text, strlen(text));
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "support/arena.h"
+#include "support/numbers.h"
 #include "support/say.h"
 
 /* False when memory for it has run out: what was to be added is then left out, since nobody will see the text. */
@@ -49,11 +50,11 @@ void tc_sb_vprintf(tc_strbuf *b, const char *fmt, va_list ap) {
         return;
     va_copy(again, ap);
     size_t room = b->cap - b->len;
-    int n = vsnprintf(b->data + b->len, room, fmt, ap);
+    int n = tc_vsnprintf(b->data + b->len, room, fmt, ap);
     assert(n >= 0);
     bool fits = (size_t)n < room || reserve(b, (size_t)n);
     if (fits && (size_t)n >= room)
-        vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+        tc_vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
     va_end(again);
     b->len += fits ? (size_t)n : 0;
     b->data[b->len] = 0;
@@ -111,14 +112,10 @@ void tc_sb_double(tc_strbuf *b, double v) {
     char text[40];
     int digits = fpclassify(v) == FP_SUBNORMAL ? 1 : 15;
     for (; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (strtod(text, NULL) == v)
+        tc_snprintf(text, sizeof text, "%.*g", digits, v);
+        if (tc_strtod(text, NULL) == v)
             break;
     }
-    /* The host program may have set a locale whose decimal point is a comma. */
-    char *comma = strpbrk(text, ",");
-    if (comma)
-        *comma = '.';
     tc_sb_add(b, text);
 }
 

@@ -3,13 +3,15 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "support/numbers.h"
+
 static char *scaled(char buf[24], double v, const char *const *units, int n, double step) {
     int u = 0;
     while (u < n - 1 && v >= 999.5) {
         v /= step;
         u++;
     }
-    snprintf(buf, 24, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[u]);
+    tc_snprintf(buf, 24, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[u]);
     return buf;
 }
 

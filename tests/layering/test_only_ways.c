@@ -1,5 +1,6 @@
 /* Some things are done at one place. Text for people goes through support/say.h, which escapes names from outside. Documents are
- * made through support/json, which loses no part of them. This test reads the whole source: nobody else calls the functions below.
+ * made through support/json, which loses no part of them. Numbers are written and read by support/numbers.h, where the decimal
+ * point is no comma. This test reads the whole source: nobody else calls the functions below.
  *
  * A file that must call them stands in the table, with its reason. */
 #include "support/cmocka_all.h"
@@ -49,6 +50,9 @@ static const rule rules[] = {
      "json_set_alloc_funcs2",
      "documents are made through support/json/json.h",
      {"src/support/json/json.c"}},
+    {"strtod strtof strtold atof vsnprintf vsprintf vasprintf",
+     "numbers have a point in every locale (support/numbers.h)",
+     {"src/support/numbers.c"}},
 };
 
 static bool is_name(char c) {
@@ -182,7 +186,9 @@ static void broken_rules_are_found(void **state) {
         {"__attribute__((format(printf, 1, 2)))", NULL},
         {"json_t *j = json_pack(\"{}\");", "json_pack"},
         {"tc_json_pack(\"{}\"); json_object_get(j, k);", NULL},
-        {"vsnprintf(text, 3, f, ap);", NULL},
+        {"vsnprintf(text, 3, f, ap);", "vsnprintf"},
+        {"tc_vsnprintf(text, 3, f, ap); x = tc_strtod(text, NULL);", NULL},
+        {"x = strtod(text, NULL);", "strtod"},
     };
     for (size_t i = 0; i < TC_LEN(cases); i++) {
         tc_strbuf faults = {0};

@@ -2,16 +2,17 @@
 #include <math.h>
 
 #include "cli/picture/picture.h"
+#include "support/numbers.h"
 
 static char *trials_text(char text[TC_CHART_TEXT], double v) {
-    snprintf(text, TC_CHART_TEXT, "%.0f", v);
+    tc_snprintf(text, TC_CHART_TEXT, "%.0f", v);
     return text;
 }
 
 static char *seconds_text(char text[TC_CHART_TEXT], double v) {
     if (v >= 60)
         return tc_text_duration(text, v);
-    snprintf(text, TC_CHART_TEXT, "%.3g s", v);
+    tc_snprintf(text, TC_CHART_TEXT, "%.3g s", v);
     return text;
 }
 

@@ -8,6 +8,7 @@
  * The library's entry point looks at tc_profile_wanted, once a run. A run that somebody else watches already is not counted. A
  * child of fork begins anew. */
 #include <inttypes.h>
+#include <locale.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,8 +123,10 @@ static void print_text(FILE *f, const char *s) {
     fputc('"', f);
 }
 
+/* The program may have set a locale whose decimal point is a comma, which JSON has not. */
 static void print_json(FILE *f) {
     const model *m = all.of;
+    locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
     fprintf(f, "{\"library\": ");
     print_text(f, m->name);
     fprintf(f, ", \"runs\": %" PRId64 ", \"seconds\": %.9g, \"fastest\": %.9g, \"kernels\": [", all.nrun, all.seconds,
@@ -137,6 +140,7 @@ static void print_json(FILE *f) {
                 m->rows[i].flops);
     }
     fprintf(f, "\n]}\n");
+    uselocale(before);
 }
 
 /* The file's name with what %p and %n stand for. */

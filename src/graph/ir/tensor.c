@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/numbers.h"
 #include "support/system/memory.h"
 #include "te/eval.h"
 
@@ -261,8 +262,8 @@ void tc_graph_tensor_print_element(tc_strbuf *b, const tc_graph_tensor *t, int64
         for (int digits = 6; digits <= 9; digits++) {
             char text[32];
             float v = ((const float *)t->data)[i];
-            snprintf(text, sizeof text, "%.*g", digits, v);
-            if (digits == 9 || isnan(v) || strtof(text, NULL) == v) {
+            tc_snprintf(text, sizeof text, "%.*g", digits, v);
+            if (digits == 9 || isnan(v) || tc_strtof(text, NULL) == v) {
                 tc_sb_add(b, text);
                 return;
             }

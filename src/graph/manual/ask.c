@@ -6,6 +6,7 @@
 
 #include "graph/manual/manual.h"
 #include "graph/ops/ops.h"
+#include "support/numbers.h"
 
 enum { MOST_OPERANDS = 16, MOST_NUMBERS = 16 };
 
@@ -39,7 +40,7 @@ static tc_graph_value *add_operand(tc_graph *g, const char *word, size_t len, tc
         return NULL;
     for (int64_t i = 0; i < tc_graph_tensor_count(&v); i++)
         if (tc_dtype_is_float(t))
-            tc_store_f(t, v.data, i, strtod(number + 1, NULL));
+            tc_store_f(t, v.data, i, tc_strtod(number + 1, NULL));
         else
             tc_store_i(t, v.data, i, strtoll(number + 1, NULL, 10));
     return tc_graph_add_constant(g, name, &v);
@@ -64,7 +65,7 @@ static void set_words(tc_graph *g, tc_graph_node *n, tc_graph_attr_id id, const 
     size_t len = 0;
     for (const char *p = text; *p && len < MOST_NUMBERS; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ',')) {
         ints[len] = strtoll(p, NULL, 10);
-        floats[len++] = strtof(p, NULL);
+        floats[len++] = tc_strtof(p, NULL);
     }
     switch (tc_graph_attr_kind_of(id)) {
     case TC_GRAPH_ATTR_INT:

@@ -11,6 +11,7 @@
 #include "graph/onnx/import_int.h"
 #include "support/guess.h"
 #include "support/inputs.h"
+#include "support/numbers.h"
 
 /* ---- which sizes ---- */
 
@@ -311,7 +312,7 @@ static bool read_value(const char **p, tc_dtype t, void *data, int64_t i) {
         return yes || no || (*p)[-1] == '0' || (*p)[-1] == '1';
     }
     if (tc_dtype_is_float(t)) {
-        tc_store_f(t, data, i, strtod(*p, &end));
+        tc_store_f(t, data, i, tc_strtod(*p, &end));
     } else if (t == TC_U64 && **p != '-') {
         ((uint64_t *)data)[i] = strtoull(*p, &end, 10);
     } else {

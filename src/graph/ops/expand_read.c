@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "graph/ops/expand_syntax.h"
+#include "support/numbers.h"
 
 enum { MAX_LOCALS = 96 };
 
@@ -278,7 +279,7 @@ static syntax *number(reader *r) {
         r->at = end;
         return of_term(r, at, tc_graph_term_int(i));
     }
-    double v = strtod(at, &end);
+    double v = tc_strtod(at, &end);
     r->at = end + (*end == 'f');
     return of_term(r, at, tc_graph_term_float(*end == 'f' ? (double)(float)v : v));
 }

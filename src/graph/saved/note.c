@@ -2,6 +2,7 @@
  * reference must lead to something, and numbers that are said twice must agree. What is wrong first is kept, with its place. */
 #include "graph/saved/save_int.h"
 #include "support/inputs.h"
+#include "support/numbers.h"
 #include "te/eval.h"
 
 #include <stdarg.h>
@@ -18,7 +19,7 @@ bool tc_graph_note_wrong(tc_graph_note *n, const char *fmt, ...) {
     if (n->list)
         used = (size_t)snprintf(n->why, sizeof n->why, "%s[%d]: ", n->list, n->item);
     va_start(ap, fmt);
-    vsnprintf(n->why + used, sizeof n->why - used, fmt, ap);
+    tc_vsnprintf(n->why + used, sizeof n->why - used, fmt, ap);
     va_end(ap);
     return false;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/numbers.h"
 #include "support/strbuf.h"
 #include "support/system/fs.h"
 
@@ -66,7 +67,7 @@ const char *tc_doctor_file(tc_arena *a, const char *root, const char *fmt, ...) 
 double tc_doctor_number(tc_arena *a, const char *root, const char *path) {
     const char *text = tc_doctor_file(a, root, "%s", path);
     char *end = NULL;
-    double v = text ? strtod(text, &end) : -1;
+    double v = text ? tc_strtod(text, &end) : -1;
     return text && end != text ? v : -1;
 }
 

@@ -1,5 +1,6 @@
 /* How much of the machine this process may use: control groups, affinity, limits of its user. */
 #include "measure/doctor/doctor_int.h"
+#include "support/numbers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static double throttled(tc_arena *a, const char *root, const char *group) {
     const char *v2 = tc_doctor_file(a, root, "/sys/fs/cgroup%s/cpu.stat", group);
     const char *text = v2 ? v2 : tc_doctor_file(a, root, "/sys/fs/cgroup/cpu%s/cpu.stat", group);
     const char *n = tc_doctor_value(a, text, "nr_throttled");
-    return n ? atof(n) : 0;
+    return n ? tc_strtod(n, NULL) : 0;
 }
 
 /* The group of this process: of version 2, else that of the controller "cpu". */
@@ -83,7 +84,7 @@ static int affinity(tc_doctor *d, const char *root) {
 /* The soft limit in bytes; -1: none, or not told. */
 static double soft_limit(tc_arena *a, const char *limits, const char *name) {
     const char *v = tc_doctor_value(a, limits, name);
-    return v && *v >= '0' && *v <= '9' ? atof(v) : -1;
+    return v && *v >= '0' && *v <= '9' ? tc_strtod(v, NULL) : -1;
 }
 
 static void addresses(tc_doctor *d, const char *limits) {

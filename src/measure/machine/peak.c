@@ -11,6 +11,8 @@
 
 #include "support/clock/clock.h"
 #include "support/log.h"
+#include "support/numbers.h"
+#include "support/system/memory.h"
 #include "support/system/threads.h"
 #include "support/vec.h"
 
@@ -100,7 +102,7 @@ DEFINE_STREAMS(generic, , 16)
 
 double tc_meas_peak_seconds(double seconds) {
     const char *text = getenv("TCTUNE_PEAK_SECONDS");
-    double most = text ? atof(text) : 0;
+    double most = text ? tc_strtod(text, NULL) : 0;
     return most > 0 ? TC_MIN(seconds, most) : seconds;
 }
 

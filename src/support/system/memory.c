@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "support/numbers.h"
 #include "support/system/fs.h"
 #include "support/system/groups.h"
 
@@ -65,13 +66,18 @@ int64_t tc_memory_left(void) {
     return system < group ? system : group;
 }
 
+int64_t tc_memory_share(int64_t wish) {
+    int64_t quarter = tc_memory_left() / 4;
+    return quarter < wish ? quarter : wish;
+}
+
 static void print_size(char *text, size_t cap, uint64_t bytes) {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     double size = (double)bytes;
     int unit = 0;
     for (; size >= 1024 && unit < 6; unit++)
         size /= 1024;
-    snprintf(text, cap, "%.*f %s", unit ? 1 : 0, size, units[unit]);
+    tc_snprintf(text, cap, "%.*f %s", unit ? 1 : 0, size, units[unit]);
 }
 
 tc_status tc_memory_lacking(uint64_t bytes, tc_error *err) {

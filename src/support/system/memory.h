@@ -13,10 +13,12 @@ uint64_t tc_memory_all(void);
 /* Bytes that this process could still use: what the system has available and could swap out, at most what its control groups
  * allow. INT64_MAX where nothing tells. */
 int64_t tc_memory_left(void);
-/* TC_ENV unless that many bytes could be had now; the message says how many are needed and how many are left. They are given back
+/* TC_ENV with code MEMORY unless that many bytes could be had now; the message says how many are needed and how many are left. They are given back
  * before it returns. Small sizes are not looked at: the reserve has them. */
 TC_NODISCARD tc_status tc_memory_check(uint64_t bytes, tc_error *err);
-/* The same message, for an allocation that failed. */
+/* The smaller of `wish` and a quarter of what is left: for buffers that measure the machine, and serve smaller, too. */
+int64_t tc_memory_share(int64_t wish);
+/* The same message, with code MEMORY, for an allocation that failed. */
 tc_status tc_memory_lacking(uint64_t bytes, tc_error *err);
 
 /* A call of the library, from outside; calls may run at once, and lie within another. TC_ENV where memory ran out in one that is

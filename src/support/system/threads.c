@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "support/numbers.h"
 #include "support/system/fs.h"
 #include "support/system/groups.h"
 #include "support/system/memory.h"
@@ -53,7 +54,7 @@ static void lower(tc_threads_bound *b, int64_t most, const char *why, ...) {
         return;
     b->most = most;
     va_start(ap, why);
-    vsnprintf(b->why, sizeof b->why, why, ap);
+    tc_vsnprintf(b->why, sizeof b->why, why, ap);
     va_end(ap);
 }
 

@@ -1,6 +1,7 @@
 /* Prints expressions as infix text, with the fewest parentheses that parse back to the same tree. parse_expr.c is the inverse;
  * text.h has the grammar. A literal is printed bare if the neighbouring operand (or the default) gives its dtype. Otherwise it
  * is printed as `f16(0.5)`. */
+#include "support/numbers.h"
 #include "te/te_int.h"
 
 #include <math.h>
@@ -31,13 +32,10 @@ static void print_float(tc_strbuf *b, tc_dtype t, double v) {
     }
     char text[40];
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (tc_round_f(t, strtod(text, NULL)) == v)
+        tc_snprintf(text, sizeof text, "%.*g", digits, v);
+        if (tc_round_f(t, tc_strtod(text, NULL)) == v)
             break;
     }
-    for (char *p = text; *p; p++)
-        if (*p == ',') /* the host program's locale */
-            *p = '.';
     tc_sb_add(b, text);
     if (!strpbrk(text, ".e"))
         tc_sb_add(b, ".0");

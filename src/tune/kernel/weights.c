@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "support/guess.h"
+#include "support/numbers.h"
 #include "support/system/fs.h"
 #include "support/vec.h"
 
@@ -41,7 +42,7 @@ static bool read_named(tc_arena *a, const char *word, named *out) {
 
 static bool read_weight(const char *word, double *out) {
     char *end;
-    *out = strtod(word, &end);
+    *out = tc_strtod(word, &end);
     return end != word && !*end && isfinite(*out);
 }
 
