@@ -15,6 +15,7 @@
 #include "support/strbuf.h"
 #include "support/system/emulation.h"
 #include "support/system/fs.h"
+#include "support/system/memory.h"
 #include "support/system/threads.h"
 #include "support/system/user_folder.h"
 #include "support/vec.h"
@@ -128,11 +129,16 @@ static int walkers(const tc_machine *m) {
     return tc_threads_team(m->cores);
 }
 
-/* Twice what is reported is surely beyond it; more than a quarter of the memory is not ours to take. */
-static int64_t walk_end(int64_t reported) {
+/* Twice what is reported is surely beyond it; more than a quarter of the machine's memory is not ours to take. */
+static int64_t whole_walk(int64_t reported) {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     int64_t quarter = pages > 0 && page > 0 ? (int64_t)pages / 4 * page : least_walk;
-    return TC_MIN(TC_MAX(least_walk, 2 * reported), quarter);
+    return TC_MIN(TC_MAX(least_walk, 2 * reported), quarter) / HUGE_PAGE * HUGE_PAGE;
+}
+
+/* Shorter where memory is scarce now. */
+static int64_t walk_end(int64_t reported) {
+    return TC_MAX(tc_memory_share(whole_walk(reported)) / HUGE_PAGE, 1) * HUGE_PAGE;
 }
 
 static void judge(tc_meas_caches *c) {
@@ -145,7 +151,7 @@ static void judge(tc_meas_caches *c) {
 tc_meas_caches tc_meas_walk_caches(const tc_machine *m) {
     int threads = walkers(m);
     tc_meas_caches c = {.reported = TC_MAX(TC_MAX(m->l1, m->l2), m->l3)};
-    int64_t end = walk_end(c.reported) / HUGE_PAGE * HUGE_PAGE, first = TC_MAX(m->l2, HUGE_PAGE / 2) * threads / 2;
+    int64_t end = walk_end(c.reported), first = TC_MAX(m->l2, HUGE_PAGE / 2) * threads / 2;
     char *base = aligned_alloc(HUGE_PAGE, (size_t)end);
     c.last = c.reported;
     if (!base || tc_clock_step() > TC_CLOCK_CALLS) { /* passes over slices, each timed for itself */
@@ -159,6 +165,7 @@ tc_meas_caches tc_meas_walk_caches(const tc_machine *m) {
     c.memory_gbs = memory_rate(base, end, threads);
     free(base);
     c.walks = 1;
+    c.is_whole = end == whole_walk(c.reported);
     judge(&c);
     return c;
 }
@@ -256,7 +263,7 @@ tc_meas_caches tc_meas_known_caches(const tc_machine *m) {
         c = tc_meas_walk_caches(m);
         if (some)
             put_together(&c, &known);
-        if (path)
+        if (path && c.is_whole)
             keep(&c, path);
     }
     free(path);

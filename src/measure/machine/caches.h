@@ -19,6 +19,7 @@ typedef struct tc_meas_footprint {
 enum { TC_MEAS_FOOTPRINTS = 32 };
 typedef struct tc_meas_caches {
     int walks;         /* that it is of */
+    bool is_whole;     /* the last walk went beyond the caches; else memory was too scarce, and nothing is kept */
     int64_t reported;  /* the last cache as the system tells of it */
     int64_t last;      /* as measured: no more than that */
     double memory_gbs; /* of reading in order what no cache holds, all cores together */

@@ -155,14 +155,15 @@ static int64_t timely_bytes(int64_t bytes, double seconds) {
     return TC_MIN(bytes, TC_MAX((int64_t)(seconds * 10e9 / PASSES), (int64_t)SHORT_BYTES));
 }
 
-/* Of each of the three arrays: past the last cache, if there is time. */
+/* Of each of the three arrays: past the last cache, if there are time and memory. */
 static int64_t triad_floats(double seconds) {
     long l3 = 0;
 #ifdef _SC_LEVEL3_CACHE_SIZE
     l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
     long past_cache = TC_MIN(TC_MAX(2 * l3, (long)LEAST_TRIAD_BYTES), (long)MOST_TRIAD_BYTES);
-    return timely_bytes(3 * (int64_t)past_cache, seconds) / 3 / (int64_t)sizeof(float);
+    int64_t bytes = tc_memory_share(timely_bytes(3 * (int64_t)past_cache, seconds));
+    return TC_MAX(bytes, (int64_t)SHORT_BYTES) / 3 / (int64_t)sizeof(float);
 }
 
 static double triad_rate(int threads, double seconds) {
@@ -269,7 +270,7 @@ static double stream_rate(const isa *k, int threads, int64_t bytes, bool writes,
     double seconds = tc_meas_peak_seconds(asked);
     if (seconds < asked) /* the environment cut it */
         bytes = timely_bytes(bytes, seconds);
-    int64_t floats = bytes / (int64_t)sizeof(float) / threads / (writes ? 3 : 1);
+    int64_t floats = tc_memory_share(bytes) / (int64_t)sizeof(float) / threads / (writes ? 3 : 1);
     stream s = {k, writes, TC_MAX(floats / STREAM_STEP, 1) * STREAM_STEP, tc_now() + seconds, tc_clock_span(0)};
     double sum = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : sum)

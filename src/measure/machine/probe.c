@@ -5,6 +5,7 @@
 
 #include "measure/machine/peak.h"
 #include "support/log.h"
+#include "support/system/memory.h"
 #include "support/system/threads.h"
 #include "support/vec.h"
 
@@ -19,7 +20,7 @@ enum { LINE_FLOATS = 16 };
 tc_meas_probe *tc_meas_probe_new(int threads, int64_t bytes) {
     tc_meas_probe *p = tc_xcalloc(1, sizeof *p);
     p->threads = threads = tc_threads_team(threads);
-    p->n = TC_MAX(bytes / (int64_t)sizeof(float), (int64_t)LINE_FLOATS * threads);
+    p->n = TC_MAX(tc_memory_share(bytes) / (int64_t)sizeof(float), (int64_t)LINE_FLOATS * threads);
     p->memory = tc_try_malloc((size_t)p->n * sizeof *p->memory);
     if (!p->memory) {
         free(p);

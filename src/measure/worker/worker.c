@@ -129,6 +129,11 @@ static tc_status build(worker *w, const order *o, tc_ctx **ctx, built *b, tc_err
     return TC_OK;
 }
 
+/* Want of memory is the machine's, not the candidate's: such a record excludes no program. */
+static tc_meas_error or_memory(tc_meas_error otherwise, const tc_error *err, tc_meas_error memory) {
+    return err->code == TC_ERROR_MEMORY ? memory : otherwise;
+}
+
 static void answer_build(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
     double start = tc_now();
     tc_error err = {0};
@@ -142,7 +147,7 @@ static void answer_build(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
     if (!tc_meas_reader_done(r))
         return;
     tc_status s = build(w, &o, &ctx, &b, &err);
-    tc_meas_put_u64(reply, b.error);
+    tc_meas_put_u64(reply, or_memory(b.error, &err, TC_MEAS_BUILD_MEMORY));
     tc_meas_put_text(reply, s == TC_OK ? "" : err.msg);
     tc_meas_put_u64(reply, b.program);
     tc_meas_put_f64(reply, tc_now() - start);
@@ -199,7 +204,7 @@ static void answer_prepare(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
     if (!tc_meas_reader_done(r))
         return;
     tc_status s = prepare(w, &x, &k, &err);
-    tc_meas_put_u64(reply, s == TC_OK ? TC_MEAS_NONE : TC_MEAS_RUN_FAILED);
+    tc_meas_put_u64(reply, s == TC_OK ? TC_MEAS_NONE : or_memory(TC_MEAS_RUN_FAILED, &err, TC_MEAS_RUN_MEMORY));
     tc_meas_put_text(reply, s == TC_OK ? "" : err.msg);
 }
 
@@ -242,7 +247,7 @@ static void answer_run(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
     if (s == TC_OK)
         tc_meas_run(k->data, &(tc_meas_code){p.nest, k->size, object, size, workspace, w->counters}, &t, w->arena, &res);
     else
-        res.message = err.msg;
+        res = (tc_meas_result){.error = or_memory(TC_MEAS_RUN_FAILED, &err, TC_MEAS_RUN_MEMORY), .message = err.msg};
     put_result(reply, &res, tc_now() - start);
     tc_vec_free(&res.times);
     tc_ctx_free(ctx);

@@ -86,11 +86,17 @@ tc_status tc_memory_lacking(uint64_t bytes, tc_error *err) {
     print_size(need, sizeof need, bytes);
     print_size(have, sizeof have, (uint64_t)left);
     if (bytes <= (uint64_t)left) /* also where it is not known how much is left */
-        return tc_fail(err, TC_ENV,
-                       "out of memory: %s are needed, and the system refuses them: raise the limit that this process runs under "
-                       "(ulimit -v)",
-                       need);
-    return tc_fail(err, TC_ENV, "out of memory: %s are needed, and %s are free on this machine", need, have);
+        tc_fail(err, TC_ENV,
+                "out of memory: %s are needed, and the system refuses them: raise the limit that this process runs under "
+                "(ulimit -v)",
+                need);
+    else
+        tc_fail(err, TC_ENV, "out of memory: %s are needed, and %s are free %s", need, have,
+                tc_groups_left(&groups) <= left ? "in this process's control group; raise the group's limit (memory.max)"
+                                                : "on this machine");
+    if (err)
+        err->code = TC_ERROR_MEMORY;
+    return TC_ENV;
 }
 
 /* Within the limits of this process (RLIMIT_AS), and of what the system promises at all. */
