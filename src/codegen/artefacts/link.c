@@ -194,13 +194,13 @@ static void environment(const char *dir, words *w) {
 
 /* Runs argv, with its scratch files in the folder and its output in the file `log`; *code is the exit status, or that of the
  * signal that ended it below zero. */
-static tc_status run(char *const *argv, const tc_scratch *scratch, const char *log, int *code, tc_error *err) {
+static tc_status spawn(char *const *argv, const tc_scratch *scratch, int log, int *code, tc_error *err) {
     posix_spawn_file_actions_t fa;
     words env = {0};
     environment(tc_scratch_path(scratch), &env);
     posix_spawn_file_actions_init(&fa);
     posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&fa, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&fa, log, 1);
     posix_spawn_file_actions_adddup2(&fa, 1, 2);
     if (tc_scratch_watched(scratch) >= 0)
         posix_spawn_file_actions_adddup2(&fa, tc_scratch_watched(scratch), 3);
@@ -214,24 +214,35 @@ static tc_status run(char *const *argv, const tc_scratch *scratch, const char *l
             "wait for the program's own children only",
             argv[0]);
     if (e)
-        return tc_fail(err, TC_ENV, "cannot run the linker '%s': %s", argv[0], strerror(e));
+        return tc_fail(err, TC_ENV, "cannot run the linker '%s': %s%s", argv[0], strerror(e), tc_child_remedy(e));
     *code = WIFEXITED(st) ? WEXITSTATUS(st) : -WTERMSIG(st);
     return TC_OK;
 }
 
-static tc_status tool_failed(const char *what, const char *tool, const char *log, int code, tc_error *err) {
-    char *text = NULL;
+static tc_status tool_failed(const char *what, const char *tool, int log, int code, tc_error *err) {
+    char text[1024];
     if (code < 0)
         return tc_fail(err, TC_ENV, "the %s '%s' was ended by signal %d (%s)", what, tool, -code, strsignal(-code));
-    if (tc_fs_read(log, &text, NULL, NULL) != TC_OK)
-        text = NULL;
-    for (size_t n = text ? strlen(text) : 0; n > 0 && text[n - 1] == '\n';)
-        text[--n] = 0;
-    for (char *c = text; c && *c; c++)
+    ssize_t n = pread(log, text, sizeof text - 1, 0);
+    n = TC_MAX(n, 0);
+    while (n > 0 && text[n - 1] == '\n')
+        n--;
+    text[n] = 0;
+    for (char *c = text; *c; c++)
         *c = *c == '\n' ? ' ' : *c; /* a message is one line */
-    tc_status s = tc_fail(err, TC_ENV, "the %s '%s' failed with status %d: %.800s", what, tool, code,
-                          text && *text ? text : "it printed nothing; if the disk is full, set TMPDIR to a larger folder");
-    free(text);
+    return tc_fail(err, TC_ENV, "the %s '%s' failed with status %d: %.800s", what, tool, code,
+                   *text ? text : "it printed nothing; if the disk is full, set TMPDIR to a larger folder");
+}
+
+/* Runs a tool, `what`, with its scratch files in the folder. Its output takes no room there: it tells that the folder is full. */
+static tc_status run(const char *what, char *const *argv, const tc_scratch *scratch, tc_error *err) {
+    int code = 0, log = tc_scratch_file("tctune-tool-log");
+    if (log < 0)
+        return tc_fail(err, TC_ENV, "no file can be made for the output of the %s '%s': %s", what, argv[0], tc_fs_reason(errno));
+    tc_status s = spawn(argv, scratch, log, &code, err);
+    if (s == TC_OK && code)
+        s = tool_failed(what, argv[0], log, code, err);
+    close(log);
     return s;
 }
 
@@ -241,11 +252,10 @@ static const char *foreign_objcopy(const char *triple, const char *other) {
 }
 
 /* A linker hides no symbols of an object that is to be linked again. */
-static tc_status hide(const tc_cg_link *l, const tc_scratch *scratch, const char *log, tc_error *err) {
+static tc_status hide(const tc_cg_link *l, const tc_scratch *scratch, tc_error *err) {
     static const char *const names[] = {"objcopy", "llvm-objcopy", "llvm-objcopy-19"};
     const char *tool = NULL;
     words w = {0};
-    int code = 0;
     for (size_t i = TC_LEN(names); i-- > (l->triple ? 1 : 0);) /* binutils' own is for one architecture */
         if (executable(names[i]))
             tool = names[i];
@@ -258,9 +268,9 @@ static tc_status hide(const tc_cg_link *l, const tc_scratch *scratch, const char
         word(&w, "--keep-global-symbol=%s", l->exports[i]);
     word(&w, "%s/out.so", tc_scratch_path(scratch));
     finish(&w);
-    tc_status s = run(w.data, scratch, log, &code, err);
+    tc_status s = run("objcopy", w.data, scratch, err);
     free_words(&w);
-    return s == TC_OK && code ? tool_failed("objcopy", tool, log, code, err) : s;
+    return s;
 }
 
 static tc_status deliver(const tc_cg_link *l, const char *dir, const char *out, tc_error *err) {
@@ -275,19 +285,17 @@ static tc_status deliver(const tc_cg_link *l, const char *dir, const char *out, 
     return s;
 }
 
-static tc_status run_linker(const tc_cg_link *l, const char *linker, const tc_scratch *scratch, const char *out, const char *log,
-                            tc_error *err) {
-    int code = 0;
+static tc_status run_linker(const tc_cg_link *l, const char *linker, const tc_scratch *scratch, const char *out, tc_error *err) {
     words w = {0};
     command(l, linker, tc_scratch_path(scratch), out, &w);
-    tc_status s = run(w.data, scratch, log, &code, err);
+    tc_status s = run("linker", w.data, scratch, err);
     free_words(&w);
-    return s == TC_OK && code ? tool_failed("linker", linker, log, code, err) : s;
+    return s;
 }
 
 /* Weights are most of a library: a linker reads and writes only their place, unless it has none to give. */
 static tc_status link_constants(const tc_cg_link *l, const char *linker, const tc_scratch *scratch, const char *out,
-                                const char *log, tc_error *err) {
+                                tc_error *err) {
     const char *dir = tc_scratch_path(scratch);
     char object[4096], linked[4096];
     bool filled = false;
@@ -296,25 +304,24 @@ static tc_status link_constants(const tc_cg_link *l, const char *linker, const t
     if (!l->relocatable) {
         TC_TRY(tc_cg_check_blob_fits(l->constants, linked, err));
         TC_TRY(tc_cg_write_blob_place(l->constants, object, err));
-        TC_TRY(run_linker(l, linker, scratch, out, log, err));
+        TC_TRY(run_linker(l, linker, scratch, out, err));
         TC_TRY(tc_cg_fill_blob_place(l->constants, linked, &filled, err));
     }
     if (filled)
         return TC_OK;
     TC_TRY(tc_cg_write_blob(l->constants, object, err));
-    return run_linker(l, linker, scratch, out, log, err);
+    return run_linker(l, linker, scratch, out, err);
 }
 
 static tc_status link_in(const tc_cg_link *l, const char *linker, const tc_scratch *scratch, const char *out, tc_error *err) {
     const char *dir = tc_scratch_path(scratch);
-    char log[4096], exports[4096];
-    snprintf(log, sizeof log, "%s/log", dir);
+    char exports[4096];
     snprintf(exports, sizeof exports, "%s/exports", dir);
     if (l->exports)
         TC_TRY(write_exports(l, exports, err));
-    TC_TRY(l->constants ? link_constants(l, linker, scratch, out, log, err) : run_linker(l, linker, scratch, out, log, err));
+    TC_TRY(l->constants ? link_constants(l, linker, scratch, out, err) : run_linker(l, linker, scratch, out, err));
     if (l->relocatable && l->exports)
-        TC_TRY(hide(l, scratch, log, err));
+        TC_TRY(hide(l, scratch, err));
     return deliver(l, dir, out, err);
 }
 
@@ -347,9 +354,6 @@ static const char *find_compiler(const char *triple) {
 static tc_status compile_in(const tc_scratch *scratch, const char *compiler, const char *triple, const char *out, tc_error *err) {
     const char *dir = tc_scratch_path(scratch);
     static const char *const flags[] = {"-std=c17", "-O2", "-fPIC", "-fno-stack-protector", "-fvisibility=hidden", "-c"};
-    char log[4096];
-    int code = 0;
-    snprintf(log, sizeof log, "%s/log", dir);
     words w = {0};
     word(&w, "%s", compiler);
     if (takes_targets(compiler))
@@ -360,9 +364,9 @@ static tc_status compile_in(const tc_scratch *scratch, const char *compiler, con
     word(&w, "-o");
     word(&w, "%s", out);
     finish(&w);
-    tc_status s = run(w.data, scratch, log, &code, err);
+    tc_status s = run("compiler", w.data, scratch, err);
     free_words(&w);
-    return s == TC_OK && code ? tool_failed("compiler", compiler, log, code, err) : s;
+    return s;
 }
 
 tc_status tc_cg_compile_c(const char *triple, const char *text, size_t size, const char *out, tc_error *err) {

@@ -144,20 +144,7 @@ static void become_worker(const tc_meas_proc_options *o, const start *s) {
 
 /* What is missing for a worker process, and what to do about it. */
 static tc_status cannot_start(const char *what, int error, tc_error *err) {
-    static const struct {
-        int error;
-        const char *remedy;
-    } known[] = {
-        {EMFILE, ". Raise the limit of open files (ulimit -n)"},
-        {ENFILE, ". Close other programs: the whole system may have no more open files"},
-        {EAGAIN, ". Close other programs, or raise the limit of processes (ulimit -u, or the pids limit of a container)"},
-        {ENOMEM, ". Close other programs, or raise the limit of memory (ulimit -v, or that of a container)"},
-    };
-    const char *remedy = "";
-    for (size_t i = 0; i < TC_LEN(known); i++)
-        if (known[i].error == error)
-            remedy = known[i].remedy;
-    return tc_fail(err, TC_ENV, "cannot start a worker process: %s: %s%s", what, strerror(error), remedy);
+    return tc_fail(err, TC_ENV, "cannot start a worker process: %s: %s%s", what, strerror(error), tc_child_remedy(error));
 }
 
 /* The socket to it, and the file that takes its output. */

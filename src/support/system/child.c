@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "support/vec.h"
 
 bool tc_child_wait(pid_t pid, int *status) {
     pid_t got;
@@ -56,4 +59,20 @@ static int run_between(char *const *argv, char *const *env, const posix_spawn_fi
 
 int tc_child_run(char *const *argv, char *const *env, const posix_spawn_file_actions_t *files, int *status) {
     return ignores_children() ? run_between(argv, env, files, status) : run(argv, env, files, status);
+}
+
+const char *tc_child_remedy(int error) {
+    static const struct {
+        int error;
+        const char *text;
+    } known[] = {
+        {EMFILE, ". Raise the limit of open files (ulimit -n)"},
+        {ENFILE, ". Close other programs: the whole system may have no more open files"},
+        {EAGAIN, ". Close other programs, or raise the limit of processes (ulimit -u, or the pids limit of a container)"},
+        {ENOMEM, ". Close other programs, or raise the limit of memory (ulimit -v, or that of a container)"},
+    };
+    for (size_t i = 0; i < TC_LEN(known); i++)
+        if (known[i].error == error)
+            return known[i].text;
+    return "";
 }
