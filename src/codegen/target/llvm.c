@@ -17,9 +17,18 @@ static void init_all(void) {
     LLVMInitializeAllAsmParsers();
 }
 
+/* Opens LLVM's library. Under a limit of addresses the loader's own message does not tell what to do. */
+static tc_status load(tc_error *err) {
+    static const uint64_t ROOM = 160 << 20; /* LLVM 19 of Debian 12 takes 127 MiB, and the libraries that it needs take more */
+    tc_status s = tc_llvm_load(err);
+    if (s != TC_OK && tc_memory_check(ROOM, err) != TC_OK)
+        tc_error_prefix(err, "compiling needs LLVM's library, which cannot be opened: ");
+    return s;
+}
+
 tc_status tc_cg_llvm_init(tc_error *err) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    TC_TRY(tc_llvm_load(err));
+    TC_TRY(load(err));
     pthread_once(&once, init_all);
     return TC_OK;
 }
