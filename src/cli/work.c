@@ -80,10 +80,10 @@ const char *tc_cli_work_path(const tc_cli_source_args *a) {
 /* ---- target ---- */
 
 int tc_cli_check_target(const tc_cli_target_args *a, bool runs_here, tc_error *err) {
-    tctune_machine_options o = {.struct_size = sizeof o, .target = a->name};
+    tctune_machine_options o = {.struct_size = sizeof o, .target = a->name, .threads = a->threads};
     char *text;
     if (tctune_machine(&o, &text, TC_CLI_SAY(err)) != TCTUNE_OK) {
-        tc_error_prefix(err, "--target: ");
+        tc_error_prefix(err, a->name ? "--target: " : "");
         return TC_CLI_USAGE;
     }
     json_t *machine = tc_cli_document(text);
