@@ -2,7 +2,7 @@
  * arguments; its subfolder api/sides finds schedules and records by name. Not here: anything that a program could not call.
  *
  * This header has what all functions of the API share. A function that may fail wraps the working function in a call
- * (tc_memory_begin):
+ * (api_begin):
  *
  *     API_CALL(err, error, error_size, do_it(..., &err), undo_it(...)); */
 #ifndef TC_API_API_INT_H
@@ -14,6 +14,7 @@
 #include "graph/work/work.h"
 #include "report/report.h"
 #include "support/system/memory.h"
+#include "support/system/ulimit.h"
 #include "tctune/tctune.h"
 
 /* ---- calls ---- */
@@ -21,20 +22,36 @@
 /* The public outcome of an internal outcome. The message of a failure goes to the caller's buffer. */
 tctune_status api_answer(tc_status s, const tc_error *e, char *error, size_t size);
 
+/* A call that may write files. */
+static inline tc_status api_begin(tc_error *err) {
+    tc_status s = tc_memory_begin(err);
+    if (s == TC_OK)
+        tc_writes_begin();
+    return s;
+}
+
+static inline tc_status api_end(tc_status s, tc_error *err) {
+    tc_writes_end();
+    return tc_memory_end(s, err);
+}
+
 /* Returns the outcome of `work`, an expression of tc_status that runs within a call of the library. If `work` fails or memory runs
  * out, `undo` releases its results. */
-#define API_CALL(err, error, size, work, undo)                                                                                   \
+#define API_CALL_BY(begin, end, err, error, size, work, undo)                                                                    \
     do {                                                                                                                         \
         tc_error err = {0};                                                                                                      \
-        tc_status api_s_ = tc_memory_begin(&err);                                                                                \
+        tc_status api_s_ = begin(&err);                                                                                          \
         if (api_s_ == TC_OK) {                                                                                                   \
-            api_s_ = tc_memory_end(work, &err);                                                                                  \
+            api_s_ = end(work, &err);                                                                                            \
             if (api_s_ != TC_OK) {                                                                                               \
                 undo;                                                                                                            \
             }                                                                                                                    \
         }                                                                                                                        \
         return api_answer(api_s_, &err, error, size);                                                                            \
     } while (0)
+#define API_CALL(err, error, size, work, undo) API_CALL_BY(api_begin, api_end, err, error, size, work, undo)
+/* The same for a run of a model, which writes no files and may be over in a fraction of a microsecond. */
+#define API_RUN(err, error, size, work) API_CALL_BY(tc_memory_begin, tc_memory_end, err, error, size, work, (void)0)
 
 /* The same for work that makes a document, the caller's *json. */
 #define API_DOCUMENT(err, error, size, json, work)                                                                               \

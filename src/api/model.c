@@ -115,13 +115,13 @@ static tctune_status build_of(tctune_work *w, const tctune_build_options *option
     tc_error err = {0};
     *model = NULL;
     api_find_worker();
-    tc_status s = tc_memory_begin(&err);
+    tc_status s = api_begin(&err);
     if (s == TC_OK) {
         s = API_OPTIONS(o, options, &err);
         b.stop = o.stop ? o.stop : &b.own;
         if (s == TC_OK)
             s = make(w, &o, alone, &b, model, &err);
-        s = tc_memory_end(s, &err);
+        s = api_end(s, &err);
     }
     tctune_status answer = api_answer(s, &err, error, error_size);
     if (s != TC_OK) {

@@ -65,11 +65,11 @@ static tc_status run_own(tctune_model *m, const DLTensor *inputs, const DLTensor
 }
 
 tctune_status tctune_model_run(tctune_model *m, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size) {
-    API_CALL(err, error, error_size, run_own(m, inputs, outputs, &err), (void)0);
+    API_RUN(err, error, error_size, run_own(m, inputs, outputs, &err));
 }
 
 tctune_status tctune_context_run(tctune_context *c, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size) {
-    API_CALL(err, error, error_size, run(c, inputs, outputs, &err), (void)0);
+    API_RUN(err, error, error_size, run(c, inputs, outputs, &err));
 }
 
 const int64_t *tctune_context_output_shape(const tctune_context *c, int i) {

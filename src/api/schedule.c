@@ -294,10 +294,10 @@ tctune_status tctune_schedule_measure(const tctune_schedule *s, const tctune_mea
                                       tctune_records **record, char *error, size_t error_size) {
     tc_error err = {0};
     *record = NULL;
-    tc_status st = tc_memory_begin(&err);
+    tc_status st = api_begin(&err);
     if (st == TC_OK) {
         tc_arena *a = tc_arena_new();
-        st = tc_memory_end(measure(s, options, database ? database->db : NULL, a, record, &err), &err);
+        st = api_end(measure(s, options, database ? database->db : NULL, a, record, &err), &err);
         tc_arena_free(a);
     }
     if (st != TC_OK) {

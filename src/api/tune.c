@@ -308,9 +308,9 @@ static tc_status run(tctune_session *s, tc_error *err) {
 
 static tctune_status run_once(tctune_session *s, char *error, size_t error_size) {
     tc_error err = {0};
-    tc_status st = tc_memory_begin(&err);
+    tc_status st = api_begin(&err);
     if (st == TC_OK)
-        st = tc_memory_end(run(s, &err), &err);
+        st = api_end(run(s, &err), &err);
     bool stopped = tc_is_raised(s->stop);
     s->own = 0;
     if (!stopped)

@@ -183,8 +183,10 @@ static tctune_tune_options session_options(const tune_args *a) {
 static int stopped(const tune_args *a, tc_error *err) {
     int signal = tc_raised_to(tc_cli_stop_flag());
     tc_fail(err, TC_ENV, "stopped by %s; the records are in %s, and the same command goes on from there%s%s",
-            signal == SIGTERM ? "SIGTERM" : "Ctrl-C", tc_cli_db_path(&a->model.db), a->out ? ". Nothing was written to " : "",
-            a->out ? a->out : "");
+            signal == SIGTERM   ? "SIGTERM"
+            : signal == SIGXCPU ? "SIGXCPU (ulimit -t)"
+                                : "Ctrl-C",
+            tc_cli_db_path(&a->model.db), a->out ? ". Nothing was written to " : "", a->out ? a->out : "");
     return TC_CLI_FAILED;
 }
 

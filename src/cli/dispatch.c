@@ -1,6 +1,7 @@
 /* The command `tctune`. It finds the subcommand, parses the options by the subcommand's table, runs the subcommand, and prints its
  * error. Exit status: 0 done; 1 failed; 2 command line not understood; 128 + n ended early by signal n, with all measurements
  * saved. */
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -158,7 +159,8 @@ static int finish_output(int status) {
         return status;
     if (reader_left())
         return 128 + SIGPIPE;
-    tc_say(stderr, "tctune: standard output could not be written: is the disk full?\n");
+    bool closed = !(fcntl(STDOUT_FILENO, F_GETFL) & (O_WRONLY | O_RDWR));
+    tc_say(stderr, "tctune: standard output could not be written: %s\n", closed ? "it is closed" : "is the disk full?");
     return TC_CLI_FAILED;
 }
 
@@ -221,6 +223,8 @@ static int run_command(const tc_cli_command *c, int argc, char **argv) {
         fflush(stdout); /* a table comes before the error that ends it */
     if (status != TC_CLI_DONE && err.msg[0])
         tc_say(stderr, "tctune %s: %s\n", c->name, err.msg);
+    if (status == TC_CLI_FAILED && tc_raised_to(tc_cli_stop_flag()) == SIGXCPU)
+        tc_say(stderr, "tctune: the CPU time that this process may have (ulimit -t) is used up\n");
     if (status == TC_CLI_USAGE)
         tc_say(stderr, "`tctune %s --help` lists the options.\n", c->name);
     return finish_output(status_of(status));

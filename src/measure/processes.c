@@ -1,6 +1,7 @@
 /* Jobs carried by processes of this machine: builders (builders.c), and one runner, which no compiler disturbs. */
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,11 +153,19 @@ void tc_meas_tell_lacks(const tc_meas_proc *p) {
 
 /* ---- failures ---- */
 
+/* The user allows each process so much CPU time (ulimit -t). */
+static bool is_cpu_limited(void) {
+    struct rlimit r;
+    return getrlimit(RLIMIT_CPU, &r) == 0 && r.rlim_cur != RLIM_INFINITY;
+}
+
 void tc_meas_record_death(tc_meas_job *j, tc_arena *a, const tc_meas_proc *p, bool running) {
     tc_strbuf b = {0};
     tc_meas_death_text(&p->death, &b);
     tc_meas_error crash = running ? TC_MEAS_RUN_CRASH : TC_MEAS_BUILD_CRASH,
                   memory = running ? TC_MEAS_RUN_MEMORY : TC_MEAS_BUILD_MEMORY;
+    if (p->death.signal == SIGXCPU && is_cpu_limited()) /* any candidate could have met it */
+        crash = running ? TC_MEAS_RUN_FAILED : TC_MEAS_BUILD_TIMEOUT;
     if (running && (p->death.forbidden || p->death.crowd || p->death.damaged))
         crash = TC_MEAS_RUN_FORBIDDEN;
     tc_meas_end_with(j->r, a, p->death.memory ? memory : crash, tc_sb_str(&b));

@@ -38,6 +38,7 @@ static const rule rules[] = {
          "src/measure/process/protocol.c", /* the same */
          "src/measure/sandbox/limits.c",   /* a file of /proc */
          "src/measure/doctor/process.c",   /* a pipe */
+         "src/cli/face/inherited.c",       /* a text of its own, in the handler of a signal */
      }},
     {"json_string json_stringn json_string_nocheck json_sprintf json_vsprintf json_integer json_real json_array json_object "
      "json_pack json_pack_ex json_vpack_ex json_object_set json_object_set_new json_object_set_nocheck "

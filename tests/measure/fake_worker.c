@@ -57,6 +57,8 @@ static void obey(const char *stage, const char *command) {
         _exit(5);
     if (strncmp(at, "memory", 6) == 0)
         eat_memory();
+    if (strncmp(at, "cpu", 3) == 0)
+        raise(SIGXCPU);
     if (strncmp(at, "garbage", 7) == 0)
         raw_reply(0x12345678, 0, 0, 0);
     if (strncmp(at, "giant", 5) == 0)

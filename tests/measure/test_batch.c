@@ -4,6 +4,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -129,6 +130,29 @@ static void memory_limits(void **state) {
     };
     tc_meas *m = make((tc_meas_options){.build_limit = 30, .run_limit = 30});
     check_batch(m, e, TC_LEN(e));
+    tc_meas_free(m);
+}
+
+/* Where the user limits CPU time, a worker that has used it up says nothing about the candidate. */
+static void cpu_limits(void **state) {
+    (void)state;
+    const expectation limited[] = {{"w", "build-cpu", TC_MEAS_BUILD_TIMEOUT, "(ulimit -t)"},
+                                   {"w", "run-cpu", TC_MEAS_RUN_FAILED, "(ulimit -t)"},
+                                   {"w", "good", TC_MEAS_NONE, ""}},
+                      unlimited[] = {{"w", "build-cpu", TC_MEAS_BUILD_CRASH, "CPU time"},
+                                     {"w", "run-cpu", TC_MEAS_RUN_CRASH, "CPU time"},
+                                     {"w", "good", TC_MEAS_NONE, ""}};
+    struct rlimit before, some;
+    assert_int_equal(getrlimit(RLIMIT_CPU, &before), 0);
+    some = before;
+    some.rlim_cur = 1000 * 1000;
+    assert_int_equal(setrlimit(RLIMIT_CPU, &some), 0);
+    tc_meas *m = make((tc_meas_options){.beside = -1});
+    check_batch(m, limited, TC_LEN(limited));
+    tc_meas_free(m);
+    assert_int_equal(setrlimit(RLIMIT_CPU, &before), 0);
+    m = make((tc_meas_options){.beside = -1});
+    check_batch(m, unlimited, TC_LEN(unlimited));
     tc_meas_free(m);
 }
 
@@ -437,6 +461,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(every_misfortune_is_a_record),
         TEST(memory_limits),
+        TEST(cpu_limits),
         TEST(workers_that_are_killed_while_they_start_are_started_again),
         TEST(equal_programs_are_measured_once),
         TEST(many_candidates),

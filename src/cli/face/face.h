@@ -60,14 +60,14 @@ void tc_cli_json_print(json_t *j);
 
 /* ---- signals (signals.c) ---- */
 
-/* From now on SIGINT and SIGTERM set the flag; a second one ends the process. */
+/* From now on SIGINT, SIGTERM and SIGXCPU (ulimit -t) set the flag; a second one ends the process. */
 void tc_cli_catch_signals(void);
 volatile sig_atomic_t *tc_cli_stop_flag(void); /* 0, or the signal's number */
 
 /* ---- what the parent left (inherited.c) ---- */
 
-/* For every command, first of all. A closed pipe and a limit of file sizes are errors of a write, not the end of the process. The
- * parent's ignored or blocked signals, closed descriptors and umask do no harm. */
+/* For every command, first of all. A closed pipe and a limit of file sizes are errors of a write, not the end of the process. A
+ * limit of CPU time ends it with a message. The parent's ignored or blocked signals, closed descriptors and umask do no harm. */
 void tc_cli_mend_inherited(void);
 
 /* ---- the pager (pager.c) ---- */

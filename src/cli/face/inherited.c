@@ -5,16 +5,28 @@
 #include <unistd.h>
 
 #include "cli/face/face.h"
+#include "support/system/ulimit.h"
+
+/* In a handler: where nothing else stops the command. */
+static void end_of_cpu_time(int number) {
+    static const char text[] = "tctune: the CPU time that this process may have (ulimit -t) is used up\n";
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)ignored;
+    _exit(128 + number);
+}
 
 /* A write that fails says so. The end of a child is told to who waits for it. And a user can stop the command. */
 static void set_signals(void) {
     sigset_t stops;
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    signal(SIGXCPU, end_of_cpu_time);
+    tc_cpu_limit_warns();
     signal(SIGCHLD, SIG_DFL);
     sigemptyset(&stops);
     sigaddset(&stops, SIGINT);
     sigaddset(&stops, SIGTERM);
+    sigaddset(&stops, SIGXCPU);
     sigprocmask(SIG_UNBLOCK, &stops, NULL);
 }
 

@@ -19,4 +19,5 @@ void tc_cli_catch_signals(void) {
     sigemptyset(&act.sa_mask);
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
+    sigaction(SIGXCPU, &act, NULL);
 }

@@ -125,6 +125,7 @@ static void become_worker(const tc_meas_proc_options *o, const start *s) {
     signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole group: the tuner decides what happens to workers */
     signal(SIGQUIT, SIG_IGN);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXCPU, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL); /* how the limit of the log ends it; an interpreter that started the tuner may ignore both */
     int socket = beside(s->fd), words = beside(s->log);
     if (socket < 0 || words < 0)
@@ -437,6 +438,8 @@ void tc_meas_death_text(const tc_meas_death *d, tc_strbuf *b) {
         tc_sb_add(b, "it started too many threads");
     else if (d->forbidden)
         tc_sb_printf(b, "it made a system call that workers may not make (signal %d, %s)", d->signal, strsignal(d->signal));
+    else if (d->signal == SIGXCPU)
+        tc_sb_add(b, "it used up the CPU time that a process may have (ulimit -t)");
     else if (d->signal)
         tc_sb_printf(b, "killed by signal %d (%s)", d->signal, strsignal(d->signal));
     else if (d->untold)

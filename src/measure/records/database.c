@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "measure/records/database_int.h"
 #include "support/system/fs.h"
@@ -32,9 +33,15 @@ tc_status tc_meas_db_ids_used_up(tc_meas_db *db, tc_error *err) {
         db->path, (long long)TC_MEAS_DB_LAST_ID);
 }
 
+/* SQLite does not always keep the system's error number. */
+static bool has_file_limit(void) {
+    struct rlimit r;
+    return getrlimit(RLIMIT_FSIZE, &r) == 0 && r.rlim_cur != RLIM_INFINITY;
+}
+
 static tc_status fail_environment(tc_meas_db *db, int code, const char *doing, tc_error *err) {
     const char *p = db->path, *why = sqlite3_errmsg(db->sql);
-    int system = sqlite3_system_errno(db->sql);
+    int known = sqlite3_system_errno(db->sql), system = !known && has_file_limit() ? EFBIG : known;
     switch (code) {
     case SQLITE_FULL:
         if (has_odd_ids(db))

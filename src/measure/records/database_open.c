@@ -13,6 +13,7 @@
 #include "support/log.h"
 #include "support/system/fs.h"
 #include "support/system/identity.h"
+#include "support/system/ulimit.h"
 #include "support/vec.h"
 
 enum {
@@ -356,7 +357,10 @@ tc_status tc_meas_db_open_memory(tc_meas_db **out, tc_error *err) {
 void tc_meas_db_close(tc_meas_db *db) {
     if (!db)
         return;
-    if (sqlite3_close(db->sql) != SQLITE_OK)
+    tc_writes_begin(); /* the log of the last writes goes into the file */
+    int code = sqlite3_close(db->sql);
+    tc_writes_end();
+    if (code != SQLITE_OK)
         tc_log(TC_LOG_WARN, "%s: could not be closed cleanly: %s", db->path, sqlite3_errmsg(db->sql));
     tc_map_free(&db->admitted);
     free(db->path);

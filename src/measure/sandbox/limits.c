@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "measure/sandbox/sandbox_int.h"
+#include "support/system/ulimit.h"
 #include "support/vec.h"
 
 enum {
@@ -43,6 +44,7 @@ static void offer_first(void) {
 void tc_sandbox_limit(uint64_t memory) {
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     offer_first();
+    tc_cpu_limit_warns();
     lower(RLIMIT_CORE, 0);
     lower(RLIMIT_FSIZE, LOG_LIMIT);
     lower(RLIMIT_NOFILE, FILES);
