@@ -7,7 +7,7 @@
  *     return cpu_known
  *
  * x86: CPUID says what the CPU has, and XGETBV which registers the system keeps. Elsewhere the system says it: AT_HWCAP, and on
- * AArch64 the width of SVE's registers; RISC-V's CSR vlenb has the width of vectors. */
+ * AArch64 the width of SVE's registers, on RISC-V the call riscv_hwprobe; RISC-V's CSR vlenb has the width of vectors. */
 #include <string.h>
 
 #include "codegen/artefacts/artefacts_int.h"
@@ -75,6 +75,19 @@ static tc_val has_hwcaps(tc_cg *g, const uint64_t bits[2]) {
     return ok;
 }
 
+/* Kernels that do not know the call say nothing: then the extensions count as there. */
+static tc_val has_probed(tc_cg *g, uint64_t bits) {
+    enum { HWPROBE = 258, IMA_EXT_0 = 4 };
+    tc_val pair = LLVMBuildAlloca(g->b, LLVMArrayType2(g->i64, 2), ""), at = tc_cg_i64(g, 1), zero = tc_cg_i64(g, 0);
+    tc_val value = LLVMBuildGEP2(g->b, g->i64, pair, &at, 1, "");
+    LLVMBuildStore(g->b, tc_cg_i64(g, IMA_EXT_0), pair);
+    LLVMBuildStore(g->b, zero, value);
+    tc_val args[] = {tc_cg_i64(g, HWPROBE), pair, tc_cg_i64(g, 1), zero, zero, zero};
+    tc_val failed = LLVMBuildICmp(g->b, LLVMIntNE, tc_cg_call_named(g, "syscall", g->i64, args, TC_LEN(args)), zero, "");
+    tc_val want = LLVMConstInt(g->i64, bits, 0);
+    return LLVMBuildOr(g->b, failed, has_bits(g, LLVMBuildLoad2(g->b, g->i64, value, ""), want), "");
+}
+
 static tc_val has_vectors(tc_cg *g, const tc_cg_needs *n) {
     enum { PR_SVE_GET_VL_ = 51, WIDTH = 0xffff };
     if (n->isa == TC_CG_RISCV) {
@@ -112,6 +125,8 @@ static void ask_for_all(tc_cg *g, const tc_cg_needs *n, LLVMBasicBlockRef lacks)
     }
     if (n->hwcap[0] || n->hwcap[1])
         go_on_if(g, has_hwcaps(g, n->hwcap), lacks);
+    if (n->probe)
+        go_on_if(g, has_probed(g, n->probe), lacks);
     if (n->vector_bytes)
         go_on_if(g, has_vectors(g, n), lacks);
 }

@@ -24,7 +24,7 @@ tc_val tc_cg_at_bytes(tc_cg *g, tc_val base, int64_t bytes) {
 }
 
 tc_val tc_cg_call_named(tc_cg *g, const char *name, LLVMTypeRef result, tc_val *args, unsigned n) {
-    enum { MOST = 5 };
+    enum { MOST = 6 };
     LLVMTypeRef params[MOST];
     assert(n <= MOST);
     for (unsigned i = 0; i < n; i++)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "codegen/target/llvm.h"
@@ -58,6 +60,10 @@ static const char *own_name(void) {
 static void own_features(tc_strbuf *b) {
     tc_cg_cpuid_features(b);
 }
+
+static void own_registers(tc_cg_host *h) {
+    (void)h;
+}
 #elif defined(__aarch64__)
 static const tc_cg_isa_id ISA = TC_CG_ARM;
 
@@ -69,6 +75,12 @@ static const char *own_name(void) {
     const char *name = tc_cg_arm_name(cpuinfo);
     free(cpuinfo);
     return name;
+}
+
+static void own_registers(tc_cg_host *h) {
+    enum { PR_SVE_GET_VL_ = 51, WIDTH = 0xffff };
+    int told = prctl(PR_SVE_GET_VL_, 0, 0, 0, 0);
+    h->vector_bytes = told < 0 ? 0 : told & WIDTH;
 }
 
 /* LLVM asks /proc/cpuinfo, which tells of the same bits as hwcap.def, for fewer features than our code uses, and under an emulator of
@@ -98,6 +110,23 @@ static void own_features(tc_strbuf *b) {
 }
 #endif
 
+#ifdef __riscv
+/* As code of a library asks (codegen/artefacts/cpu.c). */
+static void own_registers(tc_cg_host *h) {
+    enum { HWPROBE = 258, IMA_EXT_0 = 4, V = 'v' - 'a' };
+    struct {
+        int64_t key;
+        uint64_t value;
+    } pair = {IMA_EXT_0, 0};
+    unsigned long bytes = 0;
+    h->letters = getauxval(AT_HWCAP);
+    h->probed = syscall(HWPROBE, &pair, 1L, 0L, NULL, 0L) == 0 ? pair.value : UINT64_MAX;
+    if (h->letters >> V & 1)
+        __asm__ volatile("csrr %0, 0xc22" : "=r"(bytes)); /* vlenb */
+    h->vector_bytes = (int)bytes;
+}
+#endif
+
 static char *taken(tc_strbuf *b) {
     char *text = tc_xstrdup(tc_sb_str(b));
     tc_strbuf_free(b);
@@ -118,6 +147,7 @@ static void ask(void) {
         .l3 = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 3),
         .line = sysconf(_SC_LEVEL1_DCACHE_LINESIZE),
     };
+    own_registers(&host);
 }
 
 /* What memory ran out for is asked again by the next call of the library: nobody holds the former texts then. */

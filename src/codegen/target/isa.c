@@ -51,7 +51,7 @@ static const struct {
 };
 
 static const tc_cg_cpu CPUS[] = {
-#define CPU(name, isa, features) {name, TC_CG_##isa, features},
+#define CPU(name, isa, features, more) {name, TC_CG_##isa, features, more},
 #include "codegen/target/isa.def"
 };
 
@@ -70,13 +70,25 @@ const tc_cg_isa *tc_cg_isa_row(tc_cg_isa_id id) {
     return &ISAS[id];
 }
 
-bool tc_cg_has_feature(const tc_target *t, const char *name) {
+char tc_cg_mention_of(const tc_target *t, const char *name) {
     size_t n = strlen(name);
     const char *found = NULL;
     for (const char *p = t->features; (p = strstr(p, name)); p += n)
         if (p > t->features && (p[-1] == '+' || p[-1] == '-') && (p[n] == ',' || p[n] == 0))
             found = p; /* the last mention counts */
-    return found && found[-1] == '+';
+    return found ? found[-1] : 0;
+}
+
+bool tc_cg_has_feature(const tc_target *t, const char *name) {
+    return tc_cg_mention_of(t, name) == '+';
+}
+
+bool tc_cg_lists(const char *names, const char *name) {
+    const size_t n = strlen(name);
+    for (const char *p = names; *p; p += strcspn(p, ","), p += *p == ',')
+        if (strcspn(p, ",") == n && strncmp(p, name, n) == 0)
+            return true;
+    return false;
 }
 
 int tc_cg_fact_of(const tc_target *t, tc_cg_fact fact) {
@@ -104,4 +116,11 @@ const char *tc_cg_llvm_cpu(const char *cpu) {
 const tc_cg_cpu *tc_cg_cpus(int *n) {
     *n = (int)TC_LEN(CPUS);
     return CPUS;
+}
+
+const tc_cg_cpu *tc_cg_cpu_named(const char *name) {
+    for (size_t i = 0; i < TC_LEN(CPUS); i++)
+        if (!strcmp(CPUS[i].name, name))
+            return &CPUS[i];
+    return NULL;
 }

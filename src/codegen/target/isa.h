@@ -42,6 +42,10 @@ typedef enum tc_cg_fact {
 
 int tc_cg_fact_of(const tc_target *t, tc_cg_fact fact);
 bool tc_cg_has_feature(const tc_target *t, const char *name);
+/* '+' or '-': how the target's text mentions a feature; 0: not at all. */
+char tc_cg_mention_of(const tc_target *t, const char *name);
+/* Whether "a,b,c" has a name. */
+bool tc_cg_lists(const char *names, const char *name);
 /* Whether gathers of this CPU, if it has the instruction, are slower than separate loads. */
 bool tc_cg_slow_gather(const char *cpu);
 bool tc_cg_scalable(const tc_target *t); /* vectors are held in SVE registers of machine.vector_bytes */
@@ -52,8 +56,10 @@ typedef struct tc_cg_cpu {
     const char *name;
     tc_cg_isa_id isa;
     const char *features; /* "a,b,c": that the name implies */
+    const char *more;     /* the same of what LLVM's code for it may have besides, which is no part of targets' texts */
 } tc_cg_cpu;
 
 const tc_cg_cpu *tc_cg_cpus(int *n);
+const tc_cg_cpu *tc_cg_cpu_named(const char *name); /* NULL: it is none of them */
 
 #endif

@@ -30,6 +30,15 @@ typedef struct tc_cg_hwcap {
 } tc_cg_hwcap;
 const tc_cg_hwcap *tc_cg_hwcaps(int *n);
 
+/* ---- RISC-V: what the system tells who asks ---- */
+
+/* An extension of riscv.def. */
+typedef struct tc_cg_probe {
+    const char *name, *macro;
+    int bit; /* of riscv_hwprobe's answer */
+} tc_cg_probe;
+const tc_cg_probe *tc_cg_probes(int *n);
+
 /* ---- of a target ---- */
 
 /* Bits of a register after CPUID. */
@@ -47,12 +56,16 @@ typedef struct tc_cg_needs {
     tc_cg_cpuid_word word[TC_CG_CPUID_WORDS]; /* x86 */
     uint32_t kept;                            /* x86: bits of XCR0 */
     uint64_t hwcap[2];                        /* AArch64 and RISC-V: bits of AT_HWCAP and AT_HWCAP2 */
+    uint64_t probe;                           /* RISC-V: bits of riscv_hwprobe's answer, where there is one */
     int vector_bytes;                         /* of SVE's registers, or at least of those of RISC-V; 0: any */
 } tc_cg_needs;
 
-/* Features that neither CPUID nor AT_HWCAP tells of (RISC-V's with names of several letters) are not among them. */
+/* Of the target's features, and of what LLVM's code for its CPU has besides. What no table of these tells of is not among them: most
+ * of RISC-V's extensions with names of several letters. */
 tc_cg_needs tc_cg_needs_of(const tc_target *t);
-/* "avx2, fma, amx-int8": the features of the target that are asked for, and the width of registers; nothing unless there are any. */
+/* "avx2, fma, amx-int8": the features that are asked for, and the width of registers; nothing unless there are any. */
 void tc_cg_print_needs(const tc_target *t, tc_strbuf *b);
+/* Those of them that this machine lacks. */
+void tc_cg_print_lacking_here(const tc_target *t, tc_strbuf *b);
 
 #endif

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "codegen/target/llvm.h"
+#include "codegen/target/needs.h"
 #include "codegen/target/target_int.h"
 #include "support/guess.h"
 #include "support/vec.h"
 
 static const char *const NAMES[] = {"native",
-#define CPU(name, isa, features) name,
+#define CPU(name, isa, features, more) name,
 #include "codegen/target/isa.def"
                                     NULL};
 
@@ -21,15 +22,6 @@ const char *const *tc_target_names(void) {
 }
 
 /* ---- names ---- */
-
-static const tc_cg_cpu *find_cpu(const char *name) {
-    int n;
-    const tc_cg_cpu *cpus = tc_cg_cpus(&n);
-    for (int i = 0; i < n; i++)
-        if (!strcmp(cpus[i].name, name))
-            return &cpus[i];
-    return NULL;
-}
 
 static tc_status unknown(tc_error *err, const char *text, const char *why) {
     return tc_fail(
@@ -113,13 +105,14 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const feature *)a)->name, ((const feature *)b)->name);
 }
 
-static char *print_features(features *f, bool known_cpu) {
+/* c: the CPU, where it is one that we know. */
+static char *print_features(features *f, const tc_cg_cpu *c) {
     tc_strbuf b = {0};
     close_features(f);
     if (f->len)
         qsort(f->data, f->len, sizeof *f->data, by_name);
     for (size_t i = 0; i < f->len; i++)
-        if (f->data[i].on || f->data[i].implied || !known_cpu)
+        if (f->data[i].on || f->data[i].implied || !c || tc_cg_lists(c->more, f->data[i].name))
             tc_sb_printf(&b, "%s%c%s", b.len ? "," : "", f->data[i].on ? '+' : '-', f->data[i].name);
     char *s = tc_xstrdup(tc_sb_str(&b));
     tc_strbuf_free(&b);
@@ -155,6 +148,18 @@ static void add_host_features(features *f, const tc_cg_isa *isa, const char *tol
     }
     free_features(&host);
     free_features(&known);
+}
+
+/* A virtual machine may hide features that its processor's name implies: LLVM would use them. */
+static void drop_hidden(features *f, const tc_cg_cpu *c, const char *told) {
+    features host = {0}, more = {0};
+    add_features(&host, told, false);
+    add_features(&more, c->more, true);
+    for (size_t i = 0; i < more.len; i++)
+        if (!is_on(&host, more.data[i].name))
+            set_feature(f, more.data[i].name, strlen(more.data[i].name), false, true);
+    free_features(&host);
+    free_features(&more);
 }
 
 /* ---- parsing ---- */
@@ -212,7 +217,7 @@ static tc_status resolve(const char *text, request *q, tc_error *err) {
     if (!strcmp(text, "native"))
         return host_names(q, err);
     if (!llvm) {
-        const tc_cg_cpu *c = strlen(text) < sizeof q->cpu ? find_cpu(text) : NULL;
+        const tc_cg_cpu *c = strlen(text) < sizeof q->cpu ? tc_cg_cpu_named(text) : NULL;
         if (!c)
             return no_such_cpu(err, text, text);
         snprintf(q->triple, sizeof q->triple, "%s", tc_cg_isa_row(c->isa)->triple);
@@ -222,7 +227,7 @@ static tc_status resolve(const char *text, request *q, tc_error *err) {
     TC_TRY(read_options(text, q, err));
     if (!strcmp(q->cpu, "native") && !*q->triple)
         return host_names(q, err);
-    const tc_cg_cpu *c = find_cpu(q->cpu);
+    const tc_cg_cpu *c = tc_cg_cpu_named(q->cpu);
     if (!*q->triple && c)
         snprintf(q->triple, sizeof q->triple, "%s", tc_cg_isa_row(c->isa)->triple);
     if (!*q->triple)
@@ -341,7 +346,7 @@ static tc_status finish(const char *text, const request *q, tc_target *t, tc_err
         TC_TRY(check_triple(text, t->triple, err));
     const tc_cg_isa *isa = tc_cg_isa_of(t->triple);
     bool plain = !*q->cpu || !strcmp(q->cpu, "generic");
-    const tc_cg_cpu *c = find_cpu(plain && isa && isa->implied_cpu ? isa->implied_cpu : q->cpu);
+    const tc_cg_cpu *c = tc_cg_cpu_named(plain && isa && isa->implied_cpu ? isa->implied_cpu : q->cpu);
     if (!host && !plain && !c)
         return no_such_cpu(err, text, q->cpu);
     if (!host && !plain && (!isa || c->isa != isa->id)) {
@@ -354,10 +359,12 @@ static tc_status finish(const char *text, const request *q, tc_target *t, tc_err
         add_features(&f, c->features, true);
     if (host)
         add_host_features(&f, isa, q->features);
+    if (host && c)
+        drop_hidden(&f, c, q->features);
     bool good = add_features(&f, q->attr, false);
     tc_status s = good && !host ? check_features(text, &f, isa, err) : TC_OK;
-    t->features = print_features(&f, c != NULL);
-    t->native = runs_here(t->triple, &f);
+    t->features = print_features(&f, c);
+    const bool has_features = runs_here(t->triple, &f);
     free_features(&f);
     if (!good)
         return unknown(err, text, "-mattr must be a list like +avx2,-avx512f");
@@ -367,6 +374,7 @@ static tc_status finish(const char *text, const request *q, tc_target *t, tc_err
         TC_TRY(check_layout(text, t, err));
     TC_TRY(check_width(text, t, (int)q->vector_bytes, err));
     tc_cg_default_machine(t, (int)q->vector_bytes, &t->machine);
+    t->native = has_features && tc_cg_meets(t, tc_cg_this_host());
     if (t->native)
         tc_cg_detect_machine(&t->machine);
     if (q->cores)

@@ -13,11 +13,20 @@ typedef struct tc_cg_host {
     const char *cpu; /* what LLVM calls its processor; NULL: only LLVM knows */
     char *features;  /* of those that -mattr may name, those that it has: "+a,-b" */
     int64_t l1, l2, l3, line;
+    int vector_bytes;         /* of the registers whose width the machine says: AArch64's SVE, RISC-V's V; 0: it has none */
+    uint64_t letters, probed; /* RISC-V: AT_HWCAP, and bits of riscv.def: all, where the kernel does not tell */
 } tc_cg_host;
 const tc_cg_host *tc_cg_this_host(void);
 /* What LLVM calls its processor, and the features of that as they become part of the target: by cpuid.def and midr.def, and by
  * LLVM what is not there. TC_ENV: there is no LLVM, and it would be needed. */
 TC_NODISCARD tc_status tc_cg_name_host(const char **cpu, const char **features, tc_error *err);
+
+/* ---- needs.c ---- */
+
+/* Whether a machine of the target's instruction set has what a library's own check would ask for (needs.h). */
+bool tc_cg_meets(const tc_target *t, const tc_cg_host *h);
+/* What it lacks, "xop, SVE registers of exactly 32 bytes"; h NULL: all that is needed. */
+void tc_cg_print_lacks(const tc_target *t, const tc_cg_host *h, tc_strbuf *b);
 
 /* ---- cpuid.c ---- */
 

@@ -1,5 +1,6 @@
 /* Loads a library that tctune built. The library's metadata list its inputs and outputs. */
 #include "codegen/artefacts/library.h"
+#include "codegen/target/needs.h"
 #include "graph/saved/save_int.h"
 #include "support/system/fs.h"
 
@@ -31,12 +32,16 @@ static tc_status check_target(const char *path, const char *text, tc_error *err)
         tc_error_prefix(err, "%s: ", path);
         return TC_BAD_INPUT;
     }
+    tc_strbuf lacks = {0};
     tc_status s = tc_target_parse("native", &here, err);
+    if (tc_target_is_host_isa(built->triple))
+        tc_cg_print_lacking_here(built, &lacks);
     if (s == TC_OK && !built->native)
         s = tc_fail(err, TC_BAD_INPUT,
-                    "%s: it was built for %s, and uses features that this CPU (%s) does not have; build it here, or with "
+                    "%s: it was built for %s, and uses features that this CPU (%s) does not have%s%s; build it here, or with "
                     "--target %s",
-                    path, built->cpu, here->cpu, here->cpu);
+                    path, built->cpu, here->cpu, lacks.len ? ": " : "", tc_sb_str(&lacks), here->cpu);
+    tc_strbuf_free(&lacks);
     tc_target_free(here);
     tc_target_free(built);
     return s;

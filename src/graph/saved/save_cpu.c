@@ -87,9 +87,18 @@ static void arm(const char *name, tc_strbuf *b) {
 static void riscv(const char *name, tc_strbuf *b) {
     tc_sb_printf(b,
                  "#elif defined(__GNUC__) && defined(__riscv) && defined(__linux__)\n#include <sys/auxv.h>\n\n"
+                 "long syscall(long number, ...); /* unistd.h declares it for GNU C alone */\n\n"
                  "static int %s_has_all(void) {\n"
-                 "    unsigned long letters = getauxval(16), want = 0, bytes = -1ul; /* AT_HWCAP */\n",
+                 "    unsigned long letters = getauxval(16), want = 0, bytes = -1ul; /* AT_HWCAP */\n"
+                 "    struct {\n        long key;\n        unsigned long value;\n    } probe = {4, 0}; /* IMA_EXT_0 */\n"
+                 "    unsigned long extensions = 0;\n",
                  name);
+    int n;
+    const tc_cg_probe *rows = tc_cg_probes(&n);
+    for (int i = 0; i < n; i++)
+        tc_sb_printf(b, "#ifdef %s\n    extensions |= 1ul << %d;\n#endif\n", rows[i].macro, rows[i].bit);
+    tc_sb_add(b, "    if (extensions && syscall(258, &probe, 1L, 0L, (void *)0, 0L) == 0 && /* riscv_hwprobe */\n"
+                 "        (probe.value & extensions) != extensions)\n        return 0;\n");
     for (const char *c = "mafdcv"; *c; c++)
         tc_sb_printf(b, "#ifdef __riscv_%c\n    want |= 1ul << %d;\n#endif\n", *c, *c - 'a');
     tc_sb_add(b, "#ifdef __riscv_v_min_vlen\n    if (letters >> 21 & 1)\n"

@@ -22,7 +22,7 @@ static void must_run(const char *dir, const char *command) {
 
 /* Runs the program `caller` of the folder. */
 static void expect_printed(const char *dir, const char *emulator, const char *what, const char *want) {
-    char *printed, path[1200], command[300];
+    char *printed, path[1200], command[2700];
     snprintf(command, sizeof command, "%s ./caller > printed", emulator);
     must_run(dir, command);
     snprintf(path, sizeof path, "%s/printed", dir);
@@ -100,6 +100,24 @@ static void test_feature_that_lacks(void **state) {
         expect_printed(dir, "", "an object", OTHER);
     }
     assert_true(lacking > 0);
+    tc_fs_remove_tree(dir);
+    free(dir);
+}
+
+/* What only the CPU's name implies: tctune refuses the library before it opens it, and names what is missing. */
+static void test_features_of_a_name(void **state) {
+    (void)state;
+    char *dir, path[1200];
+    tc_graph_model *m;
+    if (is_here("xop"))
+        skip();
+    assert_ok(tc_fs_temp_dir(&dir, err));
+    save(dir, "small.so", "bdver4");
+    expect_header(dir, "xop");
+    compile(dir, "gcc", "./small.so");
+    expect_printed(dir, "", "bdver4", OTHER);
+    snprintf(path, sizeof path, "%s/small.so", dir);
+    assert_fails(TC_BAD_INPUT, tc_graph_model_load(path, 0, &m, err), path, "xop; build it here");
     tc_fs_remove_tree(dir);
     free(dir);
 }
@@ -202,12 +220,15 @@ static const struct {
 } FOREIGN[] = {
     {"x86_64", "qemu-x86_64", "haswell", "bmi2", "max", "Nehalem"},
     {"aarch64", "qemu-aarch64", ARM_TRIPLE "-mcpu=neoverse-n1", "dotprod", "max", "cortex-a72"},
+    {"aarch64", "qemu-aarch64", ARM_TRIPLE "-mcpu=thunderx2t99", "lse", "max", "cortex-a72"},
     {"aarch64", "qemu-aarch64", ARM_TRIPLE "-mcpu=neoverse-v1 -vector-bytes=32", "exactly 32 bytes", "max,sve-max-vq=2",
      "max,sve-max-vq=4"},
     {"aarch64", "qemu-aarch64", ARM_TRIPLE "-mcpu=neoverse-v1 -vector-bytes=32", "sve", "max,sve-max-vq=2", "max,sve=off"},
     {"riscv64", "qemu-riscv64", RISCV_TRIPLE "-mcpu=rv64gcv", "at least 16 bytes", "rv64,v=true,vlen=128", "rv64,v=false"},
     {"riscv64", "qemu-riscv64", RISCV_TRIPLE "-mcpu=rv64gcv -mattr=+zvl256b", "at least 32 bytes", "rv64,v=true,vlen=256",
      "rv64,v=true,vlen=128"},
+    {"riscv64", "qemu-riscv64", RISCV_TRIPLE "-mcpu=sifive-x280", "at least 64 bytes", "rv64,v=true,vlen=512",
+     "rv64,v=true,vlen=256"},
 };
 
 static void test_foreign(void **state) {
@@ -238,16 +259,52 @@ static void test_foreign(void **state) {
         skip();
 }
 
+/* What the kernel would say of extensions with long names; the emulator says nothing. */
+static void test_probe(void **state) {
+    (void)state;
+    static const char ANSWER[] = "#include <stdlib.h>\n"
+                                 "long syscall(long number, long *pair) {\n"
+                                 "    if (number != 258 || pair[0] != 4)\n        return -1;\n"
+                                 "    pair[1] = strtol(getenv(\"PROBED\"), NULL, 0);\n    return 0;\n}\n";
+    static const char RUN[] =
+        "qemu-riscv64 -L /usr/riscv64-linux-gnu -cpu rv64 -E LD_PRELOAD=%s/answer.so -E PROBED=%s 2>/dev/null";
+    char *dir, emulator[2600], path[1200];
+    if (!small_model_has("riscv64-linux-gnu-gcc") || !small_model_has("qemu-riscv64")) {
+        print_message("skipped: a compiler or the emulator for RISC-V is not installed\n");
+        skip();
+    }
+    assert_ok(tc_fs_temp_dir(&dir, err));
+    snprintf(path, sizeof path, "%s/answer.c", dir);
+    assert_ok(tc_fs_write(path, ANSWER, strlen(ANSWER), err));
+    must_run(dir, "riscv64-linux-gnu-gcc -shared -fPIC answer.c -o answer.so");
+    for (int source = 0; source < 2; source++) {
+        save(dir, source ? "small.c" : "small.so", RISCV_TRIPLE "-mattr=+zba,+zbb");
+        if (source)
+            must_run(dir, "riscv64-linux-gnu-gcc -std=c17 -O1 -Wall -Wextra -Wpedantic -Werror -march=rv64gc_zba_zbb -c small.c");
+        else
+            expect_header(dir, "zba, zbb");
+        compile(dir, "riscv64-linux-gnu-gcc", source ? "small.o -lm" : "./small.so");
+        for (int other = 0; other < 2; other++) {
+            snprintf(emulator, sizeof emulator, RUN, dir, other ? "0x27" : "0x18");
+            expect_printed(dir, emulator, "zba and zbb", other ? OTHER : RIGHT);
+        }
+    }
+    tc_fs_remove_tree(dir);
+    free(dir);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_this_cpu),
 #ifdef __x86_64__
         cmocka_unit_test(test_feature_that_lacks),
+        cmocka_unit_test(test_features_of_a_name),
         cmocka_unit_test(test_forged_note),
         cmocka_unit_test(test_source),
         cmocka_unit_test(test_source_elsewhere),
 #endif
         cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_probe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
