@@ -11,8 +11,11 @@
  *   alone      it leads a session without a terminal
  *   homeless   its folder was removed
  *   poor       no capabilities, also as root, so that permissions hold
+ *   crowded    another user, who may have two processes of one thread each
+ *   hurried    more than one of two seconds of CPU time are gone
  *   contained  in a container of an older kernel: no Landlock, and no namespaces of its own */
 #include <errno.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -24,6 +27,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static void ignored(void) {
@@ -78,6 +82,23 @@ static void poor(void) {
     syscall(SYS_capset, &header, none);
 }
 
+static void crowded(void) {
+    enum { NOBODY_ELSE = 64123 };
+    struct rlimit few_processes = {2, 2}; /* `timeout` and the command */
+    if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setresgid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE) != 0))
+        _exit(2);
+    if (setrlimit(RLIMIT_NPROC, &few_processes) != 0 || (geteuid() == 0 && setresuid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE) != 0))
+        _exit(2);
+}
+
+static void hurried(void) {
+    struct rlimit two = {2, 2};
+    while (clock() < CLOCKS_PER_SEC + CLOCKS_PER_SEC / 50)
+        ;
+    if (setrlimit(RLIMIT_CPU, &two) != 0)
+        _exit(2);
+}
+
 static void contained(void) {
     static const int landlock[] = {SYS_landlock_create_ruleset, SYS_landlock_add_rule, SYS_landlock_restrict_self};
     scmp_filter_ctx c = seccomp_init(SCMP_ACT_ALLOW);
@@ -96,8 +117,9 @@ static void contained(void) {
 static const struct {
     const char *name;
     void (*apply)(void);
-} kinds[] = {{"ignored", ignored}, {"unwaited", unwaited}, {"blocked", blocked},   {"closed", closed}, {"few", few},
-             {"masked", masked},   {"alone", alone},       {"homeless", homeless}, {"poor", poor},     {"contained", contained}};
+} kinds[] = {{"ignored", ignored}, {"unwaited", unwaited}, {"blocked", blocked}, {"closed", closed},
+             {"few", few},         {"masked", masked},     {"alone", alone},     {"homeless", homeless},
+             {"poor", poor},       {"crowded", crowded},   {"hurried", hurried}, {"contained", contained}};
 
 int main(int argc, char **argv) {
     int i = 1;
