@@ -28,8 +28,10 @@ typedef struct twine { /* Twine of one C string */
     size_t pad[3];
     unsigned char left, right; /* NodeKind */
 } twine;
-typedef struct triple { /* larger than Triple */
-    char bytes[256];
+typedef struct triple { /* larger than Triple, which begins with a std::string */
+    char *text;
+    size_t n;
+    char own[256]; /* text, where it is short */
 } triple;
 typedef struct class { /* Target */
     void *next, *match;
@@ -41,6 +43,7 @@ typedef struct class { /* Target */
 
 static void (*make_triple)(triple *out, const twine *text);
 static bool (*check_features)(const void *description, words features);
+static void (*unmake)(void *block); /* operator delete */
 
 static void *symbol(const char *name) {
     void *found = dlsym(RTLD_DEFAULT, name), *library = dlopen(TEST_LLVM, RTLD_NOW | RTLD_NOLOAD);
@@ -61,9 +64,10 @@ static int find_functions(void **state) {
         return -1;
     }
     void *triples = symbol("_ZN4llvm6TripleC1ERKNS_5TwineE"),
-         *features = symbol("_ZNK4llvm15MCSubtargetInfo13checkFeaturesENS_9StringRefE");
+         *features = symbol("_ZNK4llvm15MCSubtargetInfo13checkFeaturesENS_9StringRefE"), *deletes = symbol("_ZdlPv");
     memcpy(&make_triple, &triples, sizeof make_triple);
     memcpy(&check_features, &features, sizeof check_features);
+    memcpy(&unmake, &deletes, sizeof unmake);
     return 0;
 }
 
@@ -71,7 +75,7 @@ static words of(const char *text) {
     return (words){text, strlen(text)};
 }
 
-/* LLVM's description of a target's CPU with its features. A few of them stay for the rest of the test. */
+/* LLVM's description of a target's CPU with its features. */
 static void *describe(const tc_target *t) {
     enum { EMPTY = 1, C_STRING = 3 };
     LLVMTargetRef ref;
@@ -80,7 +84,17 @@ static void *describe(const tc_target *t) {
     assert_int_equal(LLVMGetTargetFromTriple(t->triple, &ref, &message), 0);
     const class *c = (const class *)ref;
     make_triple(&parsed, &(twine){.text = t->triple, .left = C_STRING, .right = EMPTY});
-    return c->describe(&parsed, of(t->cpu), of(t->features));
+    void *description = c->describe(&parsed, of(t->cpu), of(t->features));
+    if (parsed.text != parsed.own)
+        unmake(parsed.text);
+    return description;
+}
+
+/* By its virtual destructor, the second of which deletes, too. */
+static void forget(void *description) {
+    void (**functions)(void *);
+    memcpy(&functions, description, sizeof functions);
+    functions[1](description);
 }
 
 static bool llvm_has(const void *description, const char *feature) {
@@ -129,7 +143,7 @@ static void compare(const tc_target *t, const void *description, const char *fea
 
 static void compare_all(const char *text) {
     tc_target *t = parse(text);
-    const void *d = describe(t);
+    void *d = describe(t);
     int n;
     const tc_cg_isa *isa = tc_cg_isa_of(t->triple);
     if (isa->id == TC_CG_X86)
@@ -144,6 +158,7 @@ static void compare_all(const char *text) {
     if (isa->id == TC_CG_RISCV)
         for (const char *l = "mafdcv"; *l; l++)
             compare(t, d, (char[]){*l, 0});
+    forget(d);
     tc_target_free(t);
 }
 
@@ -181,7 +196,7 @@ static void promised_widths(void **state) {
     for (const char *const *name = tc_target_names(); *name; name++) {
         tc_target *t = parse(*name);
         if (tc_cg_isa_of(t->triple)->id == TC_CG_RISCV && tc_cg_has_feature(t, "v")) {
-            const void *d = describe(t);
+            void *d = describe(t);
             int promised = 16;
             for (int bytes = 32; bytes <= 128; bytes *= 2) {
                 char feature[16];
@@ -189,6 +204,7 @@ static void promised_widths(void **state) {
                 promised = llvm_has(d, feature) ? bytes : promised;
             }
             assert_int_equal(tc_cg_needs_of(t).vector_bytes, promised);
+            forget(d);
         }
         tc_target_free(t);
     }
