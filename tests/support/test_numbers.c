@@ -84,7 +84,7 @@ static void of_json_are_both(void **state) {
     json_t *j = tc_json_pack("{s:f}", "x", 0.5), *back;
     char *text = tc_json_text(j, JSON_COMPACT);
     assert_string_equal(text, "{\"x\":0.5}");
-    back = tc_json_read(text, 0, NULL);
+    back = tc_json_read_own(text);
     assert_true(json_real_value(json_object_get(back, "x")) == 0.5);
     json_decref(back);
     json_decref(j);
