@@ -80,7 +80,7 @@ const char *tc_cli_work_path(const tc_cli_source_args *a) {
 /* ---- target ---- */
 
 int tc_cli_check_target(const tc_cli_target_args *a, bool runs_here, tc_error *err) {
-    tctune_machine_options o = {.struct_size = sizeof o, .target = a->name, .threads = a->threads};
+    tctune_machine_options o = {.struct_size = sizeof o, .target = a->name, .threads = 1}; /* --threads is another matter */
     char *text;
     if (tctune_machine(&o, &text, TC_CLI_SAY(err)) != TCTUNE_OK) {
         tc_error_prefix(err, a->name ? "--target: " : "");
