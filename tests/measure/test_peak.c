@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "measure/machine/caches.h"
 #include "measure/machine/fork.h"
+#include "measure/machine/together.h"
 #include "measure/machine/unit_peak.h"
 #include "support/alloc.h"
 #include "support/log.h"
@@ -81,6 +83,44 @@ static void peak_is_between_a_chain_and_the_ports(void **state) {
     assert_true(one.triad_gbs < (double)GHZ * ISSUED * vector_bytes(one.isa));
     assert_true(all.triad_gbs < (double)GHZ * ISSUED * vector_bytes(one.isa) * all.threads);
     assert_true(reaches(1, lanes * chain) && reaches(0, lanes * chain));
+}
+
+/* ---- together ---- */
+
+enum { PIECES = 64 };
+static const double piece_seconds = 50e-6;
+
+/* Two threads that have no core for most of the time, now this one and now that: after a while each rests. */
+static void piece_with_rests(int thread, void *user) {
+    int *done = (int *)user + (ptrdiff_t)thread * PIECES; /* far from the other's */
+    const int before_rest = thread ? 60 : 40;
+    double start = tc_now();
+    if (++*done % before_rest == 0)
+        usleep(thread ? 9000 : 7000);
+    while (tc_now() - start < piece_seconds)
+        ;
+}
+
+/* The rate is that of moments in which both work, which the mean is far from. */
+static void the_best_moment_of_all_threads_counts(void **state) {
+    enum { LOOKS = 500 };
+    const double most = 2 / piece_seconds;
+    double best = 0;
+    (void)state;
+    for (int i = 0; i < LOOKS && best < 0.9 * most; i++) {
+        int done[2 * PIECES] = {0};
+        best = TC_MAX(best, tc_meas_rate_together(2, 0.1, piece_with_rests, done));
+        assert_true(best <= 1.02 * most);
+    }
+    assert_true(best >= 0.9 * most);
+}
+
+/* However little time there is, some pieces are done. */
+static void no_time_gives_a_rate(void **state) {
+    int done[PIECES] = {0};
+    (void)state;
+    assert_true(tc_meas_rate_together(1, 0, piece_with_rests, done) > 0);
+    assert_true(done[0] >= 4);
 }
 
 /* Who allows milliseconds does not wait for a hundred megabytes of new pages. Runs first: what was once the most hides what is
@@ -286,6 +326,8 @@ static void a_fork_takes_its_time(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(little_time_takes_little_memory),
                                        cmocka_unit_test(peak_is_between_a_chain_and_the_ports),
+                                       cmocka_unit_test(the_best_moment_of_all_threads_counts),
+                                       cmocka_unit_test(no_time_gives_a_rate),
                                        cmocka_unit_test(streams_are_as_fast_as_their_level),
                                        cmocka_unit_test(units_are_between_one_operation_and_the_ports),
                                        cmocka_unit_test(a_unit_program_is_its_instruction),

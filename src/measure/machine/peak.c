@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "measure/machine/together.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
 #include "support/numbers.h"
@@ -22,7 +23,7 @@
 
 enum {
     ACCUMULATORS = 12,
-    ROUND = 20000,                /* steps between two looks at the clock: some 50 us */
+    ROUND = 20000,                /* steps of a piece: some 50 us */
     LEAST_TRIAD_BYTES = 32 << 20, /* per array, where there is time */
     MOST_TRIAD_BYTES = 128 << 20,
     SHORT_BYTES = 3 << 20 /* of all arrays, however little time there is */
@@ -124,28 +125,13 @@ static isa best_isa(void) {
     return (isa){"generic", fma_generic, 4, read_generic, triad_generic};
 }
 
-/* Best rate of many slices: the peak is what the machine does when nothing else runs. Beside others a thread runs for some
- * milliseconds at a time; a slice is shorter. */
-static double fma_rate(const isa *k, int threads, double seconds) {
-    seconds = tc_meas_peak_seconds(seconds);
-    double best = 0, end = tc_now() + seconds, slice = tc_clock_span(TC_MIN(seconds / 8, TC_MEAS_PEAK_SLICE));
-    for (int n = 0; n < TC_MEAS_PEAK_LEAST_SLICES || tc_now() < end; n++) {
-        double flops = 0;
-        double start = tc_now();
-#pragma omp parallel num_threads(threads) reduction(+ : flops)
-        {
-            double stop = start + slice;
-            float x = 0;
-            do { /* on a busy machine the time can be up before a thread begins */
-                x += k->kernel(ROUND, 1e-3F);
-                flops += 2.0 * ROUND * ACCUMULATORS * k->lanes;
-            } while (tc_now() < stop);
-            volatile float sink = x; /* each thread's own: what is computed is needed */
-            (void)sink;
-        }
-        best = TC_MAX(best, flops / (tc_now() - start));
-    }
-    return best;
+static void fma_piece(int thread, void *k) {
+    volatile float sink = ((const isa *)k)->kernel(ROUND, 1e-3F); /* what is computed is needed */
+    (void)thread, (void)sink;
+}
+
+static double fma_rate(isa *k, int threads, double seconds) {
+    return tc_meas_rate_together(threads, tc_meas_peak_seconds(seconds), fma_piece, k) * 2.0 * ROUND * ACCUMULATORS * k->lanes;
 }
 
 /* Of so many as much as PASSES over it have time for at 10 GB/s. New pages cost more than the passes: where the time is cut to

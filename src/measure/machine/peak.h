@@ -26,8 +26,8 @@ tc_meas_peak tc_meas_measure_peak(int threads, double seconds);
  * Zero-initialised is one that was never measured. */
 void tc_meas_peak_raise(tc_meas_peak *p, int threads, double seconds);
 
-#define TC_MEAS_PEAK_SLICE 2e-3         /* seconds that a rate is taken over */
-enum { TC_MEAS_PEAK_LEAST_SLICES = 4 }; /* however little time is left: the process may have been suspended in one of them */
+/* Of a rate, however little time is left: the process may have been suspended in one of them. */
+enum { TC_MEAS_PEAK_LEAST_SLICES = 4 };
 
 /* The multiply-add rate alone, in GFLOP/s. */
 double tc_meas_measure_fma(int threads, double seconds);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "codegen/code/code.h"
-#include "support/clock/clock.h"
+#include "measure/machine/together.h"
 #include "support/log.h"
 #include "support/system/threads.h"
 #include "support/vec.h"
@@ -132,31 +132,34 @@ static void free_operands(operands *o) {
         free(o->of[i]);
 }
 
-/* Calls until `stop`; how many. */
-static double call_until(tc_kernel *kernel, const tc_intrinsic *u, double stop) {
-    operands o = make_operands(u);
-    double calls = 0;
-    if (o.of[0] && o.of[1] && o.of[2] && o.of[3])
-        do {
-            kernel(o.of, NULL, NULL);
-            calls++;
-        } while (tc_now() < stop);
-    free_operands(&o);
-    return calls;
+typedef struct unit_work {
+    tc_kernel *kernel;
+    operands *of; /* each thread's */
+} unit_work;
+
+static void unit_piece(int thread, void *user) {
+    const unit_work *w = user;
+    w->kernel(w->of[thread].of, NULL, NULL);
 }
 
-/* Best rate of many slices, as of the multiply-adds. */
+static bool is_whole(const operands *o) {
+    return o->of[0] && o->of[1] && o->of[2] && o->of[3];
+}
+
+/* Operations per second; 0: there is no memory for operands. */
 static double rate(tc_kernel *kernel, const tc_intrinsic *u, int64_t steps, int threads, double seconds) {
-    seconds = tc_meas_peak_seconds(seconds);
-    double best = 0, end = tc_now() + seconds, slice = tc_clock_span(TC_MIN(seconds / 8, TC_MEAS_PEAK_SLICE));
     threads = tc_threads_team(threads);
-    double ops = 2.0 * (double)steps * tc_meas_unit_sums(u) * u->m * u->n * u->k;
-    for (int n = 0; n < TC_MEAS_PEAK_LEAST_SLICES || tc_now() < end; n++) {
-        double calls = 0, start = tc_now();
-#pragma omp parallel num_threads(threads) reduction(+ : calls)
-        calls += call_until(kernel, u, start + slice);
-        best = TC_MAX(best, calls * ops / (tc_now() - start));
+    unit_work w = {kernel, tc_xcalloc((size_t)threads, sizeof *w.of)};
+    bool whole = true;
+    for (int i = 0; i < threads; i++) {
+        w.of[i] = make_operands(u);
+        whole &= is_whole(&w.of[i]);
     }
+    double ops = 2.0 * (double)steps * tc_meas_unit_sums(u) * u->m * u->n * u->k;
+    double best = whole ? tc_meas_rate_together(threads, tc_meas_peak_seconds(seconds), unit_piece, &w) * ops : 0;
+    for (int i = 0; i < threads; i++)
+        free_operands(&w.of[i]);
+    free(w.of);
     return best;
 }
 
