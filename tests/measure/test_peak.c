@@ -8,6 +8,7 @@
 
 #include "measure/machine/caches.h"
 #include "measure/machine/fork.h"
+#include "measure/machine/kept.h"
 #include "measure/machine/together.h"
 #include "measure/machine/unit_peak.h"
 #include "support/alloc.h"
@@ -121,6 +122,48 @@ static void no_time_gives_a_rate(void **state) {
     (void)state;
     assert_true(tc_meas_rate_together(1, 0, piece_with_rests, done) > 0);
     assert_true(done[0] >= 4);
+}
+
+/* ---- kept ---- */
+
+/* What tc_meas_known_fma says where a file has `text`. */
+static double known_with(const char *path, const char *text) {
+    tc_error err;
+    if (text)
+        assert_int_equal(tc_fs_write(path, text, strlen(text), &err), TC_OK);
+    return tc_meas_known_fma("some target", 1, 0.002);
+}
+
+/* Two readings that an earlier command took are believed; one alone, or a damaged file, is not. */
+static void earlier_peaks_are_remembered(void **state) {
+    const char *cache = getenv("TCTUNE_CACHE");
+    char *was = cache ? tc_xstrdup(cache) : NULL, *folder;
+    const double high = 1e5; /* of one core: more than any has */
+    tc_error err;
+    (void)state;
+    assert_int_equal(tc_fs_temp_dir(&folder, &err), TC_OK);
+    setenv("TCTUNE_CACHE", folder, 1);
+    char *path = tc_meas_kept_path("peak", "1 some target");
+    assert_non_null(path);
+    double first = known_with(path, NULL);
+    assert_true(first > 0 && first < high && tc_fs_exists(path));
+    assert_true(known_with(path, "{\"highest\": 3e5, \"second\": 2e5}") == 2e5);
+    assert_true(known_with(path, NULL) == 2e5);
+    assert_true(known_with(path, "{\"highest\": 3e5, \"second\": 0}") < high);
+    static const char *const damaged[] = {
+        "", "{", "[1]", "{\"highest\": \"x\"}", "{\"highest\": 1e300, \"second\": 1e299}", "{\"highest\": 2e5, \"second\": 3e5}"};
+    for (size_t i = 0; i < TC_LEN(damaged); i++)
+        assert_true(known_with(path, damaged[i]) < high);
+    setenv("TCTUNE_CACHE", "off", 1);
+    assert_null(tc_meas_kept_path("peak", "1 some target"));
+    assert_true(known_with(NULL, NULL) > 0);
+    unsetenv("TCTUNE_CACHE");
+    if (was)
+        setenv("TCTUNE_CACHE", was, 1);
+    tc_fs_remove_tree(folder);
+    free(folder);
+    free(path);
+    free(was);
 }
 
 /* Who allows milliseconds does not wait for a hundred megabytes of new pages. Runs first: what was once the most hides what is
@@ -328,6 +371,7 @@ int main(void) {
                                        cmocka_unit_test(peak_is_between_a_chain_and_the_ports),
                                        cmocka_unit_test(the_best_moment_of_all_threads_counts),
                                        cmocka_unit_test(no_time_gives_a_rate),
+                                       cmocka_unit_test(earlier_peaks_are_remembered),
                                        cmocka_unit_test(streams_are_as_fast_as_their_level),
                                        cmocka_unit_test(units_are_between_one_operation_and_the_ports),
                                        cmocka_unit_test(a_unit_program_is_its_instruction),

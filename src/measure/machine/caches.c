@@ -2,22 +2,19 @@
 #include "measure/machine/caches.h"
 
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "measure/machine/kept.h"
 #include "measure/records/record.h"
 #include "support/clock/clock.h"
-#include "support/hash.h"
 #include "support/json/json.h"
 #include "support/log.h"
-#include "support/strbuf.h"
-#include "support/system/emulation.h"
-#include "support/system/fs.h"
 #include "support/system/memory.h"
 #include "support/system/threads.h"
-#include "support/system/user_folder.h"
 #include "support/vec.h"
 
 enum {
@@ -206,41 +203,15 @@ static bool of_json(const json_t *j, int64_t reported, tc_meas_caches *c) {
     return c->walks > 0 && c->reported == reported && c->last > 0 && c->last <= reported && c->memory_gbs > 0;
 }
 
-/* Of this machine, or of its emulated processor, with as many cores as are used. NULL: nothing is kept. malloc'ed. */
+/* Of this machine with as many cores as are used. */
 static char *kept_path(const tc_machine *m) {
-    char host[256] = "", *folder = tc_user_folder(), *path = NULL;
-    tc_strbuf b = {0};
-    if (folder) {
-        gethostname(host, sizeof host - 1);
-        tc_sb_printf(&b, "%s %d %lld %lld %lld%s", host, walkers(m), (long long)m->l1, (long long)m->l2, (long long)m->l3,
-                     tc_is_emulated() ? " emulated" : "");
-        tc_digest key = tc_digest_of(b.data, b.len);
-        tc_sb_clear(&b);
-        tc_sb_printf(&b, "%s/caches-%s.json", folder, key.hex);
-        path = tc_xstrdup(tc_sb_str(&b));
-    }
-    tc_strbuf_free(&b);
-    free(folder);
-    return path;
+    char key[96];
+    snprintf(key, sizeof key, "%d %lld %lld %lld", walkers(m), (long long)m->l1, (long long)m->l2, (long long)m->l3);
+    return tc_meas_kept_path("caches", key);
 }
 
-static void keep(const tc_meas_caches *c, const char *path) {
-    json_t *j = to_json(c);
-    char *text = tc_json_text(j, JSON_COMPACT);
-    tc_error why = {0};
-    if (text && tc_fs_write(path, text, strlen(text), &why) != TC_OK)
-        tc_log(TC_LOG_INFO, "the measured sizes of the caches could not be stored: %s", why.msg);
-    free(text);
-    json_decref(j);
-}
-
-/* path: NULL where nothing is kept. */
 static bool load(const tc_machine *m, const char *path, tc_meas_caches *out) {
-    char *text = NULL;
-    if (!path || tc_fs_read_text_most(path, TC_BYTES_DOCUMENT, &text, NULL) != TC_OK)
-        return of_json(NULL, 0, out);
-    json_t *j = tc_json_read(text, TC_INPUT_DOCUMENT, 0, NULL);
-    free(text);
+    json_t *j = tc_meas_kept_load(path);
     bool some = of_json(j, TC_MAX(TC_MAX(m->l1, m->l2), m->l3), out);
     json_decref(j);
     return some;
@@ -263,8 +234,8 @@ tc_meas_caches tc_meas_known_caches(const tc_machine *m) {
         c = tc_meas_walk_caches(m);
         if (some)
             put_together(&c, &known);
-        if (path && c.is_whole)
-            keep(&c, path);
+        if (c.is_whole)
+            tc_meas_kept_store(path, to_json(&c));
     }
     free(path);
     return c;

@@ -32,6 +32,11 @@ enum { TC_MEAS_PEAK_LEAST_SLICES = 4 };
 /* The multiply-add rate alone, in GFLOP/s. */
 double tc_meas_measure_fma(int threads, double seconds);
 
+/* The same, or the second highest that was ever measured on this machine with so many threads, where that is more: who measures while
+ * others use the machine knows it all the same. One reading may be wrong; it is believed when another has come near. `target`: the
+ * text of what the code is for, which names the processor. */
+double tc_meas_known_fma(const char *target, int threads, double seconds);
+
 /* A fixed amount of multiply-adds, some 35 us of one core: what it takes says how fast the machine is at this moment. */
 void tc_meas_reference_work(void);
 
