@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "measure/carrier.h"
 #include "measure/records/admission.h"
+#include "measure/records/check.h"
 #include "tune/propose.h"
 
 /* What earlier rounds say of the model counts that much less with every round. Chosen: it concerns a report alone. */
@@ -65,8 +67,11 @@ static void note_record(tc_tune *t, int i, int f, const tc_record *r) {
 static void store(tc_tune_flight *w, size_t j) {
     double t0 = tc_now();
     tc_record *r = &w->out[j];
+    tc_error impossible = {0};
     r->phase = tc_tune_phase_text(w->p.phase[j]);
     r->predicted = w->p.predicted ? w->p.score[j] : NAN;
+    if (tc_meas_check_time(r, w->t->task[w->task].form[w->form].work, &impossible) != TC_OK) /* another machine's */
+        tc_meas_end_with(r, w->p.arena, TC_MEAS_IMPOSSIBLE_TIME, impossible.msg);
     if (w->store == TC_OK)
         w->store = tc_meas_db_insert_measured(w->t->db, r, 1, &w->why);
     tc_map_put(&w->t->known, (uint64_t)r->id, 1);

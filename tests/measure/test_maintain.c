@@ -8,6 +8,7 @@
 
 #include "codegen/target/target.h"
 #include "fake_worker.h"
+#include "measure/records/check.h"
 #include "measure/records/exchange.h"
 #include "measure/records/maintain.h"
 #include "measure/rerun.h"
@@ -516,6 +517,73 @@ static void every_lie_is_told(void **state) {
     }
 }
 
+/* What no processor does in that time: 49,152 operations of 2 threads take 64 ns on one that does 768 GFLOP/s. */
+static void impossible_times_are_found_and_go(void **state) {
+    (void)state;
+    const double soon = 63.9e-9, late = 64.1e-9;
+    const char *lines = in_dir("lines.jsonl"), *other = in_dir("other.db");
+    complaints c;
+    tc_error err = {0};
+    tc_meas_pruned gone;
+    size_t n, added, known;
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
+    insert(db, real_record("i0_0, i0_1 = split t0.i0 [_, 4]\n", soon));
+    int64_t possible = insert(db, real_record("i0_0, i0_1 = split t0.i0 [_, 8]\n", late));
+    insert(db, in_mode(real_record("i0_0, i0_1 = split t0.i0 [_, 2]\n", soon), TC_MEAS_SIMULATED)); /* of no processor */
+    assert_int_equal(tc_meas_export(db, &(tc_meas_filter){0}, lines, &n, &err), TC_OK);
+    tc_meas_db_close(db);
+
+    audit(path, &c);
+    assert_int_equal(c.n, 1);
+    assert_non_null(strstr(c.last, "record 1: its time of 6.39e-08 s is impossible"));
+
+    db = open_db(other, TC_MEAS_DB_WRITE); /* a merge and an import leave it out */
+    assert_int_equal(tc_meas_db_merge(db, path, &added, &known, &err), TC_BAD_INPUT);
+    assert_int_equal(err.code, TC_ERROR_BEYOND);
+    assert_non_null(strstr(err.msg, "is impossible"));
+    assert_int_equal(added, 2);
+    assert_int_equal(tc_meas_import(db, lines, &added, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "is impossible"));
+    assert_int_equal(added, 0);
+    assert_int_equal(total(db), 2);
+    tc_meas_db_close(db);
+
+    db = open_db(path, TC_MEAS_DB_WRITE); /* not the one that is kept because it ranks first */
+    assert_int_equal(tc_meas_db_prune(db, &(tc_meas_prune){.keep = 1}, &gone, &err), TC_OK);
+    assert_int_equal(gone.records, 1);
+    tc_meas_records left;
+    assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){.mode = "hot"}, &left, &err), TC_OK);
+    assert_true(left.len == 1 && left.data[0].id == possible);
+    tc_meas_db_close(db);
+    audit(path, &c);
+    assert_int_equal(c.n, 0);
+}
+
+/* Where a choice by indices may leave out products (padding), or sizes vary, no time is impossible. */
+static void only_products_bound_times(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double work;
+    } known[] = {
+        {gemm, 2.0 * 16 * 48 * 32},
+        {"tensor X[16] f32\ncompute Y[i:16] = sum(k:3) select(i + k < 16, X[i + k], 0.0) * X[i]\noutput Y\n", 0},
+        {"tensor X[16] f32\ncompute P[i:18] = select(i < 16, X[i], 0.0)\ncompute Y[i:16] = sum(k:3) P[i + k] * X[i]\noutput Y\n",
+         0},
+        {"symbol n 1..64\ntensor X[n, 8] f32\ncompute Y[i:n] = sum(k:8) X[i, k] * X[i, k]\noutput Y\n", 0},
+        {"tensor X[16, 8] f32\ncompute Y[i:16] = sum(k:8) X[i, k]\noutput Y\n", 0},
+    };
+    for (size_t i = 0; i < TC_LEN(known); i++) {
+        tc_ctx *ctx = tc_ctx_new();
+        const tc_workload *w;
+        tc_error err = {0};
+        if (tc_te_parse(ctx, "w", known[i].text, &w, &err) != TC_OK)
+            fail_msg("%s", err.msg);
+        assert_true(tc_meas_work(w) == known[i].work);
+        tc_ctx_free(ctx);
+    }
+}
+
 /* ---- measuring again (with a worker that does as it is told) ---- */
 
 typedef struct again {
@@ -796,6 +864,8 @@ int main(int argc, char **argv) {
         TEST(sizes_that_do_not_fit_are_refused),
         TEST(a_good_database_is_good),
         TEST(every_lie_is_told),
+        TEST(impossible_times_are_found_and_go),
+        TEST(only_products_bound_times),
         TEST(the_best_are_measured_again),
         TEST(what_was_removed_meanwhile_is_skipped),
     };

@@ -17,6 +17,7 @@ typedef struct audit {
     /* the workload of the records being looked at, NULL where it is no good */
     tc_ctx *ctx;
     const tc_workload *w;
+    double work; /* tc_meas_work of it */
     /* the target used last */
     tc_target *target;
     tc_digest target_hash;
@@ -87,6 +88,8 @@ static tc_status check_record(void *user, const tc_record *r, tc_error *err) {
     tc_ctx *ctx = tc_ctx_child(x->ctx);
     if (tc_meas_check_sizes(x->w, r->sizes, TC_NEW_N(tc_ctx_arena(ctx), int64_t, x->w->nsymbol), &why) != TC_OK)
         complain(x, "record %lld: %s", (long long)r->id, why.msg);
+    if (tc_meas_check_time(r, x->work, &why) != TC_OK)
+        complain(x, "record %lld: %s; `tctune db prune` removes the record", (long long)r->id, why.msg);
     if (replay(x, ctx, r, &why) != TC_OK)
         complain(x, "record %lld: its trace no longer applies: %s", (long long)r->id, why.msg);
     tc_ctx_free(ctx);
@@ -141,6 +144,7 @@ static void check_workload(audit *x, const char *hash, const char *text) {
         x->w = NULL;
         return;
     }
+    x->work = tc_meas_work(x->w);
     tc_te_print(&canonical, tc_te_canonical(x->ctx, x->w));
     if (strcmp(tc_te_hash(x->w).hex, hash) != 0)
         complain(x, "workload %s: its text has the hash %s", hash, tc_te_hash(x->w).hex);

@@ -8,6 +8,7 @@
 #include "support/inputs.h"
 #include "support/vec.h"
 #include "te/text.h"
+#include "te/unit_gain.h"
 
 /* Of a stored median beside the times': both were computed from the same numbers, in one order or another. */
 static const double rounding = 1e-9;
@@ -113,7 +114,7 @@ tc_status tc_meas_check_sizes(const tc_workload *w, const char *text, int64_t *s
     return TC_OK;
 }
 
-static tc_status check_workload(const tc_record *r, tc_error *err) {
+static tc_status check_workload(const tc_record *r, double *work, tc_error *err) {
     tc_ctx *ctx = tc_ctx_new();
     const tc_workload *w;
     tc_status s = tc_te_parse(ctx, "workload", r->workload, &w, err);
@@ -121,21 +122,48 @@ static tc_status check_workload(const tc_record *r, tc_error *err) {
         s = tc_meas_check_sizes(w, r->sizes, TC_NEW_N(tc_ctx_arena(ctx), int64_t, w->nsymbol), err);
     if (s == TC_OK)
         s = check_hash("workload", r->workload_hash, tc_te_hash(w), err);
+    *work = s == TC_OK ? tc_meas_work(w) : 0;
     tc_ctx_free(ctx);
     return s;
 }
 
-tc_status tc_meas_check_workload(const tc_record *r, tc_map *known, tc_error *err) {
+/* ---- times ---- */
+
+double tc_meas_work(const tc_workload *w) {
+    return tc_te_products(w) / tc_te_unit_gain(w, ~(tc_intrinsic_set)0);
+}
+
+tc_status tc_meas_check_time(const tc_record *r, double work, tc_error *err) {
+    const double lanes = 128 / sizeof(float), rate = 2 * lanes * 6e9 * r->threads;
+    bool timed = r->mode == TC_MEAS_HOT || r->mode == TC_MEAS_COLD || r->mode == TC_MEAS_BESIDE;
+    if (!timed || !tc_record_ok(r) || work <= rate * r->median)
+        return TC_OK;
+    return tc_refuse(err, TC_ERROR_IMPOSSIBLE,
+                     "its time of %.3g s is impossible: %.3g operations would need %.0f GFLOP/s, and %d threads of no processor "
+                     "do more than %.0f. The machine was disturbed when it was measured; measure the kernel again",
+                     r->median, work, work / r->median / 1e9, r->threads, rate / 1e9);
+}
+
+/* *work: of its workload. */
+static tc_status check_known(const tc_record *r, tc_map *known, double *work, tc_error *err) {
     const char *const parts[] = {r->workload_hash.hex, " ", r->sizes, " ", r->workload};
     tc_strbuf key = {0};
     for (size_t i = 0; i < TC_LEN(parts); i++)
         tc_sb_add(&key, parts[i]);
-    bool is_known = tc_map_gets(known, tc_sb_str(&key));
-    tc_status s = is_known ? TC_OK : check_workload(r, err);
-    if (s == TC_OK && !is_known)
-        tc_map_puts(known, tc_sb_str(&key), 1);
+    const uintptr_t *had = tc_map_gets(known, tc_sb_str(&key));
+    tc_status s = had ? TC_OK : check_workload(r, work, err);
+    if (had)
+        *work = (double)*had;
+    else if (s == TC_OK)
+        tc_map_puts(known, tc_sb_str(&key), (uintptr_t)fmin(*work, (double)(UINTPTR_MAX / 2)));
     tc_strbuf_free(&key);
     return s;
+}
+
+tc_status tc_meas_check_workload(const tc_record *r, tc_map *known, tc_error *err) {
+    double work = 0;
+    TC_TRY(check_known(r, known, &work, err));
+    return tc_meas_check_time(r, work, err);
 }
 
 /* ---- traces ---- */
@@ -201,6 +229,10 @@ tc_status tc_meas_check_bounds(const tc_record *r, tc_error *err) {
 
 /* ---- records that are left out ---- */
 
+bool tc_meas_is_left_out(tc_status s, const tc_error *why) {
+    return s == TC_BAD_INPUT && (why->code == TC_ERROR_BEYOND || why->code == TC_ERROR_IMPOSSIBLE);
+}
+
 void tc_meas_leave_out(tc_meas_left_out *l, const char *where, const tc_error *why) {
     enum { NAMED = 12 };
     if (l->n == 0)
@@ -213,11 +245,11 @@ void tc_meas_leave_out(tc_meas_left_out *l, const char *where, const tc_error *w
 tc_status tc_meas_tell_left_out(tc_meas_left_out *l, const char *what, size_t added, const char *remedy, tc_error *err) {
     tc_status s = TC_OK;
     if (l->n)
-        s = tc_refuse(
-            err, TC_ERROR_BEYOND,
-            "%s. Records that are larger than tctune reads were left out: %zu (%s %s). All other new records were added: "
-            "%zu. %s, and this message is gone",
-            l->first.msg, l->n, what, tc_sb_str(&l->where), added, remedy);
+        s = tc_refuse(err, TC_ERROR_BEYOND,
+                      "%s. Records that are larger than tctune reads, or have impossible times, were left out: %zu (%s %s). All "
+                      "other new records were added: "
+                      "%zu. %s, and this message is gone",
+                      l->first.msg, l->n, what, tc_sb_str(&l->where), added, remedy);
     tc_strbuf_free(&l->where);
     return s;
 }

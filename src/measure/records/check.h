@@ -17,10 +17,18 @@ TC_NODISCARD tc_status tc_meas_check_numbers(tc_record *r, tc_error *err);
 TC_NODISCARD tc_status tc_meas_check_texts(const tc_record *r, tc_error *err);
 /* Whether these are the sizes of a run of w, of each of its symbols one within its range; in sizes[w->nsymbol]. */
 TC_NODISCARD tc_status tc_meas_check_sizes(const tc_workload *w, const char *text, int64_t *sizes, tc_error *err);
-/* Whether its workload is, and it was timed at sizes that the workload has; those that were found to be are in `known`, which may
- * serve for many records. */
+/* Whether its workload is, and it was timed at sizes that the workload has, in a time that is possible; workloads that were found to
+ * be are in `known`, which may serve for many records. */
 TC_NODISCARD tc_status tc_meas_check_workload(const tc_record *r, tc_map *known, tc_error *err);
-/* Records that were left out because they are beyond a bound, and what the message says of them. */
+/* Multiply-adds of f32, 2 operations each, that a record of w took its time for at least: as many of a unit's as this gains. 0: not
+ * known. */
+double tc_meas_work(const tc_workload *w);
+/* Whether the record's time allows so many, on a processor that no machine has: 128 bytes of operands in each of 6e9 cycles a second,
+ * on each thread. The code of the failure is IMPOSSIBLE. Computed times are of no processor. */
+TC_NODISCARD tc_status tc_meas_check_time(const tc_record *r, double work, tc_error *err);
+/* The failure is one for which a record is left out, and others of its file are not. */
+bool tc_meas_is_left_out(tc_status s, const tc_error *why);
+/* Records that were left out because they are beyond a bound, or have an impossible time, and what the message says of them. */
 typedef struct tc_meas_left_out {
     size_t n;
     tc_strbuf where; /* "3, 7, ..": the first of them */

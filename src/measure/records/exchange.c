@@ -95,7 +95,7 @@ static tc_status parse_lines(tc_arena *a, const char *path, char *text, tc_map *
         s = parse_line(a, tc_arena_printf(a, "%s:%d", path, line), p, &workloads, &r, &why);
         if (s == TC_OK && tc_meas_known_add(known, &r))
             tc_push(out, r);
-        if (s == TC_BAD_INPUT && why.code == TC_ERROR_BEYOND) {
+        if (tc_meas_is_left_out(s, &why)) {
             tc_meas_leave_out(left, tc_arena_printf(a, "%d", line), &why);
             s = TC_OK;
         }

@@ -156,7 +156,7 @@ static tc_status take(void *user, const tc_record *r, tc_error *err) {
     if (s != TC_OK) {
         char row[32];
         snprintf(row, sizeof row, "record %lld", (long long)r->id);
-        if (why.code == TC_ERROR_BEYOND) {
+        if (tc_meas_is_left_out(s, &why)) {
             tc_error_prefix(&why, "%s: %s: ", m->from, row);
             tc_meas_leave_out(&m->left, row + strlen("record "), &why);
             return TC_OK;
@@ -283,21 +283,24 @@ static tc_status drop_misfits(tc_meas_db *db, tc_meas_table table, const char *d
 }
 
 typedef struct untrue {
+    bool only_times;  /* those with impossible times alone */
     tc_map workloads; /* that hold */
     TC_VEC(int64_t) ids;
 } untrue;
 
 static tc_status find_untrue(void *user, const tc_record *r, tc_error *err) {
     untrue *u = user;
-    tc_status s = check_whole(r, &u->workloads, err);
-    if (s == TC_BAD_INPUT)
+    tc_error why = {0};
+    tc_status s = u->only_times ? tc_meas_check_workload(r, &u->workloads, &why) : check_whole(r, &u->workloads, &why);
+    if (s == TC_BAD_INPUT && (!u->only_times || why.code == TC_ERROR_IMPOSSIBLE))
         tc_push(&u->ids, r->id);
-    return s == TC_BAD_INPUT ? TC_OK : s;
+    return s == TC_BAD_INPUT || s == TC_OK ? TC_OK : tc_fail(err, s, "%s", why.msg);
 }
 
-/* Those that `db merge` refuses. Another version may understand a workload that this one does not, so they go only with failures. */
-static tc_status drop_untrue(tc_meas_db *db, int64_t *n, tc_error *err) {
-    untrue u = {0};
+/* Those that `db merge` refuses or leaves out. Another version may understand a workload that this one does not, so they go only with
+ * failures; but an impossible time would rank first for good. */
+static tc_status drop_untrue(tc_meas_db *db, bool only_times, int64_t *n, tc_error *err) {
+    untrue u = {.only_times = only_times};
     sqlite3_stmt *st = NULL;
     tc_status s = tc_meas_db_each(db, &(tc_meas_filter){0}, find_untrue, &u, err);
     if (s == TC_OK)
@@ -318,8 +321,7 @@ static tc_status drop_impossible(tc_meas_db *db, bool untrue_too, tc_meas_pruned
     TC_TRY(mend_ids(db, err));
     TC_TRY(drop_misfits(db, TC_MEAS_records, "DELETE FROM records WHERE id IN (SELECT r.id FROM records r" TC_MEAS_DB_JOINED,
                         &out->records, err));
-    if (untrue_too)
-        TC_TRY(drop_untrue(db, &out->records, err));
+    TC_TRY(drop_untrue(db, !untrue_too, &out->records, err));
     TC_TRY(drop_misfits(db, TC_MEAS_workloads, "DELETE FROM workloads AS w", &out->workloads, err));
     TC_TRY(drop_misfits(db, TC_MEAS_targets, "DELETE FROM targets AS t", &out->targets, err));
     TC_TRY(drop_misfits(db, TC_MEAS_models, "DELETE FROM models AS m", &others, err));

@@ -53,7 +53,7 @@ typedef struct tc_meas_pruned {
 } tc_meas_pruned;
 
 /* Removes records in one transaction, with the workloads and targets that then have none, and gives the space back to the disk.
- * Rows that cannot be true go in any case; records with ids that tctune never gives get others.
+ * Rows that cannot be true, and records with impossible times, go in any case; records with ids that tctune never gives get others.
  * When only that last step fails (it needs room for a copy of the file), the message says that the records are gone. A removed
  * record counts no longer as a trial and may be measured again. */
 TC_NODISCARD tc_status tc_meas_db_prune(tc_meas_db *db, const tc_meas_prune *p, tc_meas_pruned *out, tc_error *err);
