@@ -139,7 +139,7 @@ static void set_times(between *b, const char *payload, size_t n, tc_strbuf *out)
     const void *taken = tc_meas_get_bytes(&r, &bytes);
     double *times = tc_arena_dup(b->a, taken, bytes);
     for (size_t i = 0; i < bytes / sizeof *times; i++)
-        times[i] = b->is_victim ? 1e-9 : 1e-3 * (1 + (double)(b->key % 100) / 100);
+        times[i] = b->is_victim ? 1e-6 : 1e-3 * (1 + (double)(b->key % 100) / 100);
     tc_meas_put_bytes(out, times, bytes);
     tc_meas_put_u64(out, tc_meas_get_u64(&r));
     tc_meas_put_f64(out, tc_meas_get_f64(&r));

@@ -56,7 +56,7 @@ static tc_tune *run_session(scene *s, int trials, const char *from, const char *
     o.measure.run_limit = s->run_limit;
     o.patience = 4;
     o.peak_gflops = s->peak_gflops;
-    o.stop_at_roof = 1e-2;
+    o.stop_at_roof = 1e-3;
     setenv(FLAKY_FROM, from, 1);
     if (tc_tune_new(&o, &s->task, 1, s->b->db, &t, &err) != TC_OK)
         fail_msg("%s", err.msg);
@@ -155,7 +155,7 @@ static void fails_at_the_roof(void **state) {
     tc_arena *a = tc_arena_new();
     scene s = begin_scene(*state, &wrong);
     int warnings;
-    s.peak_gflops = 1e5; /* more than the victim seems to reach */
+    s.peak_gflops = 1e4; /* more than the victim seems to reach */
     tc_tune *t = run_session(&s, 18, "1000", again, &warnings);
     assert_int_equal(tc_tune_get_report(t)->end, TC_TUNE_END_AT_ROOF);
     assert_true(tc_tune_get_report(t)->measured < 18);
@@ -165,7 +165,7 @@ static void fails_at_the_roof(void **state) {
     tc_meas_db_close(s.b->db);
     assert_int_equal(tc_meas_db_open_memory(&s.b->db, NULL), TC_OK);
     s = begin_scene(*state, &wrong);
-    s.peak_gflops = 1e5; /* more than the victim seems to reach */
+    s.peak_gflops = 1e4; /* more than the victim seems to reach */
     t = run_session(&s, 18, "3", again, &warnings);
     const tc_tune_report *r = tc_tune_get_report(t);
     assert_int_equal(r->end, TC_TUNE_END_TRIALS);
