@@ -139,10 +139,10 @@ static int shell(const tc_strbuf *command) {
 static int link_program(const platform *p, const suite *s) {
     /* The loader first, then what it and the runtime call. */
     enum { LOADER = 3 };
-    static const char *const sources[] = {"codegen/load/image",    "codegen/load/object",   "codegen/load/relocate",
-                                          "support/alloc",         "support/arena",         "support/say",
-                                          "support/status",        "support/strbuf",        "support/system/fs",
-                                          "support/system/groups", "support/system/memory", "support/system/threads"};
+    static const char *const sources[] = {
+        "codegen/load/image",    "codegen/load/object",   "codegen/load/relocate", "support/alloc",  "support/arena",
+        "support/numbers",       "support/say",           "support/status",        "support/strbuf", "support/system/fs",
+        "support/system/groups", "support/system/memory", "support/system/threads"};
     tc_strbuf c = {0};
     tc_sb_printf(&c, "'%s' -std=c17 -O1 %s -fopenmp -D_GNU_SOURCE -I'%s/src' -I'%s/include' -o '%s/program'", p->compiler,
                  loads(p) ? "-rdynamic -DLOADS" : "-static", TCTUNE_SOURCE_DIR, TCTUNE_SOURCE_DIR, s->dir);
