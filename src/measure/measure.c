@@ -246,11 +246,6 @@ static bool is_doubtful(tc_meas *m, const tc_meas_job *j) {
     return surpasses(m, j, doubted) && tc_meas_peak_known(m, peak_seconds) > 0 && surpasses(m, j, doubted);
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of more times than were asked for the fastest stay. They were taken because others use the machine, and others only add to a
  * time. */
 static void keep_fastest(const tc_meas_jobs *b, tc_meas_job *j) {
@@ -258,10 +253,9 @@ static void keep_fastest(const tc_meas_jobs *b, tc_meas_job *j) {
     size_t want = (size_t)tc_meas_samples(b->m, j), n = 0;
     if (r->ntimes <= want)
         return;
-    double *sorted = tc_arena_dup(b->a, r->times, r->ntimes * sizeof *sorted), *kept = TC_NEW_N(b->a, double, want);
-    qsort(sorted, r->ntimes, sizeof *sorted, by_value);
+    double slowest = tc_meas_smallest(r->times, r->ntimes, want - 1), *kept = TC_NEW_N(b->a, double, want);
     for (size_t i = 0; i < r->ntimes && n < want; i++)
-        if (r->times[i] <= sorted[want - 1])
+        if (r->times[i] <= slowest)
             kept[n++] = r->times[i];
     r->times = kept;
     r->ntimes = n;
@@ -605,7 +599,6 @@ static double best_there(const field *f) {
 
 /* One run of program i. */
 static tc_status run_there(const field *f, size_t i, size_t point, tc_error *err) {
-    tc_meas *m = f->b->m;
     tc_meas_input in = *f->b->job[i].in;
     tc_meas_job j = f->b->job[i];
     in.sizes = f->sizes[point];
@@ -613,7 +606,7 @@ static tc_status run_there(const field *f, size_t i, size_t point, tc_error *err
     j.r = record_at(f, i, point);
     j.best = best_there(f);
     j.patient = true;
-    TC_TRY(m->carrier->run(f->b, &j, err));
+    TC_TRY(run_quietly(f->b, &j, err));
     f->b->job[i].repeats = j.repeats;
     j.r->when_ms = tc_meas_now_ms();
     if (tc_record_ok(j.r))

@@ -57,9 +57,8 @@ typedef struct tc_meas_input {
     double best; /* seconds of the best known record of the task; 0: none. Those of the same workload that were measured before
                   * it in the same batch count too */
     bool again;  /* measured even if an equal program was before */
-    /* Operations that a call makes at least, as many of the units' as of multiply-adds of f32 (tc_te_products over
-     * tc_te_unit_gain). A time that would need more than the peak is taken again; one that would need many times the peak is not believed. 0: not
-     * known */
+    /* Operations that a call makes at least, in multiply-adds of f32: tc_te_products over tc_te_unit_gain. A time that would need
+     * more than the peak is taken again. A time that would need many times the peak is not believed. 0: not known */
     double work;
     bool cold;   /* timed cold where the options say hot */
     int samples; /* 0: as in the options */

@@ -16,7 +16,6 @@
  * its record becomes that failure, the title goes to the next best, and candidates that were given up because of its times may
  * be rivals again. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tune/kernel/compare.h"
@@ -247,22 +246,15 @@ static tc_status disqualify(tc_tune *t, const contest *c, tc_arena *a, bool *any
     return TC_OK;
 }
 
-static int by_value(const void *x, const void *y) {
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 /* Of sample k of the contest: the lower quartile of its turns. Others only add to a time, on a busy machine to more than half. */
-static double time_of(const contest *c, int k, tc_arena *a) {
-    double *turn = tc_arena_dup(a, c->seconds + k * MOST_HELD, (size_t)c->done * sizeof *turn);
-    qsort(turn, (size_t)c->done, sizeof *turn, by_value);
-    return turn[c->done / 4];
+static double time_of(const contest *c, int k) {
+    return tc_meas_smallest(c->seconds + k * MOST_HELD, (size_t)c->done, (size_t)c->done / 4);
 }
 
 /* What was taken of sample k in its turns counts for it. Of what was taken before it was ever in turns, luck may have been part. */
-static void note_turns(const tc_tune *t, const contest *c, int k, tc_arena *a) {
+static void note_turns(const tc_tune *t, const contest *c, int k) {
     sample *x = &t->samples.data[c->at[k]];
-    x->measured = fmin(x->rounds > 0 ? x->measured : INFINITY, time_of(c, k, a));
+    x->measured = fmin(x->rounds > 0 ? x->measured : INFINITY, time_of(c, k));
     for (int r = 0; r < c->done; r++)
         x->fastest = fmin(x->fastest, c->seconds[k * MOST_HELD + r]);
 }
@@ -289,7 +281,7 @@ static tc_status retime(tc_tune *t, const contest *c, int k, double seconds, tc_
  * nothing yet, and may try again. */
 static tc_status settle(tc_tune *t, const contest *c, tc_arena *a, tc_error *err) {
     for (int k = 0; k < c->n; k++)
-        note_turns(t, c, k, a);
+        note_turns(t, c, k);
     double own = t->samples.data[c->at[0]].measured;
     TC_TRY(retime(t, c, 0, own, a, err));
     for (int k = 1; k < c->n; k++) {

@@ -2,8 +2,6 @@
 #include "measure/machine/drift.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "measure/records/record.h"
 #include "support/vec.h"
@@ -14,18 +12,9 @@ static const double slow = 1.15, restless = 0.08;
 
 enum { LEAST_REPEATS = 4 }; /* fewer have no middle half */
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double spread_of(const double *times, size_t n) {
-    double *s = tc_xmalloc(n * sizeof *s);
-    memcpy(s, times, n * sizeof *s);
-    qsort(s, n, sizeof *s, by_value);
-    double spread = (s[3 * n / 4] - s[n / 4]) / s[n / 2];
-    free(s);
-    return spread;
+    double low = tc_meas_smallest(times, n, n / 4), high = tc_meas_smallest(times, n, 3 * n / 4);
+    return (high - low) / tc_meas_smallest(times, n, n / 2);
 }
 
 bool tc_meas_drift_add(tc_meas_drift *d, double reference, const double *times, size_t n) {

@@ -144,15 +144,25 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-double tc_meas_median(const double *t, size_t n) {
-    if (n == 0)
-        return INFINITY;
+static double *sorted(const double *t, size_t n) {
     double *s = tc_xmalloc(n * sizeof *s);
     memcpy(s, t, n * sizeof *s);
     qsort(s, n, sizeof *s, by_value);
-    double m = n % 2 ? s[n / 2] : (s[n / 2 - 1] + s[n / 2]) / 2;
+    return s;
+}
+
+double tc_meas_median(const double *t, size_t n) {
+    if (n == 0)
+        return INFINITY;
+    double *s = sorted(t, n), m = n % 2 ? s[n / 2] : (s[n / 2 - 1] + s[n / 2]) / 2;
     free(s);
     return m;
+}
+
+double tc_meas_smallest(const double *t, size_t n, size_t k) {
+    double *s = sorted(t, n), x = s[k];
+    free(s);
+    return x;
 }
 
 int64_t tc_meas_now_ms(void) {

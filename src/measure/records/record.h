@@ -169,10 +169,11 @@ void tc_meas_record_identify(tc_arena *a, tc_record *r, const char *workload, tc
                              const char *trace);
 /* Everything `r` points to is copied to `a`. */
 tc_record tc_meas_record_copy(tc_arena *a, const tc_record *r);
-tc_digest tc_meas_text_hash(const char *text);    /* key of a target or a trace */
-double tc_meas_median(const double *t, size_t n); /* INFINITY for n == 0 */
-int64_t tc_meas_now_ms(void);                     /* Unix time, milliseconds; 0 where the clock was set to before that began */
-#define TC_MEAS_LAST_MS INT64_C(253402300799999)  /* the end of the year 9999: no record is dated later */
+tc_digest tc_meas_text_hash(const char *text);                /* key of a target or a trace */
+double tc_meas_median(const double *t, size_t n);             /* INFINITY for n == 0 */
+double tc_meas_smallest(const double *t, size_t n, size_t k); /* number k of them in ascending order, from 0; k < n */
+int64_t tc_meas_now_ms(void);                    /* Unix time, milliseconds; 0 where the clock was set to before that began */
+#define TC_MEAS_LAST_MS INT64_C(253402300799999) /* the end of the year 9999: no record is dated later */
 
 /* One JSON object without a newline; `id` is not part of it. */
 void tc_meas_record_to_json(const tc_record *r, tc_strbuf *b);
