@@ -276,9 +276,9 @@ static tc_status retime(tc_tune *t, const contest *c, int k, double seconds, tc_
     return tc_meas_db_retime(t->db, &as, err);
 }
 
-/* Nobody gets a time below the fastest that was taken of him: ratios of disturbed rounds would multiply from contest to contest, to
- * times that no kernel can have. So who wins in a slow moment, and was never seen to be as fast as the incumbent once was, wins
- * nothing yet, and may try again. */
+/* No candidate gets a time below the fastest that was taken of it: ratios of disturbed rounds would multiply from contest to contest,
+ * to times that no kernel can have. A rival may win in a slow moment although it was never as fast as the incumbent once was. It does
+ * not replace the incumbent then, and may try again. */
 static tc_status settle(tc_tune *t, const contest *c, tc_arena *a, tc_error *err) {
     for (int k = 0; k < c->n; k++)
         note_turns(t, c, k);

@@ -240,6 +240,26 @@ static void a_busy_machine_widens(void **state) {
     tc_meas_free(m);
 }
 
+/* The fake kernel takes 1 ms. What would need many times the machine's peak is an error, and nothing less is. */
+static void impossible_times_are_errors(void **state) {
+    (void)state;
+    static const struct {
+        double peak, work; /* GFLOP/s, operations */
+        tc_meas_error error;
+    } cases[] = {{1, 1e15, TC_MEAS_IMPOSSIBLE_TIME},     {1e9, 1e15, TC_MEAS_NONE}, {1e9, 3.9e15, TC_MEAS_NONE},
+                 {1e9, 4.1e15, TC_MEAS_IMPOSSIBLE_TIME}, {0, 1e15, TC_MEAS_NONE},   {1, 0, TC_MEAS_NONE}};
+    for (size_t i = 0; i < TC_LEN(cases); i++) {
+        tc_meas *m = make((tc_meas_options){.samples = 5, .peak_gflops = cases[i].peak});
+        tc_meas_input in = input("w", tc_arena_printf(arena, "echo %zu time=0.001", i));
+        tc_record r;
+        in.work = cases[i].work;
+        assert_int_equal(tc_meas_batch(m, &in, 1, arena, &r, NULL, NULL, NULL), TC_OK);
+        assert_int_equal(r.error, cases[i].error);
+        assert_true(tc_record_ok(&r) == (r.error == TC_MEAS_NONE) && (r.ntimes > 0) == tc_record_ok(&r));
+        tc_meas_free(m);
+    }
+}
+
 static volatile sig_atomic_t stop;
 
 static void stop_after_two(void *user, size_t index, const tc_record *r) {
@@ -466,6 +486,7 @@ int main(int argc, char **argv) {
         TEST(equal_programs_are_measured_once),
         TEST(many_candidates),
         TEST(a_busy_machine_widens),
+        TEST(impossible_times_are_errors),
         TEST(a_stop_leaves_valid_records),
         TEST(builds_beside_runs),
         TEST(a_stop_ends_a_hanging_candidate),
