@@ -1,4 +1,5 @@
-/* parallel_for on OpenMP's team, which kernels call: in this process, and as an object for libraries that run without tctune. */
+/* What kernels call for their parallel loops: in this process, on a team of its own (src/codegen/team); and an object for libraries
+ * that shall use the team of OpenMP's runtime. */
 #ifndef TC_CODEGEN_ARTEFACTS_RUNTIME_H
 #define TC_CODEGEN_ARTEFACTS_RUNTIME_H
 
@@ -8,7 +9,7 @@
 #include "support/status.h"
 #include "tctune/runtime.h"
 
-/* A runtime on OpenMP's team; nthreads >= 1, or 0 for every core of the machine. Holds no memory: a plain value. A child of fork
+/* A runtime on a team of this process; nthreads >= 1, or 0 for every core of the machine. Holds no memory: a plain value. A child of fork
  * has a team of its own. */
 tc_rt tc_cg_runtime(int nthreads);
 

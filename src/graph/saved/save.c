@@ -4,7 +4,9 @@
 #include "codegen/artefacts/link.h"
 #include "codegen/artefacts/runtime.h"
 #include "codegen/target/needs.h"
+#include "codegen/team/embed.h"
 #include "graph/saved/save_int.h"
+#include "support/log.h"
 #include "support/system/fs.h"
 #include "support/system/identity.h"
 #include "support/system/scratch.h"
@@ -17,6 +19,8 @@ typedef struct saver {
     tc_arena *arena;
     TC_VEC(const char *) objects;
     int64_t stack, deepest; /* of the functions around kernels, so far; of library kernels */
+    const char *runtime;    /* symbol of its parallel_for */
+    bool openmp;            /* which is OpenMP's */
 } saver;
 
 static const char *text(const saver *s, const char *fmt, ...) TC_PRINTF(2, 3);
@@ -161,13 +165,19 @@ static tc_status put_object(saver *s, const char *file, const void *obj, size_t 
     return tc_fs_write_scratch(path, obj, size, err);
 }
 
-/* For another architecture its source is compiled now. */
-static tc_status put_foreign_library(saver *s, const tc_graph_launch *x, tc_error *err) {
-    const char *text_of, *path = text(s, "%s/library.o", s->dir);
-    size_t size;
-    tc_graph_library_text(&text_of, &size);
+/* C for another architecture, which is compiled now. */
+static tc_status put_foreign(saver *s, const char *file, const char *source, size_t size, tc_error *err) {
+    const char *path = text(s, "%s/%s.o", s->dir, file);
+    TC_TRY(tc_cg_compile_c(s->m->target->triple, source, size, path, err));
     tc_push(&s->objects, path);
-    tc_status r = tc_cg_compile_c(s->m->target->triple, text_of, size, path, err);
+    return TC_OK;
+}
+
+static tc_status put_foreign_library(saver *s, const tc_graph_launch *x, tc_error *err) {
+    const char *source;
+    size_t size;
+    tc_graph_library_text(&source, &size);
+    tc_status r = put_foreign(s, "library", source, size, err);
     if (r != TC_OK)
         tc_error_prefix(err, "node '%s' (%s): its library kernel must be compiled: ", x->name, x->covers);
     return r;
@@ -220,15 +230,37 @@ static tc_status put_driver(saver *s, tc_error *err) {
     return r;
 }
 
-static tc_status put_runtime(saver *s, tc_error *err) {
+/* OpenMP's team needs no compiler. */
+static tc_status put_openmp(saver *s, tc_error *err) {
     void *obj;
     size_t size;
     int64_t stack;
-    TC_TRY(tc_cg_emit_runtime(s->m->target, symbol(s, "parallel_for"), &obj, &size, &stack, err));
+    TC_TRY(tc_cg_emit_runtime(s->m->target, s->runtime, &obj, &size, &stack, err));
     s->stack += stack;
     tc_status r = put_object(s, "runtime", obj, size, err);
     free(obj);
     return r;
+}
+
+/* The team of its own. Where that would have to be compiled for another architecture, and there is no compiler, OpenMP's. */
+static tc_status put_runtime(saver *s, tc_error *err) {
+    const char *source;
+    const void *obj;
+    size_t size;
+    tc_error why = {0};
+    s->runtime = TC_TEAM_SYMBOL;
+    s->stack += TC_TEAM_STACK;
+    if (tc_target_is_host_isa(s->m->target->triple)) {
+        tc_team_object(&obj, &size);
+        return put_object(s, "team", obj, size, err);
+    }
+    tc_team_text(&source, &size);
+    if (put_foreign(s, "team", source, size, &why) == TC_OK)
+        return TC_OK;
+    tc_log(TC_LOG_INFO, "the library has OpenMP's team: its own could not be compiled: %s", why.msg);
+    s->openmp = true;
+    s->runtime = symbol(s, "parallel_for");
+    return put_openmp(s, err);
 }
 
 /* size[d]: which of the list is the size of dimension d of port p; 0 or less: none is. */
@@ -280,7 +312,7 @@ static tc_cg_entry entry_of(const saver *s) {
     const tc_graph_model *m = s->m;
     return (tc_cg_entry){.name = s->name,
                          .driver = symbol(s, "driver"),
-                         .runtime = symbol(s, "parallel_for"),
+                         .runtime = s->runtime,
                          .constants = m->blob_bytes ? symbol(s, "constants") : NULL,
                          .nthreads = m->threads,
                          .arena_bytes = m->arena_bytes,
@@ -370,7 +402,7 @@ static tc_status link_all(saver *s, const char *path, const tc_fs_new *beside, i
     tc_cg_link l = {.nobjects = (int)s->objects.len,
                     .objects = s->objects.data,
                     .constants = weights.bytes ? &weights : NULL,
-                    .openmp = true,
+                    .openmp = s->openmp,
                     .exports = exports,
                     .nbeside = nbeside,
                     .beside = beside};

@@ -1,0 +1,30 @@
+/* src/codegen/team owns the threads on which kernels run their parallel loops: in this process, and as an object for libraries
+ * that run without tctune. Not here: kernels (src/codegen/code), and OpenMP's team, which a library may have instead
+ * (src/codegen/artefacts/runtime.h).
+ *
+ * A region is one call of parallel_for. It is cut into a lane for each thread, and each lane into a few parts. A thread takes the
+ * parts of its own lane in order, then parts of other lanes that nobody has taken. So a thread without a core holds up the others
+ * by no more than the part that it is at, and one that sleeps by nothing. The thread that calls takes part, and returns when all
+ * parts are done.
+ *
+ * Between regions threads spin for some milliseconds, as OpenMP's do, then they sleep. Where the machine has too few cores for
+ * all that runs on it, which threads see by the time that they lose, they sleep within microseconds, and the caller goes on alone
+ * for a while when waiting for a thread cost more than it gained. OMP_WAIT_POLICY=passive: they always sleep within microseconds;
+ * active: only after seconds. */
+#ifndef TC_CODEGEN_TEAM_TEAM_H
+#define TC_CODEGEN_TEAM_TEAM_H
+
+#include <stdint.h>
+
+#include "tctune/runtime.h"
+
+/* parallel_for of a tc_rt: threads of the process's own, at most rt->nthreads at a time, the calling one included, and no more
+ * than there are cores for it. Teams are made when they are first needed, and are one caller's at a time: of callers at once each
+ * has a team while there are cores for it, and else runs alone. In a parallel region of OpenMP's the caller runs alone. Where a
+ * thread cannot be started there are fewer. rt->impl is not looked at. Returns 0.
+ *
+ * After fork the child has no threads, and starts its own. When the library that this is part of is closed, or the program ends,
+ * the threads end. They block all signals. */
+int32_t tc_team_parallel_for(const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure);
+
+#endif
