@@ -1,0 +1,75 @@
+/* Private to the team: what its threads share. */
+#ifndef TC_CODEGEN_TEAM_TEAM_INT_H
+#define TC_CODEGEN_TEAM_TEAM_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "codegen/team/team.h"
+
+enum { TC_TEAM_APART = 128 }; /* bytes between what different threads write: processors fetch two lines at a time */
+
+typedef _Atomic uint64_t tc_team_number;
+typedef _Atomic uint32_t tc_team_word;
+
+/* What is left to take of a lane, and how many parts its thread did, of any lane, ever. */
+typedef struct tc_team_lane {
+    _Alignas(TC_TEAM_APART) tc_team_number taken;
+    tc_team_word done;
+} tc_team_lane;
+
+typedef struct tc_team tc_team;
+
+typedef struct tc_team_worker {
+    tc_team *team;
+    uint32_t id; /* its lane; the caller has lane 0 */
+    pthread_t thread;
+} tc_team_worker;
+
+struct tc_team {
+    /* The region. Written by the caller. */
+    _Alignas(TC_TEAM_APART) tc_team_number call; /* twice its first number */
+    _Atomic(tc_rt_body *) body;
+    _Atomic(void *) closure;
+    _Atomic int64_t n;
+    tc_team_word parts, lanes;
+    tc_team_word bell; /* another value for each region: what threads sleep on */
+    tc_team_word quit;
+    /* Seldom written. */
+    _Alignas(TC_TEAM_APART) tc_team_word asleep; /* how many sleep */
+    tc_team_word late;                           /* the caller waited for long */
+    tc_team_word caller_sleeps, rung;            /* on `rung` */
+    tc_team_number crowded_until;                /* nanoseconds; 0: not crowded */
+    tc_team_number called;                       /* when threads were last woken */
+    /* The caller's own. */
+    _Alignas(TC_TEAM_APART) uint64_t next, alone_until;
+    uint64_t owed, wake_cost; /* nanoseconds in regions since the others sleep; of waking them */
+    uint32_t expected;        /* the sum of the others' `done` when the region is done */
+    int wanted;               /* threads, when it was made */
+    int threads;              /* that there are, the caller included */
+    bool forked;              /* the threads are another process's: none were started here yet */
+    pid_t process;            /* that has the threads */
+    uint64_t spin;            /* nanoseconds */
+    tc_team_worker *workers;
+    tc_team_lane *lanes_of;
+};
+
+#define tc_team_get(p) atomic_load_explicit(p, memory_order_relaxed)
+#define tc_team_set(p, v) atomic_store_explicit(p, v, memory_order_relaxed)
+
+/* Where cores are missing, and with OMP_WAIT_POLICY=passive, a thread spins for so many nanoseconds. */
+enum { TC_TEAM_SHORT = 5000 };
+
+/* What a thread of a team runs, until the team's `quit` is set; user: its tc_team_worker. */
+void *tc_team_work(void *user);
+/* Runs a region, as its caller, on at most so many threads. One caller at a time. */
+void tc_team_run(tc_team *t, int threads, int64_t n, tc_rt_body *body, void *closure);
+/* Wakes the threads. */
+void tc_team_ring(tc_team *t);
+/* For tests: as if the process could run on so many CPUs. */
+void tc_team_assume_cores(int n);
+
+#endif
