@@ -23,3 +23,9 @@ tc_rt tc_cg_runtime(int nthreads) {
                    .parallel_for = tc_team_parallel_for,
                    .impl = NULL};
 }
+
+tc_rt tc_cg_measuring_runtime(int nthreads) {
+    tc_rt rt = tc_cg_runtime(nthreads);
+    rt.impl = TC_TEAM_PATIENT;
+    return rt;
+}

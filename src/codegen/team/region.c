@@ -100,7 +100,8 @@ static bool is_crowded(const tc_team *t) {
 }
 
 static void note_crowd(tc_team *t, uint64_t when) {
-    tc_team_set(&t->crowded_until, when + CROWDED);
+    if (!tc_team_get(&t->patient))
+        tc_team_set(&t->crowded_until, when + CROWDED);
 }
 
 /* Is called by threads that wait: they have time. */
@@ -286,7 +287,8 @@ static void wake_if_worthwhile(tc_team *t, uint64_t *since) {
     uint64_t when = now();
     t->owed += when - *since;
     *since = when;
-    if (t->owed >= t->wake_cost * (is_crowded(t) ? WORTH_CROWDED : 1) && tc_team_get(&t->asleep))
+    uint64_t worth = tc_team_get(&t->patient) ? 0 : t->wake_cost * (is_crowded(t) ? WORTH_CROWDED : 1);
+    if (t->owed >= worth && tc_team_get(&t->asleep))
         wake_all(t, when);
 }
 
@@ -332,7 +334,12 @@ static void run_as_caller(tc_team *t, const region *r) {
         await_others(t);
 }
 
-void tc_team_run(tc_team *t, int threads, int64_t n, tc_rt_body *body, void *closure) {
+void tc_team_run(tc_team *t, const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure) {
+    bool patient = rt->impl == TC_TEAM_PATIENT;
+    if (patient != (tc_team_get(&t->patient) != 0)) {
+        tc_team_set(&t->patient, patient);
+        tc_team_set(&t->crowded_until, 0);
+    }
     if (is_crowded(t)) {
         uint64_t when = now();
         look_around(t, when);
@@ -341,7 +348,7 @@ void tc_team_run(tc_team *t, int threads, int64_t n, tc_rt_body *body, void *clo
             return;
         }
     }
-    int64_t lanes = threads < t->threads ? threads : t->threads, parts;
+    int64_t lanes = rt->nthreads < t->threads ? rt->nthreads : t->threads, parts;
     lanes = n < lanes ? n : lanes;
     parts = (n + lanes - 1) / lanes;
     region r = {.first = t->next, .body = body, .closure = closure, .n = n, .lanes = (uint32_t)lanes};

@@ -190,7 +190,7 @@ int32_t tc_team_parallel_for(const tc_rt *rt, int64_t n, tc_rt_body *body, void 
         body(0, n, 0, closure);
         return 0;
     }
-    tc_team_run(p->team, rt->nthreads, n, body, closure);
+    tc_team_run(p->team, rt, n, body, closure);
     leave(p);
     return 0;
 }

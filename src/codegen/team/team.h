@@ -18,10 +18,14 @@
 
 #include "tctune/runtime.h"
 
+/* For measuring: threads are woken for each region and spin as long as usual, and the caller never goes on alone, however crowded
+ * the machine is. So a kernel's time is that of all its threads. */
+#define TC_TEAM_PATIENT ((void *)(uintptr_t)1)
+
 /* parallel_for of a tc_rt: threads of the process's own, at most rt->nthreads at a time, the calling one included, and no more
  * than there are cores for it. Teams are made when they are first needed, and are one caller's at a time: of callers at once each
  * has a team while there are cores for it, and else runs alone. In a parallel region of OpenMP's the caller runs alone. Where a
- * thread cannot be started there are fewer. rt->impl is not looked at. Returns 0.
+ * thread cannot be started there are fewer. rt->impl: NULL, or TC_TEAM_PATIENT. Returns 0.
  *
  * After fork the child has no threads, and starts its own. When the library that this is part of is closed, or the program ends,
  * the threads end. They block all signals. */

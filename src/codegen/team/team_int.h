@@ -43,6 +43,7 @@ struct tc_team {
     tc_team_word late;                           /* the caller waited for long */
     tc_team_word caller_sleeps, rung;            /* on `rung` */
     tc_team_number crowded_until;                /* nanoseconds; 0: not crowded */
+    tc_team_word patient;                        /* TC_TEAM_PATIENT */
     tc_team_number called;                       /* when threads were last woken */
     /* The caller's own. */
     _Alignas(TC_TEAM_APART) uint64_t next, alone_until;
@@ -65,8 +66,8 @@ enum { TC_TEAM_SHORT = 5000 };
 
 /* What a thread of a team runs, until the team's `quit` is set; user: its tc_team_worker. */
 void *tc_team_work(void *user);
-/* Runs a region, as its caller, on at most so many threads. One caller at a time. */
-void tc_team_run(tc_team *t, int threads, int64_t n, tc_rt_body *body, void *closure);
+/* Runs a region, as its caller, on at most rt->nthreads threads. One caller at a time. */
+void tc_team_run(tc_team *t, const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure);
 /* Wakes the threads. */
 void tc_team_ring(tc_team *t);
 /* For tests: as if the process could run on so many CPUs. */

@@ -28,7 +28,7 @@ static double time_forks(const tc_rt *rt) {
 double tc_meas_measure_fork(int threads, double seconds) {
     double times[MOST];
     size_t n = 0;
-    tc_rt rt = tc_cg_runtime(threads);
+    tc_rt rt = tc_cg_measuring_runtime(threads);
     time_forks(&rt); /* the team is made, or wakes */
     for (double end = tc_now() + (seconds > 0 ? seconds : 0.02); n < MOST && (n < LEAST || tc_now() < end); n++)
         times[n] = time_forks(&rt);

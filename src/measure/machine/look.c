@@ -37,7 +37,7 @@ static void look_once(tc_meas_drift *d, const tc_rt *rt) {
 
 void tc_meas_drift_look(tc_meas_drift *d, int threads) {
     double woken[REFERENCES];
-    tc_rt rt = tc_cg_runtime(threads);
+    tc_rt rt = tc_cg_measuring_runtime(threads);
     repeat(&rt, woken); /* the team is made, or wakes */
     for (int i = 0; i < TC_MEAS_DRIFT_WINDOW / 2; i++)
         look_once(d, &rt);

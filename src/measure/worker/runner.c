@@ -410,7 +410,7 @@ void tc_meas_run(tc_meas_data *d, const tc_meas_code *code, const tc_meas_timing
     tc_meas_region ws = {0};
     call c = {.d = d,
               .args = TC_NEW_N(arena, void *, code->f->nparam + 1),
-              .rt = tc_cg_runtime(t->threads),
+              .rt = tc_cg_measuring_runtime(t->threads),
               .cold = t->mode == TC_MEAS_COLD ? code->f : NULL,
               .step = tc_clock_step(),
               .counters = code->counters};
