@@ -71,23 +71,38 @@ static void steps(const tc_report_timeline *l, json_t *events) {
     }
 }
 
+/* When the thread was free for its i-th part: the loop began, or an earlier part of it ended. */
+static double free_since(const tc_graph_trace *t, int thread, int i) {
+    const tc_graph_traced_part *p = &t->parts[thread][i];
+    return i > 0 && p[-1].loop == p->loop ? p[-1].end : t->loops[p->loop].begin;
+}
+
+/* When it had to do nothing else for the loop: where it has another part, that is the part's end. */
+static double free_until(const tc_graph_trace *t, int thread, int i) {
+    const tc_graph_traced_part *p = &t->parts[thread][i];
+    bool last = i + 1 == t->npart[thread] || p[1].loop != p->loop;
+    return last ? fmax(t->loops[p->loop].end, p->end) : p->end;
+}
+
 /* fork: until the thread begins its part; wait: until all are done. */
-static void part(const tc_report_timeline *l, json_t *events, int thread, const tc_graph_traced_part *p) {
+static void part(const tc_report_timeline *l, json_t *events, int thread, int i) {
+    const tc_graph_traced_part *p = &l->trace->parts[thread][i];
     const tc_graph_traced_loop *loop = &l->trace->loops[p->loop];
     const tc_graph_traced_step *s = &l->trace->steps[loop->step];
-    double end = fmax(loop->end, p->end);
-    if (thread) {
-        json_t *e = slice(name_of(l, s), category_of(s), thread, loop->begin, end);
+    double begin = free_since(l->trace, thread, i), end = free_until(l->trace, thread, i);
+    if (thread && begin == loop->begin) {
+        json_t *e = slice(name_of(l, s), category_of(s), thread, loop->begin, fmax(loop->end, p->end));
         tc_json_set(e, "args", tc_json_pack("{s:i}", "step", loop->step));
         put(events, e);
     }
-    put(events, slice("fork", "wait", thread, loop->begin, p->begin));
+    put(events, slice("fork", "wait", thread, begin, p->begin));
     json_t *work = slice("work", "work", thread, p->begin, p->end);
     tc_json_set(
         work, "args",
         tc_json_pack("{s:I, s:I, s:I}", "from", (json_int_t)p->from, "to", (json_int_t)p->to, "of", (json_int_t)loop->items));
     put(events, work);
-    put(events, slice("wait", "wait", thread, p->end, end));
+    if (end > p->end)
+        put(events, slice("wait", "wait", thread, p->end, end));
 }
 
 static void describe_threads(const tc_report_timeline *l, json_t *events) {
@@ -107,8 +122,8 @@ static void add_shares(json_t *j, const tc_graph_trace *t) {
         for (int k = 0; k < t->npart[i]; k++) {
             const tc_graph_traced_part *p = &t->parts[i][k];
             work += p->end - p->begin;
-            fork += p->begin - t->loops[p->loop].begin;
-            wait += fmax(0, t->loops[p->loop].end - p->end);
+            fork += p->begin - free_since(t, i, k);
+            wait += free_until(t, i, k) - p->end;
         }
     tc_json_set(j, "steps", tc_json_integer(t->nstep));
     tc_json_set(j, "parallel_loops", tc_json_integer(t->nloop));
@@ -123,7 +138,7 @@ json_t *tc_report_traced(const tc_report_timeline *l) {
     steps(l, events);
     for (int t = 0; t < l->trace->threads; t++)
         for (int i = 0; i < l->trace->npart[t]; i++)
-            part(l, events, t, &l->trace->parts[t][i]);
+            part(l, events, t, i);
     json_t *other =
         tc_json_pack("{s:s, s:i, s:o, s:f, s:s}", "model", l->what, "threads", l->trace->threads, "run_us",
                      microseconds(l->trace->seconds), "peak_gflops", l->roofs->peak.f32_gflops, "isa", l->roofs->peak.isa);

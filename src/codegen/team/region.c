@@ -26,10 +26,11 @@ enum {
 
 /* Nanoseconds. */
 enum {
-    PATIENCE = 200000,     /* how long the caller spins elsewhere for what others are at */
-    LATE = 100000,         /* what the caller waits for then may be a thread without a core */
-    LOST = 400000,         /* a thread that spins and sees no time pass for so long had no core, */
-    LOST_ASLEEP = 2000000, /* and one that was woken so long ago */
+    PATIENCE = 200000,          /* how long the caller spins elsewhere for what others are at */
+    MOST_PATIENCE = 1000000000, /* and for a thread to begin, where it is patient */
+    LATE = 100000,              /* what the caller waits for then may be a thread without a core */
+    LOST = 400000,              /* a thread that spins and sees no time pass for so long had no core, */
+    LOST_ASLEEP = 2000000,      /* and one that was woken so long ago */
     MOST_WAKE_COST = 100000,
     CROWDED = 50000000,     /* for how long the machine is then taken to have too few */
     MOST_ALONE = 250000000, /* for how long the caller may do without the others, */
@@ -313,6 +314,22 @@ static bool soon_done(tc_team *t) {
     return false;
 }
 
+/* The thread of a lane has taken a part, or others have taken all. A thread that does not come is gone, as in a child of fork. */
+static void await_begin(tc_team *t, const region *r, uint32_t of) {
+    uint64_t began = 0;
+    for (unsigned i = 1; tc_team_get(&t->lanes_of[of].taken) <= r->first; i++) {
+        relax();
+        if (i % PAUSES)
+            continue;
+        uint64_t when = now();
+        began = began ? began : when;
+        if (when - began > MOST_PATIENCE)
+            return;
+        if (tc_team_get(&t->asleep))
+            wake_all(t, when);
+    }
+}
+
 /* Takes parts of the own lane, and then what others have not taken, and waits for what they have. */
 static void run_as_caller(tc_team *t, const region *r) {
     bool asleep = tc_team_get(&t->asleep) != 0;
@@ -321,6 +338,8 @@ static void run_as_caller(tc_team *t, const region *r) {
     if (asleep)
         wake_if_worthwhile(t, &since);
     for (uint32_t of = 0; of < r->lanes; of++) {
+        if (of && tc_team_get(&t->patient))
+            await_begin(t, r, of);
         while ((n = take(t, r, of, 0, of == 0 && !asleep)) > 0) {
             did += n;
             if (asleep)

@@ -18,8 +18,8 @@
 
 #include "tctune/runtime.h"
 
-/* For measuring: threads are woken for each region and spin as long as usual, and the caller never goes on alone, however crowded
- * the machine is. So a kernel's time is that of all its threads. */
+/* For measuring: threads are woken for each region and spin as long as usual, and the caller goes on when all have begun, however
+ * crowded the machine is. So a kernel's time is that of all its threads. */
 #define TC_TEAM_PATIENT ((void *)(uintptr_t)1)
 
 /* parallel_for of a tc_rt: threads of the process's own, at most rt->nthreads at a time, the calling one included, and no more

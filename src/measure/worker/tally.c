@@ -1,4 +1,5 @@
-/* A runtime that keeps count: each parallel_for goes to the one that is given, and each thread notes when its body began and ended.
+/* A runtime that keeps count: each parallel_for goes to the one that is given, and each thread notes when its bodies began
+ * and ended.
  *
  *     loop     |------------------------------|
  *     thread 0 |fork| body |       wait       |
@@ -10,8 +11,9 @@
 
 /* A line of the cache for each thread, so that they do not wait for one another. */
 typedef struct tc_meas_turn {
-    _Alignas(64) double begin;
-    double end; /* 0: it has no part in this loop */
+    _Alignas(64) double begin; /* of its first body */
+    double end;                /* of its last; 0: it has no part in this loop */
+    double work;               /* seconds in bodies */
 } tc_meas_turn;
 
 typedef struct counted {
@@ -23,25 +25,28 @@ typedef struct counted {
 static void counted_body(int64_t begin, int64_t end, int32_t thread, void *closure) {
     const counted *x = closure;
     tc_meas_turn *turn = &x->t->turn[thread];
-    turn->begin = tc_now();
+    double from = tc_now();
     x->body(begin, end, thread, x->closure);
+    if (turn->end <= 0)
+        turn->begin = from;
     turn->end = tc_now();
+    turn->work += turn->end - from;
 }
 
 static int32_t counted_for(const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure) {
     tc_meas_tally *t = rt->impl;
     counted x = {t, body, closure};
     for (int i = 0; i < t->inner.nthreads; i++)
-        t->turn[i].end = 0;
+        t->turn[i].end = t->turn[i].work = 0;
     double start = tc_now();
     int32_t rc = t->inner.parallel_for(&t->inner, n, counted_body, &x);
     double end = tc_now();
     for (int i = 0; i < t->inner.nthreads; i++) {
         const tc_meas_turn *turn = &t->turn[i];
         bool had = turn->end > 0;
-        t->work += had ? turn->end - turn->begin : 0;
+        t->work += turn->work;
         t->fork += had ? turn->begin - start : 0;
-        t->wait += had ? end - turn->end : end - start;
+        t->wait += had ? end - turn->begin - turn->work : end - start;
     }
     t->loop_seconds += end - start;
     t->loops++;
