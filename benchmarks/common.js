@@ -33,6 +33,19 @@ function spread(list) {
     return median(list.map(x => Math.abs(x - middle))) / middle;
 }
 
+// Where the median of what the list is drawn from lies, with 95 % (with fewer than 6 values: the least and the largest).
+function interval(list) {
+    const sorted = [...list].sort((a, b) => a - b), n = sorted.length;
+    let k = 0;
+    for (let term = 0.5 ** n, below = term; k + 1 < n / 2; k++) {
+        term *= (n - k) / (k + 1);
+        below += term;
+        if (below > 0.025)
+            break;
+    }
+    return [sorted[k], sorted[n - 1 - k]];
+}
+
 const pause = () => new Promise(done => setTimeout(done, PAUSE_MS));
 
 function fail(message) {
@@ -206,11 +219,13 @@ module.exports = {
     Peer,
     alternate,
     fail,
+    interval,
     library_env,
     load,
     machine,
     main,
     median,
+    pause,
     percent,
     positive,
     programs,

@@ -6,8 +6,7 @@ const fs = require('fs');
 const path = require('path');
 const {parseArgs} = require('util');
 const b = require('./common.js');
-
-const shared = path.join(b.root, '../shared/models');
+const topology = require('./topology.js');
 
 const usage = `usage: benchmarks/networks.sh [options] [NETWORK...]
 
@@ -44,40 +43,9 @@ function options() {
         process.exit(0);
     }
     o.threads = o.threads.split(',').map(Number);
-    o.networks = positionals.length ? positionals : topologies();
+    o.networks = positionals.length ? positionals : topology.all();
     return o;
 }
-
-function topologies() {
-    if (!fs.existsSync(shared))
-        b.fail(`${shared} is missing: name model files`);
-    const all = fs.readdirSync(shared).filter(f => f.endsWith('.topology.onnx')).map(f => f.replace('.topology.onnx', '')).sort();
-    return all.filter(network => inputShapes(network).every(([, shape]) => shape.every(Number.isInteger)));
-}
-
-// The model file of a network. A topology's weights are drawn by the recipes that are in it.
-function modelFile(network) {
-    if (network.endsWith('.onnx'))
-        return path.resolve(network);
-    const topology = path.join(shared, `${network}.topology.onnx`), file = path.join(b.results, 'models', `${network}.onnx`);
-    if (!fs.existsSync(topology))
-        b.fail(`'${network}' is neither a file NAME.onnx nor a topology: ${topology} is missing`);
-    fs.mkdirSync(path.dirname(file), {recursive: true});
-    if (!fs.existsSync(file))
-        child_process.execFileSync('/usr/bin/python3', [path.join(shared, 'fill_weights.py'), topology, file], {stdio: 'inherit'});
-    return file;
-}
-
-// Names and shapes of a topology's inputs, as its description has them.
-function inputShapes(network) {
-    const file = path.join(shared, `${network}.json`);
-    if (network.endsWith('.onnx') || !fs.existsSync(file))
-        return [];
-    return Object.entries(JSON.parse(fs.readFileSync(file, 'utf8')).inputs).map(([name, x]) => [name, x.shape]);
-}
-
-// Symbolic dimensions get the sizes of the reference inputs.
-const shapes = network => inputShapes(network).flatMap(([name, shape]) => ['--shape', `${name}=${shape.join(',')}`]);
 
 const rawFile = o => o.table.replace(/\.md$/, '') + '.jsonl';
 
@@ -86,8 +54,9 @@ const readRows = o =>
 
 function measure(o, network, threads) {
     const args = [
-        path.join(__dirname, 'model.js'), modelFile(network), ...shapes(network), '--threads', threads, '--trials', o.trials,
-        '--seed', o.seed, '--rounds', o.rounds, '--repeats', o.repeats, '--table', o.table, ...(o.record ? ['--record'] : [])
+        path.join(__dirname, 'model.js'), topology.file(network), ...topology.shapes(network), '--threads', threads,
+        '--trials', o.trials, '--seed', o.seed, '--rounds', o.rounds, '--repeats', o.repeats, '--table', o.table,
+        ...(o.record ? ['--record'] : [])
     ].map(String);
     const r = child_process.spawnSync(process.execPath, args, {stdio: 'inherit'});
     return r.status === 0;

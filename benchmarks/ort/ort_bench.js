@@ -4,8 +4,8 @@
 //
 // Without --serve: a warm-up, N timed runs, one JSON line {median_ms, min_ms, max_ms, n, ...}. With --serve it stays alive and
 // obeys lines on its standard input, so that its runs can alternate with another program's: "run K" times K runs (after an untimed
-// one) and prints {times_ms: [...]}; "save DIR" writes the inputs and outputs as DIR/input_N.pb and DIR/output_N.pb; "quit" ends
-// it.
+// one) and prints {times_ms: [...]}, "run K GAP MS" pauses for GAP microseconds before each and begins none after MS milliseconds;
+// "save DIR" writes the inputs and outputs as DIR/input_N.pb and DIR/output_N.pb; "quit" ends it.
 'use strict';
 
 const fs = require('fs');
@@ -43,11 +43,17 @@ async function open(o) {
     return {session, feeds, load_ms: performance.now() - started, version: ort.env.versions.node};
 }
 
+const nobody = new Int32Array(new SharedArrayBuffer(4));
+
+// Sleeps, more exactly than a timer of the event loop.
+const sleep = us => us > 0 && Atomics.wait(nobody, 0, 0, us / 1000);
+
 // The runtime's outputs are dropped between runs, as ours are overwritten.
-async function times(s, k) {
+async function times(s, k, gap = 0, limit_ms = Infinity) {
     await s.session.run(s.feeds);
-    const list = [];
-    for (let i = 0; i < k; i++) {
+    const list = [], until = performance.now() + limit_ms;
+    while (list.length === 0 || (list.length < k && performance.now() < until)) {
+        sleep(gap);
         const started = performance.now();
         await s.session.run(s.feeds);
         list.push(performance.now() - started);
@@ -72,11 +78,11 @@ async function serve(o, s) {
         if (command === 'quit')
             return;
         if (command === 'run')
-            say({times_ms: await times(s, Math.max(1, Number(argument)))});
+            say({times_ms: await times(s, ...argument.split(' ').map(Number))});
         else if (command === 'save')
             say(await save(s, argument));
         else
-            say({error: `no command '${command}': run K, save DIR, quit`});
+            say({error: `no command '${command}': run K [GAP MS], save DIR, quit`});
     }
 }
 

@@ -41,4 +41,27 @@ function encode(name, tensor) {
     ]);
 }
 
-module.exports = {bytes, encode, number, varint};
+// The bytes of the elements, in a file that `encode` made: its last field.
+function elements(file) {
+    let at = 0;
+    const next = () => {
+        let value = 0, scale = 1, byte;
+        do {
+            byte = file[at++];
+            value += (byte & 0x7f) * scale;
+            scale *= 128;
+        } while (byte & 0x80);
+        return value;
+    };
+    for (let field = 0, length = 0; at < file.length; at += length) {
+        field = next();
+        length = next();
+        if (field === ((FIELD.rawData << 3) | WIRE_BYTES))
+            return file.subarray(at, at + length);
+        if ((field & 7) === WIRE_VARINT)
+            length = 0;
+    }
+    throw new Error('a tensor without raw data');
+}
+
+module.exports = {bytes, elements, encode, number, varint};

@@ -1,0 +1,204 @@
+// Tunes networks at once, and times what came of it when all is quiet. benchmarks/crowd.sh calls it.
+'use strict';
+
+const child_process = require('child_process');
+const fs = require('fs');
+const path = require('path');
+const {parseArgs} = require('util');
+const b = require('./common.js');
+const topology = require('./topology.js');
+const {saveInputs, startLibrary, startOrt} = require('./busy/programs.js');
+
+const usage = `usage: benchmarks/crowd.sh [options] [NETWORK...]
+
+Sessions of tune run at once. Session I tunes network I; after the last network it begins again with the first. When
+all have ended, each database is verified, its records are held against the machine's peak, and the network's library
+takes turns with that of the default schedules. Ends with status 1 if a session failed, a record is above the peak, or
+a network is slower than untuned beyond doubt.
+
+  --sessions N    sessions at once (8)
+  --seconds S     time of each search (300)
+  --threads N     threads of each network (2)
+  --rounds N      turns that each library gets afterwards (15)
+  --runs N        timed runs in a turn (50)
+  --table FILE    Markdown table that gets the rows (build/benchmarks/crowd.md)`;
+
+const NETWORKS = ['mobilenet_v3_small', 'lstm_tagger', 'squeezenet1_1', 'bert_tiny', 'shufflenet_v2', 'decoder_q4'];
+
+// How far a record may be above the peak that is measured afterwards: what the peak itself varies by.
+const UNCERTAIN = 1.1;
+
+function options() {
+    const text = d => ({type: 'string', default: d});
+    const {values: o, positionals} = parseArgs({
+        allowPositionals: true,
+        options: {
+            sessions: text('8'),
+            seconds: text('300'),
+            threads: text('2'),
+            rounds: text('15'),
+            runs: text('50'),
+            table: {type: 'string'},
+            help: {type: 'boolean', default: false},
+        },
+    });
+    if (o.help) {
+        console.log(usage);
+        process.exit(0);
+    }
+    b.positive(o, 'sessions', 'seconds', 'threads', 'rounds', 'runs');
+    o.work = path.join(b.results, 'crowd');
+    o.networks = positionals.length ? positionals : NETWORKS;
+    return o;
+}
+
+// ---- the sessions ----
+
+// Those that run. They end with this program.
+const running = new Set();
+
+function endAll(signal) {
+    running.forEach(p => p.kill(signal));
+}
+
+function watchSignals() {
+    for (const [signal, number] of [['SIGINT', 2], ['SIGTERM', 15], ['SIGHUP', 1]])
+        process.on(signal, () => {
+            endAll('SIGTERM');
+            process.exit(128 + number);
+        });
+    process.on('exit', () => endAll('SIGKILL'));
+}
+
+function session(o, i) {
+    const network = o.networks[i % o.networks.length], dir = path.join(o.work, String(i + 1));
+    fs.mkdirSync(dir, {recursive: true});
+    const model = topology.file(network), shapes = topology.shapes(network);
+    return {network: path.basename(network).replace(/\.onnx$/, ''), dir, model, shapes, db: path.join(dir, 'tctune.db')};
+}
+
+// Runs the search; s.seconds, s.failed and s.tasks tell how it went.
+function search(o, s) {
+    const files = ['result.json', 'progress.txt'].map(f => fs.openSync(path.join(s.dir, f), 'w')), began = performance.now();
+    const p = child_process.spawn(
+        b.tctune,
+        [
+            'tune', '--model', s.model, ...s.shapes, '--minutes', String(o.seconds / 60), '--threads', String(o.threads),
+            '--db', s.db, '--json'
+        ],
+        {cwd: s.dir, stdio: ['ignore', ...files]});
+    running.add(p);
+    return new Promise(done => {
+        const end = how => {
+            running.delete(p);
+            s.seconds = (performance.now() - began) / 1000;
+            s.failed = how === 0 ? null : `tune ended with ${how}; see ${path.join(s.dir, 'progress.txt')}`;
+            done();
+        };
+        p.on('error', e => end(e.message));
+        p.on('exit', (status, signal) => end(signal || status));
+    });
+}
+
+// ---- the records ----
+
+// Of all forms of the kernels: operations and the unit that does them. Forms with fewer products than the kernel are left out.
+function workloads(s) {
+    const known = new Map();
+    for (const t of JSON.parse(fs.readFileSync(path.join(s.dir, 'result.json'), 'utf8')).tasks)
+        for (const f of [{hash: t.hash, form: t.form}, ...t.forms])
+            if (!/winograd/.test(f.form))
+                known.set(f.hash, {name: t.name, flops: t.flops, unit: t.unit});
+    return known;
+}
+
+function readRecords(s) {
+    const file = path.join(s.dir, 'records.jsonl');
+    b.run(['db', 'export', '--db', s.db, '--out', file]);
+    return fs.readFileSync(file, 'utf8').split('\n').filter(Boolean).map(l => JSON.parse(l)).filter(r => r.error === 'ok');
+}
+
+// What db verify finds, and the records whose time would need more than the peak of this moment, when nothing else runs.
+function judgeRecords(o, s) {
+    const verify = child_process.spawnSync(b.tctune, ['db', 'verify', '--db', s.db], {encoding: 'utf8'});
+    s.verified = verify.status === 0 ? '' : verify.stderr.trim() || verify.stdout.trim();
+    const bench = b.runJson(
+        ['bench', '--model', s.model, ...s.shapes, '--db', s.db, '--threads', String(o.threads), '--repeats', '5'], {cwd: s.dir});
+    const known = workloads(s), records = readRecords(s);
+    const units = Math.max(bench.peak_gflops, ...Object.values(bench.unit_peaks || {}));
+    const above = r => {
+        const w = known.get(r.workload_hash);
+        return w && w.flops / r.median / 1e9 > UNCERTAIN * (w.unit ? units : bench.peak_gflops);
+    };
+    Object.assign(s, {records: records.length, peak: bench.peak_gflops, above: records.filter(above)});
+}
+
+// ---- the networks ----
+
+function build(o, s, name, records) {
+    const file = path.join(s.dir, `${name}.so`);
+    b.run(['build', '--model', s.model, ...s.shapes, '--threads', String(o.threads), '--out', file, ...records], {cwd: s.dir});
+    return {name, file};
+}
+
+async function judgeNetwork(o, s) {
+    const libraries = [build(o, s, 'tuned', ['--db', s.db]), build(o, s, 'untuned', ['--untuned'])];
+    const ort = await startOrt(s.model, s.shapes, o.threads, 0), dir = path.join(s.dir, 'io');
+    await saveInputs(ort, dir, libraries.map(l => l.file));
+    ort.stop();
+    const peers = await Promise.all(libraries.map(l => startLibrary(l, o.threads, dir, 0)));
+    const turns = await b.alternate(peers.map(p => ({
+        name: p.name,
+        turn: async k => b.median((await p.ask(`run ${k} 0 3000`)).times_ms)
+    })), o.rounds, o.runs);
+    peers.forEach(p => p.stop());
+    s.turns = turns;
+    s.ratios = turns.tuned.map((x, i) => x / turns.untuned[i]);
+    s.interval = b.interval(s.ratios);
+    s.slower = s.interval[0] > 1;
+}
+
+function report(o, s, load) {
+    const ratio = s.ratios && `${b.show(b.median(s.ratios), 3)} (${b.show(s.interval[0], 3)} to ${b.show(s.interval[1], 3)})`;
+    const above = s.above || [], verdict = [
+        s.failed, s.verified && `db verify: ${s.verified}`, above.length && 'records above the peak', s.slower && 'slower'
+    ].filter(Boolean);
+    b.record(
+        'crowd', {
+            network: s.network,
+            sessions: o.sessions,
+            's asked': o.seconds,
+            's taken': b.show(s.seconds, 0),
+            'timed records': s.records ?? '-',
+            'peak GFLOP/s': b.show(s.peak, 1),
+            'above the peak': s.above ? above.length : '-',
+            'untuned ms': b.show(s.turns ? b.median(s.turns.untuned) : NaN, 3),
+            'tuned ms': b.show(s.turns ? b.median(s.turns.tuned) : NaN, 3),
+            'tuned / untuned': ratio || '-',
+            verdict: verdict.join('; ').replaceAll('\n', ' ') || 'good',
+            'load when timed': b.show(load),
+            date: new Date().toISOString().slice(0, 10),
+        },
+        {turns: s.turns, above: above.map(r => ({hash: r.workload_hash, median: r.median, trace: r.trace_hash}))}, o.table);
+    return verdict.length === 0;
+}
+
+b.main(async () => {
+    const o = options();
+    watchSignals();
+    fs.rmSync(o.work, {recursive: true, force: true});
+    const sessions = Array.from({length: o.sessions}, (_, i) => session(o, i));
+    console.log(`${o.sessions} sessions of ${o.seconds} s, from ${new Date().toLocaleTimeString()}; progress is in ${o.work}/N`);
+    await Promise.all(sessions.map(s => search(o, s)));
+    let bad = 0;
+    for (const s of sessions) {
+        const load = b.load();
+        if (!s.failed) {
+            judgeRecords(o, s);
+            await judgeNetwork(o, s);
+        }
+        bad += !report(o, s, load);
+    }
+    if (bad)
+        b.fail(`${bad} of ${sessions.length} sessions: see the column verdict`);
+});
