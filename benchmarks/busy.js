@@ -23,6 +23,7 @@ Networks are model files, topologies in ../shared/models, or mobilenet_v3_small 
                         alone      nothing else runs
                         busy       beside a loop for each core
                         nice       the same, at a nice value that is higher by 10 than the loops'
+                        core       nothing else runs, but the program may use one core alone (taskset)
                         processes  two processes run the network at once, for a second: runs a second of both together
                         contexts   two threads of one process do
   --loops N           loops of the conditions busy and nice (one for each core)
@@ -31,10 +32,15 @@ Networks are model files, topologies in ../shared/models, or mobilenet_v3_small 
   --with NAME=VALUE   also measures the library with this environment variable
   --no-ort            leaves ONNX Runtime out; its outputs are still what the libraries' are compared with
   --table FILE        Markdown table that gets the rows (build/benchmarks/busy.md)
-  --record            puts the figures of alone, busy and nice into benchmarks/results and RESULTS.md`;
+  --record            puts the figures of alone, busy, nice and core into benchmarks/results and RESULTS.md`;
 
-// How many loops run beside, and how much higher the nice value is.
-const LATENCY = {alone: {loops: false, nice: 0}, busy: {loops: true, nice: 0}, nice: {loops: true, nice: 10}};
+// Whether loops run beside, and the command that starts the programs.
+const LATENCY = {
+    alone: {loops: false, under: []},
+    busy: {loops: true, under: []},
+    nice: {loops: true, under: ['nice', '-n', '10']},
+    core: {loops: false, under: ['taskset', '-c', '0']},
+};
 const TOGETHER = ['processes', 'contexts'];
 const COUNT_MS = 1000;
 
@@ -91,10 +97,9 @@ function besideFile(o, name) {
 
 // The network's library, and those that are timed beside it: {name, file, env}.
 function libraries(o, network, model, shapes) {
-    const name = nameOf(network), work = path.join(b.results, name), file = path.join(work, 'busy.so');
-    fs.mkdirSync(work, {recursive: true});
+    const name = nameOf(network), file = path.join(o.work, `${name}.so`);
     const records = o.db ? ['--db', path.resolve(o.db)] : ['--untuned'];
-    b.run(['build', '--model', model, ...shapes, '--threads', String(o.threads), '--out', file, ...records], {cwd: work});
+    b.run(['build', '--model', model, ...shapes, '--threads', String(o.threads), '--out', file, ...records], {cwd: o.work});
     const list = [{name: 'ours', file}];
     if (o.with) {
         const at = o.with.indexOf('=');
@@ -139,7 +144,7 @@ async function latencies(o, conditions, peersOf) {
     const result = Object.fromEntries(conditions.map(c => [c, []]));
     for (let round = -1; round < o.rounds; round++)
         for (const c of conditions) {
-            const turn = await underLoad(round < 0 ? {...o, runs: 10} : o, LATENCY[c], peersOf[LATENCY[c].nice], round + 1);
+            const turn = await underLoad(round < 0 ? {...o, runs: 10} : o, LATENCY[c], peersOf[LATENCY[c].under], round + 1);
             if (round >= 0)
                 result[c].push(turn);
         }
@@ -222,30 +227,42 @@ function togetherRow(o, network, condition, rounds, load) {
         o.table && o.table.replace(/(\.md)?$/, '-together.md'));
 }
 
+async function startAll(o, list, model, shapes, dir, under) {
+    const peers = list.map(l => startLibrary(l, o.threads, dir, under));
+    return Promise.all(o['no-ort'] ? peers : [...peers, startOrt(model, shapes, o.threads, under)]);
+}
+
 async function measure(o, network) {
     const load = b.load(), model = topology.file(network), shapes = topology.shapes(network);
-    const list = libraries(o, network, model, shapes), ort = await startOrt(model, shapes, o.threads, 0);
-    const dir = path.join(b.results, nameOf(network), 'io');
+    const list = libraries(o, network, model, shapes), ort = await startOrt(model, shapes, o.threads);
+    const dir = path.join(o.work, 'io');
     await saveInputs(ort, dir, list.map(l => l.file));
     const wanted = o.conditions.filter(c => LATENCY[c]), pairs = o.conditions.filter(c => TOGETHER.includes(c));
-    const first = await Promise.all(list.map(l => startLibrary(l, o.threads, dir, 0))), peersOf = {0: [...first]};
-    if (!o['no-ort'])
-        peersOf[0].push(ort);
-    if (wanted.some(c => LATENCY[c].nice === 10)) {
-        peersOf[10] = await Promise.all(list.map(l => startLibrary(l, o.threads, dir, 10)));
-        if (!o['no-ort'])
-            peersOf[10].push(await startOrt(model, shapes, o.threads, 10));
-    }
+    const first = await Promise.all(list.map(l => startLibrary(l, o.threads, dir)));
+    const peersOf = {'': o['no-ort'] ? first : [...first, ort]}; // by the command that started them
+    for (const {under} of wanted.map(c => LATENCY[c]))
+        peersOf[under] ??= await startAll(o, list, model, shapes, dir, under);
     const rows = Object.entries(await latencies(o, wanted, peersOf)).map(([c, rounds]) => latencyRow(o, network, c, rounds, load));
-    const second = pairs.length ? await Promise.all(list.map(l => startLibrary(l, o.threads, dir, 0))) : [];
+    const second = pairs.length ? await Promise.all(list.map(l => startLibrary(l, o.threads, dir))) : [];
     for (const [c, rounds] of Object.entries(await throughputs(o, pairs, first.map((p, i) => [p, second[i]]))))
         togetherRow(o, network, c, rounds, load);
     [...new Set([ort, ...Object.values(peersOf).flat(), ...second])].forEach(p => p.stop());
     return {rows, version: ort.about.version};
 }
 
+// Libraries and inputs of this run: several may go on at once.
+function workFolder() {
+    fs.mkdirSync(b.results, {recursive: true});
+    const work = fs.mkdtempSync(path.join(b.results, 'busy-'));
+    process.on('exit', () => fs.rmSync(work, {recursive: true, force: true}));
+    for (const [signal, number] of [['SIGINT', 2], ['SIGTERM', 15], ['SIGHUP', 1]])
+        process.on(signal, () => process.exit(128 + number));
+    return work;
+}
+
 b.main(async () => {
     const o = options();
+    o.work = workFolder();
     for (const network of o.networks) {
         const {rows, version} = await measure(o, network);
         if (o.record)

@@ -143,10 +143,10 @@ function build(o, s, name, records) {
 
 async function judgeNetwork(o, s) {
     const libraries = [build(o, s, 'tuned', ['--db', s.db]), build(o, s, 'untuned', ['--untuned'])];
-    const ort = await startOrt(s.model, s.shapes, o.threads, 0), dir = path.join(s.dir, 'io');
+    const ort = await startOrt(s.model, s.shapes, o.threads), dir = path.join(s.dir, 'io');
     await saveInputs(ort, dir, libraries.map(l => l.file));
     ort.stop();
-    const peers = await Promise.all(libraries.map(l => startLibrary(l, o.threads, dir, 0)));
+    const peers = await Promise.all(libraries.map(l => startLibrary(l, o.threads, dir)));
     const turns = await b.alternate(peers.map(p => ({
         name: p.name,
         turn: async k => b.median((await p.ask(`run ${k} 0 3000`)).times_ms)

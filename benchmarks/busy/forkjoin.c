@@ -1,14 +1,17 @@
-/* What an empty parallel loop costs: the fork and the join of a team.
+/* What a parallel loop costs beside its work: the fork and the join of a team.
  *
- *     forkjoin THREADS TURNS RUNTIME...
+ *     forkjoin THREADS TURNS WORK RUNTIME...
  *
  * A RUNTIME is `openmp`, a region of the compiler's OpenMP runtime, or a library that `tctune build` made: its own parallel_for, a
  * local function that is found in the file's table of symbols. FILE.so:NAME is a function of that kind in any library. `flags`
  * shows what the machine allows: threads that spin on a flag each and never sleep, while the main thread waits for them.
  *
+ * A loop has WORK microseconds of work for each thread, in items that any thread may take. It costs what it lasts longer. Where WORK
+ * is 0, a team whose caller takes over what nobody began costs what one thread needs for that.
+ *
  * Between two loops the calling thread computes for 0 to 1000 us, as it does in a kernel that runs on one thread. Runtimes take
- * turns, and each turn begins after a pause, so that no two teams spin at once. Prints a line for each gap and runtime: the shortest
- * time in microseconds, the first decile, median, ninth decile, the longest. */
+ * turns, and each turn begins after a pause, so that no two teams spin at once. Prints a line for each gap and runtime: the least
+ * cost in microseconds, the first decile, median, ninth decile, the largest. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,6 +28,7 @@
 enum {
     MOST_RUNTIMES = 8,
     MOST_TURNS = 100,
+    ITEMS = 16,         /* of a thread */
     REGIONS = 400,      /* timed in a turn, at most */
     WARM = 20,          /* untimed before them: the team starts and wakes */
     TURN_NS = 40000000, /* of gaps in a turn: fewer regions where gaps are long */
@@ -44,6 +48,10 @@ typedef struct runtime {
 typedef struct seen {
     _Alignas(64) int64_t items;
 } seen;
+
+/* Steps of work in an item, and what no compiler can leave out. */
+static long steps;
+static volatile uint64_t result;
 
 static int64_t now(void) {
     struct timespec t;
@@ -133,8 +141,20 @@ static void end_flags(int threads) {
 
 /* ---- turns ---- */
 
+/* A chain of multiplications: nothing but the core's clock decides how long it takes. */
+static void do_steps(long n) {
+    uint64_t x = (uint64_t)n;
+    for (long i = 0; i < n; i++) {
+        x = x * 6364136223846793005u + 1;
+        __asm__ volatile("" : "+r"(x));
+    }
+    if (n)
+        result = x;
+}
+
 static void work(int64_t begin, int64_t end, int32_t thread, void *closure) {
     ((seen *)closure)[thread].items += end - begin;
+    do_steps(steps * (end - begin));
 }
 
 static void compute_for(int64_t ns) {
@@ -156,12 +176,12 @@ static void timed_loops(runtime *r, int threads, int64_t gap, seen *s) {
     for (int i = -WARM; i < regions; i++) {
         compute_for(gap);
         int64_t begin = now();
-        if (r->run(&rt, threads, work, s) != 0)
+        if (r->run(&rt, (int64_t)threads * ITEMS, work, s) != 0)
             fail("%s: a loop failed", r->name);
         if (i >= 0)
             r->us[r->n++] = 1e-3 * (double)(now() - begin);
     }
-    if (total(s, threads) - before != (int64_t)threads * (regions + WARM))
+    if (total(s, threads) - before != (int64_t)threads * ITEMS * (regions + WARM))
         fail("%s: a loop did not run each item once", r->name);
 }
 
@@ -180,24 +200,32 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* What reading the clock adds to each time. */
-static double clock_us(void) {
+/* What a loop of one thread's work lasts, with reading the clock: that is taken off. */
+static double work_us(void) {
     enum { READS = 1001 };
-    double us[READS];
+    static double us[READS];
     for (int i = 0; i < READS; i++) {
         int64_t begin = now();
+        do_steps(steps * ITEMS);
         us[i] = 1e-3 * (double)(now() - begin);
     }
     qsort(us, READS, sizeof *us, ascending);
     return us[READS / 2];
 }
 
-static void report(runtime *r, int64_t gap, double clock) {
+/* So many that an item lasts 1 / ITEMS of it. */
+static void choose_steps(double us) {
+    enum { TRIAL = 10000 };
+    steps = TRIAL / ITEMS;
+    steps = (long)(us / work_us() * TRIAL / ITEMS);
+}
+
+static void report(runtime *r, int64_t gap, double off) {
     qsort(r->us, (size_t)r->n, sizeof *r->us, ascending);
     printf("%8.0f", 1e-3 * (double)gap);
     const double at[] = {0, 0.1, 0.5, 0.9, 1};
     for (size_t i = 0; i < sizeof at / sizeof *at; i++)
-        printf(" %9.2f", r->us[(int)(at[i] * (r->n - 1))] - clock);
+        printf(" %9.2f", r->us[(int)(at[i] * (r->n - 1))] - off);
     printf("  %s\n", r->name);
     fflush(stdout);
 }
@@ -223,11 +251,13 @@ static void open_runtime(runtime *r, char *argument) {
 int main(int argc, char **argv) {
     static const int64_t GAPS[] = {0, 1000, 10000, 30000, 100000, 1000000};
     static runtime runtimes[MOST_RUNTIMES];
-    int threads = argc > 1 ? atoi(argv[1]) : 0, turns = argc > 2 ? atoi(argv[2]) : 0, n = argc - 3;
-    if (threads < 2 || threads > MOST_THREADS || turns < 1 || turns > MOST_TURNS || n < 1 || n > MOST_RUNTIMES) {
+    int threads = argc > 1 ? atoi(argv[1]) : 0, turns = argc > 2 ? atoi(argv[2]) : 0, n = argc - 4;
+    double us = argc > 3 ? strtod(argv[3], NULL) : 0;
+    if (threads < 2 || threads > MOST_THREADS || turns < 1 || turns > MOST_TURNS || !(us >= 0 && us <= 1000) || n < 1 ||
+        n > MOST_RUNTIMES) {
         fprintf(stderr,
-                "usage: forkjoin THREADS TURNS openmp|flags|LIBRARY.so|FILE.so:FUNCTION...\n"
-                "2 to %d threads, at most %d turns and %d runtimes\n",
+                "usage: forkjoin THREADS TURNS WORK openmp|flags|LIBRARY.so|FILE.so:FUNCTION...\n"
+                "2 to %d threads, at most %d turns, 1000 us of work and %d runtimes\n",
                 MOST_THREADS, MOST_TURNS, MOST_RUNTIMES);
         return 2;
     }
@@ -236,9 +266,10 @@ int main(int argc, char **argv) {
         fail("out of memory");
     memset(s, 0, (size_t)threads * sizeof *s);
     for (int i = 0; i < n; i++)
-        open_runtime(&runtimes[i], argv[i + 3]);
-    double clock = clock_us();
-    printf("%d threads; reading the clock, %.3f us, is taken off\n", threads, clock);
+        open_runtime(&runtimes[i], argv[i + 4]);
+    choose_steps(us);
+    double off = work_us();
+    printf("%d threads; %.3f us, the work and reading the clock, are taken off\n", threads, off);
     printf("%8s %9s %9s %9s %9s %9s  runtime\n", "gap us", "min us", "p10", "median", "p90", "worst");
     for (size_t g = 0; g < sizeof GAPS / sizeof *GAPS; g++) {
         for (int i = 0; i < n; i++)
@@ -247,7 +278,7 @@ int main(int argc, char **argv) {
             for (int i = 0; i < n; i++)
                 turn(&runtimes[(i + t) % n], threads, GAPS[g], s);
         for (int i = 0; i < n; i++)
-            report(&runtimes[i], GAPS[g], clock);
+            report(&runtimes[i], GAPS[g], off);
     }
     free(s);
     return 0;

@@ -16,18 +16,19 @@ function compiled(name) {
     const sources = [`${name}.c`, 'library.c', 'library.h'].map(f => path.join(__dirname, f));
     const age = file => fs.existsSync(file) ? fs.statSync(file).mtimeMs : 0;
     fs.mkdirSync(b.results, {recursive: true});
-    if (age(out) <= Math.max(...sources.map(age)))
+    if (age(out) <= Math.max(...sources.map(age))) {
+        const made = `${out}.${process.pid}`;
         child_process.execFileSync(
-            'cc', ['-std=c17', '-O2', '-pthread', '-o', out, sources[0], sources[1], '-ldl'],
+            'cc', ['-std=c17', '-O2', '-pthread', '-o', made, sources[0], sources[1], '-ldl'],
             {stdio: ['ignore', 'inherit', 'inherit']});
+        fs.renameSync(made, out);
+    }
     return out;
 }
 
-// The command, at a nice value that is so much higher than this program's.
-const niced = (nice, command, args) => nice ? ['nice', ['-n', String(nice), command, ...args]] : [command, args];
-
-async function start(name, nice, command, args, env = {}) {
-    const peer = new b.Peer(name, ...niced(nice, command, args), env);
+// A peer that the command `under` starts: ['nice', '-n', '10'], say.
+async function start(name, under, command, args, env = {}) {
+    const [first, ...rest] = [...under, command, ...args], peer = new b.Peer(name, first, rest, env);
     await peer.ready();
     return peer;
 }
@@ -47,20 +48,20 @@ function arrayBytes(x) {
 }
 
 // A library as a peer: `library` is {name, file, env}, dir the folder of its inputs.
-function startLibrary(library, threads, dir, nice) {
+function startLibrary(library, threads, dir, under = []) {
     const about = b.runJson(['show', '--model', library.file]);
     const list = arrays => arrays.map(arrayBytes).join(',');
     return start(
-        library.name, nice, compiled('latency'),
+        library.name, under, compiled('latency'),
         [
             'serve', library.file, String(threads), joinInputs(dir, about.inputs.length), list(about.inputs), list(about.outputs)
         ],
         library.env);
 }
 
-function startOrt(model, shapes, threads, nice) {
+function startOrt(model, shapes, threads, under = []) {
     return start(
-        'ONNX Runtime', nice, process.execPath,
+        'ONNX Runtime', under, process.execPath,
         [path.join(__dirname, '../ort/ort_bench.js'), model, '--threads', String(threads), ...shapes, '--serve']);
 }
 

@@ -72,8 +72,8 @@ function badArguments() {
     refuses(/built for 2 threads, not 3/, ...serve, at('mlp.so'), '3', at('inputs.bin'), ...sizes);
     refuses(/no list of at most/, ...serve, at('mlp.so'), '1', at('inputs.bin'), '12,,4', sizes[1]);
     refuses(/inputs\.bin is too short/, ...serve, at('mlp.so'), '1', at('inputs.bin'), '4000', sizes[1]);
-    refuses(/usage/, at('forkjoin'), '1', '1', 'openmp');
-    refuses(/no symbol that ends in nosuch/, at('forkjoin'), '2', '1', `${at('mlp.so')}:nosuch`);
+    refuses(/usage/, at('forkjoin'), '1', '1', '0', 'openmp');
+    refuses(/no symbol that ends in nosuch/, at('forkjoin'), '2', '1', '0', `${at('mlp.so')}:nosuch`);
 }
 
 const alive = pid => fs.existsSync(`/proc/${pid}`) && !/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -90,7 +90,7 @@ async function loops() {
 
 // The program itself fails where a loop does not run each item once.
 function forkJoin() {
-    const text = child_process.execFileSync(at('forkjoin'), ['2', '1', 'flags', 'openmp', at('mlp.so')], {encoding: 'utf8'});
+    const text = child_process.execFileSync(at('forkjoin'), ['2', '1', '1', 'flags', 'openmp', at('mlp.so')], {encoding: 'utf8'});
     for (const gap of [0, 1, 10, 30, 100, 1000])
         for (const runtime of ['flags', 'openmp', 'mlp.so'])
             assert.match(text, new RegExp(`^ +${gap} .*${runtime}$`, 'm'));
