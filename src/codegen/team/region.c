@@ -34,7 +34,7 @@ enum {
     MOST_WAKE_COST = 100000,
     CROWDED = 50000000,     /* for how long the machine is then taken to have too few */
     MOST_ALONE = 250000000, /* for how long the caller may do without the others, */
-    ALONE_FOR_WAITING = 8   /* and how long for each nanosecond that it waited */
+    ALONE_FOR_WAITING = 4   /* and how long for each nanosecond that it waited */
 };
 
 static uint64_t now(void) {
