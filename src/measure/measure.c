@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "codegen/target/target.h"
+#include "measure/machine/known.h"
+#include "measure/machine/peak.h"
 #include "measure/measure_int.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
@@ -66,6 +68,23 @@ static void see_emulation(tc_meas *m) {
         m->o.mode = TC_MEAS_EMULATED;
 }
 
+static bool is_timed_here(const tc_meas *m) {
+    return m->carrier == &tc_meas_processes && !m->o.only_build;
+}
+
+/* What the reference takes on a quiet machine, of earlier sessions; and what this one says of it. */
+static void recall_quiet(tc_meas *m) {
+    double known = tc_meas_known(TC_MEAS_KNOWN_REFERENCE, "", m->o.threads);
+    m->drift.quiet = known > 0 ? 1 / known : 0;
+}
+
+/* A runner that lies must not make the machine seem slow for weeks. */
+static void remember_quiet(const tc_meas *m) {
+    double calmest = m->drift.calmest;
+    if (is_timed_here(m) && calmest > 0 && tc_meas_reference_is_possible(calmest, m->o.threads))
+        (void)tc_meas_note(TC_MEAS_KNOWN_REFERENCE, "", m->o.threads, 1 / calmest);
+}
+
 tc_status tc_meas_new(const tc_meas_options *o, tc_meas **out, tc_error *err) {
     tc_meas *m = tc_xcalloc(1, sizeof *m);
     *out = NULL;
@@ -85,6 +104,8 @@ tc_status tc_meas_new(const tc_meas_options *o, tc_meas **out, tc_error *err) {
         s = check_memory(err);
     if (s == TC_OK)
         s = m->carrier->open(m, &m->carries, err);
+    if (s == TC_OK && is_timed_here(m))
+        recall_quiet(m);
     if (s == TC_OK)
         *out = m;
     else
@@ -99,6 +120,7 @@ static void free_text(const char *s) {
 void tc_meas_free(tc_meas *m) {
     if (!m)
         return;
+    remember_quiet(m);
     m->carrier->close(m->carries);
     tc_map_free(&m->seen);
     free_text(m->o.target);
@@ -124,7 +146,8 @@ tc_meas_calm tc_meas_get_calm(const tc_meas *m) {
 }
 
 double tc_meas_slowdown(const tc_meas *m, double reference) {
-    return m->drift.fastest > 0 ? fmax(1, reference / m->drift.fastest) : 1;
+    double best = tc_meas_drift_best(&m->drift);
+    return best > 0 ? fmax(1, reference / best) : 1;
 }
 
 void tc_meas_set_deadline(tc_meas *m, double deadline) {

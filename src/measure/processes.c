@@ -142,7 +142,7 @@ static size_t restarts(const void *state) {
 }
 
 static double peak(const tc_meas *m, double seconds) {
-    return tc_meas_known_fma(m->o.target, m->o.threads, seconds);
+    return tc_meas_known_fma(m->o.threads, seconds);
 }
 
 void tc_meas_tell_lacks(const tc_meas_proc *p) {

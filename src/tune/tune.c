@@ -229,7 +229,7 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     TC_TRY(tc_clock_check(TC_CLOCK_SAMPLES, err));
     tc_meas_peak peak = {.f32_gflops = o->peak_gflops, .threads = o->threads};
     if (o->measure_peak)
-        peak.f32_gflops = tc_meas_measure_fma(o->threads, peak_seconds / 2);
+        tc_meas_peak_raise_fma(&peak, o->threads, peak_seconds / 2);
     tc_arena *a = tc_arena_new();
     tc_tune *t = TC_NEW(a, tc_tune);
     *t = (tc_tune){.o = *o, .arena = a, .db = db, .rng = tc_rng_seed(o->seed), .started = tc_now()};
@@ -252,7 +252,7 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     m.threads = o->threads;
     m.seed = o->seed;
     m.stop = o->stop;
-    m.peak_gflops = tc_meas_mode_is_apart(m.mode) ? 0 : peak.f32_gflops; /* computed times have no roof */
+    m.peak_gflops = tc_meas_mode_is_apart(m.mode) ? 0 : fmax(peak.f32_gflops, peak.known_gflops); /* computed times: no roof */
     m.deadline = isfinite(t->deadline) ? t->deadline : 0;
     tc_status st = tc_meas_new(&m, &t->meas, err);
     if (st == TC_OK)

@@ -338,7 +338,14 @@ static tc_doctor_measured steady(void) {
                                 .spread = 0.01,
                                 .slowdown = 1.02,
                                 .alone = 100,
-                                .peak = {.threads = 2, .isa = "AVX2", .f32_gflops = 195, .triad_gbs = 20},
+                                .peak = {.threads = 2,
+                                         .isa = "AVX2",
+                                         .f32_gflops = 195,
+                                         .triad_gbs = 20,
+                                         .read_gflops = 195,
+                                         .read_gbs = 20,
+                                         .known_gflops = 200,
+                                         .known_gbs = 19},
                                 .caches = {.reported = 32 << 20, .last = 24 << 20}};
 }
 
@@ -349,6 +356,7 @@ static void steady_machine(void **state) {
     expect(m, TC_DOCTOR_NOISE, TC_DOCTOR_GOOD, "1.0 %");
     expect(m, TC_DOCTOR_SCALING, TC_DOCTOR_GOOD, "98 %");
     expect(m, TC_DOCTOR_CACHES, TC_DOCTOR_GOOD, "24.0 MiB");
+    expect(m, TC_DOCTOR_BUSY, TC_DOCTOR_GOOD, "195 of 200 GFLOP/s and 20 of 20 GB/s");
     expect(m, TC_DOCTOR_PEAK, TC_DOCTOR_GOOD, "195.0 GFLOP/s (f32, AVX2, 2 threads), 20.0 GB/s");
 }
 
@@ -356,12 +364,30 @@ static void restless_machine(void **state) {
     machine *m = *state;
     tc_doctor_measured x = steady();
     x.slowdown = 1.4;
-    x.peak.f32_gflops = 110;
+    x.peak.read_gflops = 110;
     x.caches.last = 3 << 20;
     tc_doctor_judge_measured(&m->d, &x);
     expect(m, TC_DOCTOR_NOISE, TC_DOCTOR_WARNING, "40.0 %");
     expect(m, TC_DOCTOR_SCALING, TC_DOCTOR_WARNING, "55 %");
     expect(m, TC_DOCTOR_CACHES, TC_DOCTOR_WARNING, "3.0 MiB as measured, 32 MiB");
+}
+
+/* Rates far below what is known of the machine. Where nothing is known from earlier, the check cannot tell. */
+static void busy_machine(void **state) {
+    machine *m = *state;
+    tc_doctor_measured x = steady();
+    x.peak.read_gflops = 13;
+    x.peak.known_gflops = 234;
+    tc_doctor_judge_measured(&m->d, &x);
+    expect(m, TC_DOCTOR_BUSY, TC_DOCTOR_WARNING, "measured 13 of 234 GFLOP/s and 20 of 20 GB/s");
+}
+
+static void machine_without_a_past(void **state) {
+    machine *m = *state;
+    tc_doctor_measured x = steady();
+    x.peak.known_gflops = x.peak.known_gbs = 0;
+    tc_doctor_judge_measured(&m->d, &x);
+    expect(m, TC_DOCTOR_BUSY, TC_DOCTOR_UNKNOWN, "nothing is known");
 }
 
 static void one_thread(void **state) {
@@ -403,6 +429,8 @@ int main(void) {
         TEST(asked),
         TEST(steady_machine),
         TEST(restless_machine),
+        TEST(busy_machine),
+        TEST(machine_without_a_past),
         TEST(one_thread),
         cmocka_unit_test(every_check),
     };

@@ -1,14 +1,18 @@
 /* The measured peak and bandwidth lie between what a plain loop of this file reaches and what no core can do. */
 #include "support/cmocka_all.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "measure/machine/caches.h"
+#include "measure/machine/drift.h"
 #include "measure/machine/fork.h"
 #include "measure/machine/kept.h"
+#include "measure/machine/known.h"
 #include "measure/machine/together.h"
 #include "measure/machine/unit_peak.h"
 #include "support/alloc.h"
@@ -126,44 +130,154 @@ static void no_time_gives_a_rate(void **state) {
 
 /* ---- kept ---- */
 
-/* What tc_meas_known_fma says where a file has `text`. */
-static double known_with(const char *path, const char *text) {
+/* A cache folder of the test's own. */
+typedef struct own_cache {
+    char *folder, *was;
+} own_cache;
+
+static own_cache cache_begin(void) {
+    const char *was = getenv("TCTUNE_CACHE");
+    own_cache c = {.was = was ? tc_xstrdup(was) : NULL};
     tc_error err;
-    if (text)
-        assert_int_equal(tc_fs_write(path, text, strlen(text), &err), TC_OK);
-    return tc_meas_known_fma("some target", 1, 0.002);
+    assert_int_equal(tc_fs_temp_dir(&c.folder, &err), TC_OK);
+    setenv("TCTUNE_CACHE", c.folder, 1);
+    return c;
 }
 
-/* Two readings that an earlier command took are believed; one alone, or a damaged file, is not. */
-static void earlier_peaks_are_remembered(void **state) {
-    const char *cache = getenv("TCTUNE_CACHE");
-    char *was = cache ? tc_xstrdup(cache) : NULL, *folder;
-    const double high = 1e5; /* of one core: more than any has */
-    tc_error err;
-    (void)state;
-    assert_int_equal(tc_fs_temp_dir(&folder, &err), TC_OK);
-    setenv("TCTUNE_CACHE", folder, 1);
-    char *path = tc_meas_kept_path("peak", "1 some target");
-    assert_non_null(path);
-    double first = known_with(path, NULL);
-    assert_true(first > 0 && first < high && tc_fs_exists(path));
-    assert_true(known_with(path, "{\"highest\": 3e5, \"second\": 2e5}") == 2e5);
-    assert_true(known_with(path, NULL) == 2e5);
-    assert_true(known_with(path, "{\"highest\": 3e5, \"second\": 0}") < high);
-    static const char *const damaged[] = {
-        "", "{", "[1]", "{\"highest\": \"x\"}", "{\"highest\": 1e300, \"second\": 1e299}", "{\"highest\": 2e5, \"second\": 3e5}"};
-    for (size_t i = 0; i < TC_LEN(damaged); i++)
-        assert_true(known_with(path, damaged[i]) < high);
-    setenv("TCTUNE_CACHE", "off", 1);
-    assert_null(tc_meas_kept_path("peak", "1 some target"));
-    assert_true(known_with(NULL, NULL) > 0);
+static void cache_end(own_cache *c) {
     unsetenv("TCTUNE_CACHE");
-    if (was)
-        setenv("TCTUNE_CACHE", was, 1);
-    tc_fs_remove_tree(folder);
-    free(folder);
+    if (c->was)
+        setenv("TCTUNE_CACHE", c->was, 1);
+    tc_fs_remove_tree(c->folder);
+    free(c->folder);
+    free(c->was);
+}
+
+enum { DAY = 86400 };
+
+/* Writes what is kept of a rate of one thread, reached so many days ago. */
+static void keep(const char *kind, const char *what, double highest, double second, int days) {
+    char key[64], text[160];
+    tc_error err;
+    snprintf(key, sizeof key, "1 %s", what);
+    snprintf(text, sizeof text, "{\"highest\": %.1f, \"second\": %.1f, \"reached\": %.1f}", highest, second,
+             (double)time(NULL) - (double)days * DAY);
+    char *path = tc_meas_kept_path(kind, key);
+    assert_int_equal(tc_fs_write(path, text, strlen(text), &err), TC_OK);
     free(path);
-    free(was);
+}
+
+/* The second highest reading is what is known, whatever the order of readings. */
+static void the_second_highest_reading_is_known(void **state) {
+    static const struct {
+        double now, known;
+    } steps[] = {{50, 0}, {40, 40}, {1000, 50}, {45, 50}, {0, 50}, {60, 60}, {990, 990}, {5, 990}};
+    (void)state;
+    own_cache c = cache_begin();
+    assert_true(tc_meas_known(TC_MEAS_KNOWN_FMA, "x", 1) == 0);
+    for (size_t i = 0; i < TC_LEN(steps); i++) {
+        assert_true(tc_meas_note(TC_MEAS_KNOWN_FMA, "x", 1, steps[i].now) == steps[i].known);
+        assert_true(tc_meas_known(TC_MEAS_KNOWN_FMA, "x", 1) == steps[i].known);
+    }
+    assert_true(tc_meas_known(TC_MEAS_KNOWN_FMA, "x", 2) == 0);  /* other threads, */
+    assert_true(tc_meas_known(TC_MEAS_KNOWN_FMA, "y", 1) == 0);  /* another of its kind, */
+    assert_true(tc_meas_known(TC_MEAS_KNOWN_LOOK, "x", 1) == 0); /* and another rate */
+    cache_end(&c);
+}
+
+/* What is not reached for 30 days is forgotten; what is reached, or nearly, is known for as long again. */
+static void what_is_not_reached_is_forgotten(void **state) {
+    (void)state;
+    own_cache c = cache_begin();
+    keep("peak", "x", 300, 200, 31);
+    assert_true(tc_meas_known(TC_MEAS_KNOWN_FMA, "x", 1) == 0);
+    assert_true(tc_meas_note(TC_MEAS_KNOWN_FMA, "x", 1, 100) == 0);
+    assert_true(tc_meas_note(TC_MEAS_KNOWN_FMA, "x", 1, 90) == 90);
+    keep("peak", "x", 300, 200, 29);
+    assert_true(tc_meas_note(TC_MEAS_KNOWN_FMA, "x", 1, 100) == 200);
+    assert_true(tc_meas_note(TC_MEAS_KNOWN_FMA, "x", 1, 198) == 200);
+    char *path = tc_meas_kept_path("peak", "1 x"), *text;
+    tc_error err;
+    assert_int_equal(tc_fs_read_text(path, &text, &err), TC_OK);
+    assert_true(strtod(strstr(text, "reached\":") + strlen("reached\":"), NULL) > (double)time(NULL) - DAY);
+    keep("peak", "x", 300, 200, -2); /* of a clock that was wrong */
+    assert_true(tc_meas_known(TC_MEAS_KNOWN_FMA, "x", 1) == 0);
+    free(text);
+    free(path);
+    cache_end(&c);
+}
+
+static void damaged_files_are_as_none(void **state) {
+    static const char *const damaged[] = {"",
+                                          "{",
+                                          "[1]",
+                                          "{\"highest\": \"x\"}",
+                                          "{\"highest\": 1e300, \"second\": 1e299, \"reached\": 4e9}",
+                                          "{\"highest\": 2, \"second\": 3, \"reached\": 4e9}"};
+    (void)state;
+    own_cache c = cache_begin();
+    char *path = tc_meas_kept_path("look", "1 ");
+    tc_error err;
+    for (size_t i = 0; i < TC_LEN(damaged); i++) {
+        assert_int_equal(tc_fs_write(path, damaged[i], strlen(damaged[i]), &err), TC_OK);
+        assert_true(tc_meas_known(TC_MEAS_KNOWN_LOOK, "", 1) == 0);
+        assert_true(tc_meas_note(TC_MEAS_KNOWN_LOOK, "", 1, 7) == 0);
+    }
+    assert_true(tc_meas_note(TC_MEAS_KNOWN_LOOK, "", 1, 8) == 7);
+    setenv("TCTUNE_CACHE", "off", 1);
+    assert_null(tc_meas_kept_path("look", "1 "));
+    assert_true(tc_meas_note(TC_MEAS_KNOWN_LOOK, "", 1, 8) == 0);
+    free(path);
+    cache_end(&c);
+}
+
+/* Where the machine is known to do much more, shares are taken of that, and a bandwidth is no less than that of memory. No kernel
+ * surpasses what is known, either. */
+static void readings_far_below_are_not_believed(void **state) {
+    const double high = 1e5; /* more than any core has */
+    (void)state;
+    own_cache c = cache_begin();
+    tc_meas_peak first = tc_meas_measure_peak(1, 0.01);
+    assert_true(first.f32_gflops == first.read_gflops && first.triad_gbs == first.read_gbs && !tc_meas_peak_is_busy(&first));
+    keep("peak", first.isa, 2 * high, high, 0);
+    keep("memory", "", 2 * high, high, 0);
+    tc_meas_peak p = tc_meas_measure_peak(1, 0.01);
+    assert_true(p.f32_gflops == high && p.triad_gbs == high && tc_meas_peak_is_busy(&p));
+    assert_true(p.read_gflops < high && p.read_gbs < high);
+    assert_true(tc_meas_known_fma(1, 0.001) == high && tc_meas_measure_fma(1, 0.001) < high);
+    assert_true(tc_meas_measure_stream(1, 1 << 20, 0.01).read_gbs == high);
+    p = (tc_meas_peak){.read_gflops = 81, .known_gflops = 100};
+    assert_false(tc_meas_peak_is_busy(&p));
+    assert_true(tc_meas_believed(81, 100) == 81 && tc_meas_believed(79, 100) == 100 && tc_meas_believed(5, 0) == 5);
+    cache_end(&c);
+}
+
+/* No thread does the reference faster than the peak allows; where no peak is known nothing is possible. */
+static void references_are_bounded_by_the_peak(void **state) {
+    (void)state;
+    own_cache c = cache_begin();
+    tc_meas_peak p = tc_meas_measure_peak(1, 0.01);
+    assert_false(tc_meas_reference_is_possible(1, 1));
+    keep("peak", p.isa, 200, 100, 0);
+    assert_true(tc_meas_reference_is_possible(1, 1));
+    assert_false(tc_meas_reference_is_possible(1e-6, 1));
+    cache_end(&c);
+}
+
+/* A look on a machine that did the same work in a tenth of the time knows that it is busy, from the first moment. */
+static void a_look_knows_the_quiet_machine(void **state) {
+    (void)state;
+    own_cache c = cache_begin();
+    tc_meas_drift first = {0}, again = {0};
+    tc_meas_drift_look(&first, 1);
+    assert_true(first.quiet == 0);
+    double rate = 10 / tc_meas_drift_best(&first);
+    keep("look", "", rate, rate, 0);
+    tc_meas_drift_look(&again, 1);
+    assert_true(again.quiet > 0 && tc_meas_drift_best(&again) == again.quiet);
+    tc_meas_calm calm = tc_meas_drift_state(&again);
+    assert_true(calm.disturbed && calm.slowdown > 5);
+    cache_end(&c);
 }
 
 /* Who allows milliseconds does not wait for a hundred megabytes of new pages. Runs first: what was once the most hides what is
@@ -371,7 +485,12 @@ int main(void) {
                                        cmocka_unit_test(peak_is_between_a_chain_and_the_ports),
                                        cmocka_unit_test(the_best_moment_of_all_threads_counts),
                                        cmocka_unit_test(no_time_gives_a_rate),
-                                       cmocka_unit_test(earlier_peaks_are_remembered),
+                                       cmocka_unit_test(the_second_highest_reading_is_known),
+                                       cmocka_unit_test(what_is_not_reached_is_forgotten),
+                                       cmocka_unit_test(damaged_files_are_as_none),
+                                       cmocka_unit_test(readings_far_below_are_not_believed),
+                                       cmocka_unit_test(references_are_bounded_by_the_peak),
+                                       cmocka_unit_test(a_look_knows_the_quiet_machine),
                                        cmocka_unit_test(streams_are_as_fast_as_their_level),
                                        cmocka_unit_test(units_are_between_one_operation_and_the_ports),
                                        cmocka_unit_test(a_unit_program_is_its_instruction),

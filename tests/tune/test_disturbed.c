@@ -14,7 +14,7 @@ typedef struct outcome {
     int above;      /* records above the machine's peak */
     int wrong_ends; /* tasks that are said to be at a roof and are not */
     double chosen;  /* true seconds of an inference by what was chosen, over the best of what was measured */
-    double silent;  /* seconds of contests over all */
+    double seconds; /* that it took */
 } outcome;
 
 /* True seconds of the record that a build would take. */
@@ -74,6 +74,7 @@ static outcome session(bench *b, disturbance kind, uint64_t seed, double peak) {
     tc_error err;
     tc_tune *t;
     machine_begin(&m, kind, seed, peak);
+    double begun = m.now;
     with.threads = 2;
     with.timing = TC_TUNE_HOT;
     with.seed = seed;
@@ -96,6 +97,7 @@ static outcome session(bench *b, disturbance kind, uint64_t seed, double peak) {
             o.wrong_ends++;
     }
     o.chosen = sum / best;
+    o.seconds = m.now - begun;
     look_at_records(b, &m, &o);
     tc_tune_free(t);
     machine_end(&m);
@@ -105,7 +107,7 @@ static outcome session(bench *b, disturbance kind, uint64_t seed, double peak) {
 /* What sessions of one kind came to. */
 typedef struct tally {
     int sessions, impossible, above, wrong_ends;
-    double log_chosen, worst;
+    double log_chosen, worst, seconds;
 } tally;
 
 /* Session number k of all: the kinds take turns, as do machines with a low, a middling and a high peak. */
@@ -122,6 +124,7 @@ static void hold(int k, tally *all) {
     t->above += o.above;
     t->wrong_ends += o.wrong_ends;
     t->log_chosen += log(o.chosen);
+    t->seconds += o.seconds;
     t->worst = fmax(t->worst, o.chosen);
 }
 
@@ -138,8 +141,10 @@ static void sessions_end_well(void **state) {
         const tally *t = &all[kind];
         double chosen = exp(t->log_chosen / TC_MAX(t->sessions, 1));
         print_message(
-            "%-8s %d sessions: %d records too short, %d above the peak, %d wrong ends, chosen over best %.4f, at most %.3f\n",
-            disturbance_text((disturbance)kind), t->sessions, t->impossible, t->above, t->wrong_ends, chosen, t->worst);
+            "%-8s %d sessions: %d records too short, %d above the peak, %d wrong ends, chosen over best %.4f, at most %.3f, "
+            "%.1f s each\n",
+            disturbance_text((disturbance)kind), t->sessions, t->impossible, t->above, t->wrong_ends, chosen, t->worst,
+            t->seconds / TC_MAX(t->sessions, 1));
         assert_int_equal(t->above, 0);
         assert_int_equal(t->wrong_ends, 0);
         assert_true(t->impossible == 0 || kind == LEAPS || kind == MIXED);

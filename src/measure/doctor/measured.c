@@ -53,9 +53,20 @@ static void judge_caches(tc_doctor *d, const tc_meas_caches *c) {
                       "%.1f MiB as measured, %.0f MiB as reported", last, reported);
 }
 
+/* Rates beside those that the machine is known to reach. */
+static void judge_busy(tc_doctor *d, const tc_meas_peak *p) {
+    if (p->known_gflops > 0 && p->known_gbs > 0)
+        tc_doctor_say(d, TC_DOCTOR_BUSY, tc_meas_peak_is_busy(p) ? TC_DOCTOR_WARNING : TC_DOCTOR_GOOD,
+                      "measured %.3g of %.3g GFLOP/s and %.3g of %.3g GB/s that are known of this CPU", p->read_gflops,
+                      fmax(p->read_gflops, p->known_gflops), p->read_gbs, fmax(p->read_gbs, p->known_gbs));
+    else
+        tc_doctor_say(d, TC_DOCTOR_BUSY, TC_DOCTOR_UNKNOWN,
+                      "nothing is known from earlier: two commands that measure the peak make it known");
+}
+
 void tc_doctor_judge_measured(tc_doctor *d, const tc_doctor_measured *m) {
     bool noisy = m->spread > restless || m->slowdown > slow;
-    double scaling = m->alone > 0 ? m->peak.f32_gflops / (m->alone * m->threads) : 1;
+    double scaling = m->alone > 0 ? m->peak.read_gflops / (m->alone * m->threads) : 1;
     tc_doctor_say(d, TC_DOCTOR_NOISE, noisy ? TC_DOCTOR_WARNING : TC_DOCTOR_GOOD,
                   "times of one fixed piece of work: the middle half spans %.1f %%, the median is %.1f %% over the fastest",
                   100 * m->spread, 100 * (m->slowdown - 1));
@@ -63,6 +74,7 @@ void tc_doctor_judge_measured(tc_doctor *d, const tc_doctor_measured *m) {
         tc_doctor_say(d, TC_DOCTOR_SCALING, scaling < least_scaling ? TC_DOCTOR_WARNING : TC_DOCTOR_GOOD,
                       "%d threads run %.2f times as fast as 1 (%.0f %%)", m->threads, scaling * m->threads, 100 * scaling);
     judge_caches(d, &m->caches);
+    judge_busy(d, &m->peak);
     tc_doctor_say(d, TC_DOCTOR_PEAK, TC_DOCTOR_GOOD, "%.1f GFLOP/s (f32, %s, %d threads), %.1f GB/s", m->peak.f32_gflops,
                   m->peak.isa, m->threads, m->peak.triad_gbs);
 }

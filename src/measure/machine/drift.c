@@ -17,22 +17,34 @@ static double spread_of(const double *times, size_t n) {
     return (high - low) / tc_meas_smallest(times, n, n / 2);
 }
 
+double tc_meas_drift_best(const tc_meas_drift *d) {
+    return d->nreference == 0 || (d->quiet > 0 && d->quiet < d->fastest) ? d->quiet : d->fastest;
+}
+
+static double reference_now(const tc_meas_drift *d) {
+    return tc_meas_median(d->reference, TC_MIN(d->nreference, (size_t)TC_MEAS_DRIFT_WINDOW));
+}
+
+static void add_reference(tc_meas_drift *d, double reference) {
+    d->fastest = d->nreference ? fmin(d->fastest, reference) : reference;
+    d->reference[d->nreference++ % TC_MEAS_DRIFT_WINDOW] = reference;
+    if (d->nreference >= TC_MEAS_DRIFT_WINDOW)
+        d->calmest = d->calmest > 0 ? fmin(d->calmest, reference_now(d)) : reference_now(d);
+}
+
 bool tc_meas_drift_add(tc_meas_drift *d, double reference, const double *times, size_t n) {
     double spread = n >= LEAST_REPEATS && times[0] > 0 ? spread_of(times, n) : 0;
-    if (reference > 0) {
-        d->fastest = d->nreference ? fmin(d->fastest, reference) : reference;
-        d->reference[d->nreference++ % TC_MEAS_DRIFT_WINDOW] = reference;
-    }
+    if (reference > 0)
+        add_reference(d, reference);
     if (n >= LEAST_REPEATS && times[0] > 0)
         d->spread[d->nspread++ % TC_MEAS_DRIFT_WINDOW] = spread;
-    return reference > slow * d->fastest || spread > restless;
+    return reference > slow * tc_meas_drift_best(d) || spread > restless;
 }
 
 tc_meas_calm tc_meas_drift_state(const tc_meas_drift *d) {
     tc_meas_calm c = {.slowdown = 1};
-    size_t known = TC_MIN(d->nreference, (size_t)TC_MEAS_DRIFT_WINDOW);
-    if (known >= TC_MEAS_DRIFT_WINDOW / 2)
-        c.slowdown = tc_meas_median(d->reference, known) / d->fastest;
+    if (d->nreference >= TC_MEAS_DRIFT_WINDOW / 2)
+        c.slowdown = fmax(1, reference_now(d) / tc_meas_drift_best(d));
     if (d->nspread >= TC_MEAS_DRIFT_WINDOW / 2)
         c.spread = tc_meas_median(d->spread, TC_MIN(d->nspread, (size_t)TC_MEAS_DRIFT_WINDOW));
     c.disturbed = c.slowdown > slow || c.spread > restless;

@@ -8,9 +8,11 @@
 
 enum { TC_MEAS_DRIFT_WINDOW = 12 }; /* candidates that an opinion is made from */
 
-/* Zero-initialised is empty. */
+/* Zero-initialised is empty, and knows nothing from earlier. */
 typedef struct tc_meas_drift {
-    double fastest; /* reference, seconds */
+    double quiet;   /* reference on a quiet machine, seconds, as earlier sessions know it; 0: not known */
+    double calmest; /* the smallest median of a whole window: what this session knows of it; 0: nothing yet */
+    double fastest; /* reference that was added, seconds */
     double reference[TC_MEAS_DRIFT_WINDOW], spread[TC_MEAS_DRIFT_WINDOW];
     size_t nreference, nspread; /* ever added */
 } tc_meas_drift;
@@ -18,6 +20,9 @@ typedef struct tc_meas_drift {
 /* A candidate was measured: the reference's seconds (0: not known) and its repeats. Answers whether others used the machine just
  * then, as far as these show. */
 bool tc_meas_drift_add(tc_meas_drift *d, double reference, const double *times, size_t n);
+
+/* Seconds of the reference at best, of this session or of earlier ones; 0: not known. */
+double tc_meas_drift_best(const tc_meas_drift *d);
 
 typedef struct tc_meas_calm {
     double slowdown; /* the reference now over the reference at best; 1 when not known */

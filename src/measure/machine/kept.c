@@ -1,6 +1,7 @@
 /* What kept.h describes. */
 #include "measure/machine/kept.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,13 +12,29 @@
 #include "support/system/emulation.h"
 #include "support/system/fs.h"
 #include "support/system/user_folder.h"
+#include "support/vec.h"
+
+/* The processor's name, or on Arm its number: the first such line of /proc/cpuinfo. "": it has none. */
+static void name_processor(char *name, size_t size) {
+    enum { HEAD = 4096 };
+    static const char *const keys[] = {"\nmodel name", "\nCPU part", "\nuarch"};
+    char text[HEAD + 1];
+    text[tc_fs_read_head("/proc/cpuinfo", text, HEAD)] = 0;
+    *name = 0;
+    for (size_t i = 0; i < TC_LEN(keys) && !*name; i++) {
+        const char *at = strstr(text, keys[i]);
+        if (at)
+            snprintf(name, size, "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
+    }
+}
 
 char *tc_meas_kept_path(const char *kind, const char *key) {
-    char host[256] = "", *folder = tc_user_folder(), *path = NULL;
+    char host[256] = "", processor[160], *folder = tc_user_folder(), *path = NULL;
     tc_strbuf b = {0};
     if (folder) {
         gethostname(host, sizeof host - 1);
-        tc_sb_printf(&b, "%s %s%s", host, key, tc_is_emulated() ? " emulated" : "");
+        name_processor(processor, sizeof processor);
+        tc_sb_printf(&b, "%s %s %s%s", host, processor, key, tc_is_emulated() ? " emulated" : "");
         tc_digest hash = tc_digest_of(b.data, b.len);
         tc_sb_clear(&b);
         tc_sb_printf(&b, "%s/%s-%s.json", folder, kind, hash.hex);

@@ -4,8 +4,8 @@
 
 #include "support/json/json.h"
 
-/* FOLDER/KIND-HASH.json, the hash being that of the host's name, of `key`, and of whether the processor is emulated. NULL: nothing
- * is kept. malloc'ed. */
+/* FOLDER/KIND-HASH.json, the hash being that of the host's name, of the processor's, of `key`, and of whether the processor is
+ * emulated. NULL: nothing is kept. malloc'ed. */
 char *tc_meas_kept_path(const char *kind, const char *key);
 /* NULL: there is none, or it was damaged. path NULL is fine. */
 json_t *tc_meas_kept_load(const char *path);

@@ -1,6 +1,7 @@
 /* The reference, run by this process: how the machine does at this moment. */
 #include "codegen/artefacts/runtime.h"
 #include "measure/machine/drift.h"
+#include "measure/machine/known.h"
 #include "measure/machine/peak.h"
 #include "measure/records/record.h"
 #include "support/log.h"
@@ -35,10 +36,18 @@ static void look_once(tc_meas_drift *d, const tc_rt *rt) {
     tc_meas_drift_add(d, tc_meas_median(each, TC_LEN(each)), times, REPEATS);
 }
 
+/* What this look tells of a quiet machine, and what earlier ones did. */
+static void remember(tc_meas_drift *d, int threads) {
+    double known = d->calmest > 0 ? tc_meas_note(TC_MEAS_KNOWN_LOOK, "", threads, 1 / d->calmest)
+                                  : tc_meas_known(TC_MEAS_KNOWN_LOOK, "", threads);
+    d->quiet = known > 0 ? 1 / known : 0;
+}
+
 void tc_meas_drift_look(tc_meas_drift *d, int threads) {
     double woken[REFERENCES];
     tc_rt rt = tc_cg_measuring_runtime(threads);
     repeat(&rt, woken); /* the team is made, or wakes */
     for (int i = 0; i < TC_MEAS_DRIFT_WINDOW / 2; i++)
         look_once(d, &rt);
+    remember(d, threads);
 }

@@ -9,12 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "measure/machine/kept.h"
+#include "measure/machine/known.h"
 #include "measure/machine/together.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
 #include "support/numbers.h"
-#include "support/strbuf.h"
 #include "support/system/memory.h"
 #include "support/system/threads.h"
 #include "support/vec.h"
@@ -132,8 +131,12 @@ static void fma_piece(int thread, void *k) {
     (void)thread, (void)sink;
 }
 
+static double piece_flops(const isa *k) {
+    return 2.0 * ROUND * ACCUMULATORS * k->lanes;
+}
+
 static double fma_rate(isa *k, int threads, double seconds) {
-    return tc_meas_rate_together(threads, tc_meas_peak_seconds(seconds), fma_piece, k) * 2.0 * ROUND * ACCUMULATORS * k->lanes;
+    return tc_meas_rate_together(threads, tc_meas_peak_seconds(seconds), fma_piece, k) * piece_flops(k);
 }
 
 /* Of so many as much as PASSES over it have time for at 10 GB/s. New pages cost more than the passes: where the time is cut to
@@ -143,20 +146,21 @@ static int64_t timely_bytes(int64_t bytes, double seconds) {
     return TC_MIN(bytes, TC_MAX((int64_t)(seconds * 10e9 / PASSES), (int64_t)SHORT_BYTES));
 }
 
-/* Of each of the three arrays: past the last cache, if there are time and memory. */
-static int64_t triad_floats(double seconds) {
+/* Of all three arrays: past the last cache. */
+static int64_t whole_triad(void) {
     long l3 = 0;
 #ifdef _SC_LEVEL3_CACHE_SIZE
     l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
-    long past_cache = TC_MIN(TC_MAX(2 * l3, (long)LEAST_TRIAD_BYTES), (long)MOST_TRIAD_BYTES);
-    int64_t bytes = tc_memory_share(timely_bytes(3 * (int64_t)past_cache, seconds));
-    return TC_MAX(bytes, (int64_t)SHORT_BYTES) / 3 / (int64_t)sizeof(float);
+    return 3 * (int64_t)TC_MIN(TC_MAX(2 * l3, (long)LEAST_TRIAD_BYTES), (long)MOST_TRIAD_BYTES);
 }
 
-static double triad_rate(int threads, double seconds) {
+/* *whole: there are time and memory for all of it, so the rate is that of memory. */
+static double triad_rate(int threads, double seconds, bool *whole) {
     seconds = tc_meas_peak_seconds(seconds);
-    int64_t n = triad_floats(seconds);
+    int64_t all = tc_memory_share(timely_bytes(whole_triad(), seconds));
+    int64_t n = TC_MAX(all, (int64_t)SHORT_BYTES) / 3 / (int64_t)sizeof(float);
+    *whole = all >= whole_triad();
     float *a = malloc(3 * (size_t)n * sizeof *a);
     if (!a) { /* the call ends now and needs no rate, so the reserve (support/alloc.h) stays whole */
         tc_alloc_refuse();
@@ -186,23 +190,37 @@ static int team_of(int threads) {
     return tc_threads_team(threads > 0 ? threads : INT_MAX);
 }
 
-tc_meas_peak tc_meas_measure_peak(int threads, double seconds) {
-    isa k = best_isa();
-    threads = team_of(threads);
-    if (seconds <= 0)
-        seconds = 0.5;
-    return (tc_meas_peak){.threads = threads,
-                          .isa = k.name,
-                          .f32_gflops = fma_rate(&k, threads, 0.6 * seconds) / 1e9,
-                          .triad_gbs = triad_rate(threads, 0.4 * seconds) / 1e9};
+static void raise_triad(tc_meas_peak *p, int threads, double seconds) {
+    bool whole;
+    double now = triad_rate(threads, seconds, &whole) / 1e9;
+    p->read_gbs = TC_MAX(p->read_gbs, now);
+    p->known_gbs = whole ? tc_meas_note(TC_MEAS_KNOWN_TRIAD, "", threads, now) : tc_meas_known(TC_MEAS_KNOWN_TRIAD, "", threads);
+    p->triad_gbs = tc_meas_believed(p->read_gbs, p->known_gbs);
+}
+
+void tc_meas_peak_raise_fma(tc_meas_peak *p, int threads, double seconds) {
+    p->threads = team_of(threads);
+    p->isa = best_isa().name;
+    double now = tc_meas_measure_fma(threads, seconds);
+    p->read_gflops = TC_MAX(p->read_gflops, now);
+    p->known_gflops = tc_meas_known(TC_MEAS_KNOWN_FMA, p->isa, p->threads);
+    p->f32_gflops = tc_meas_believed(p->read_gflops, p->known_gflops);
 }
 
 void tc_meas_peak_raise(tc_meas_peak *p, int threads, double seconds) {
-    tc_meas_peak now = tc_meas_measure_peak(threads, seconds);
-    memcpy(now.unit_gops, p->unit_gops, sizeof now.unit_gops);
-    now.f32_gflops = TC_MAX(now.f32_gflops, p->f32_gflops);
-    now.triad_gbs = TC_MAX(now.triad_gbs, p->triad_gbs);
-    *p = now;
+    seconds = seconds > 0 ? seconds : 0.5;
+    tc_meas_peak_raise_fma(p, threads, 0.6 * seconds);
+    raise_triad(p, p->threads, 0.4 * seconds);
+}
+
+tc_meas_peak tc_meas_measure_peak(int threads, double seconds) {
+    tc_meas_peak p = {0};
+    tc_meas_peak_raise(&p, threads, seconds);
+    return p;
+}
+
+bool tc_meas_peak_is_busy(const tc_meas_peak *p) {
+    return tc_meas_is_far_below(p->read_gflops, p->known_gflops) || tc_meas_is_far_below(p->read_gbs, p->known_gbs);
 }
 
 void tc_meas_reference_work(void) {
@@ -211,45 +229,24 @@ void tc_meas_reference_work(void) {
     (void)sink;
 }
 
+bool tc_meas_reference_is_possible(double seconds, int threads) {
+    const double drifts = 1.1; /* the peak, by some per cent within hours */
+    isa k = best_isa();
+    double work = piece_flops(&k) * threads;
+    return work <= drifts * 1e9 * tc_meas_known(TC_MEAS_KNOWN_FMA, k.name, team_of(threads)) * seconds;
+}
+
 double tc_meas_measure_fma(int threads, double seconds) {
     isa k = best_isa();
-    return fma_rate(&k, team_of(threads), seconds) / 1e9;
+    threads = team_of(threads);
+    double now = fma_rate(&k, threads, seconds) / 1e9;
+    (void)tc_meas_note(TC_MEAS_KNOWN_FMA, k.name, threads, now);
+    return now;
 }
 
-/* ---- the peak that is kept ---- */
-
-/* The two highest readings, the highest first. A file that was damaged is as none. */
-typedef struct readings {
-    double highest, second;
-} readings;
-
-static readings load_readings(const char *path) {
-    const double most = 1e7; /* no machine of today has a tenth of it */
-    json_t *j = tc_meas_kept_load(path);
-    readings r = {json_number_value(json_object_get(j, "highest")), json_number_value(json_object_get(j, "second"))};
-    json_decref(j);
-    return r.second >= 0 && r.highest >= r.second && r.highest < most ? r : (readings){0};
-}
-
-static readings with(readings r, double now) {
-    if (now > r.highest)
-        return (readings){now, r.highest};
-    return (readings){r.highest, TC_MAX(r.second, now)};
-}
-
-double tc_meas_known_fma(const char *target, int threads, double seconds) {
-    tc_strbuf key = {0};
+double tc_meas_known_fma(int threads, double seconds) {
     double now = tc_meas_measure_fma(threads, seconds);
-    tc_sb_printf(&key, "%d %s", team_of(threads), target);
-    char *path = tc_meas_kept_path("peak", tc_sb_str(&key));
-    readings kept = load_readings(path), all = with(kept, now);
-    if (all.second > 1.001 * kept.second) /* else it is not worth a write */
-        tc_meas_kept_store(path, tc_json_pack("{s:f, s:f}", "highest", all.highest, "second", all.second));
-    else if (kept.highest == 0)
-        tc_meas_kept_store(path, tc_json_pack("{s:f, s:f}", "highest", now, "second", 0.0));
-    free(path);
-    tc_strbuf_free(&key);
-    return TC_MAX(now, all.second);
+    return TC_MAX(now, tc_meas_known(TC_MEAS_KNOWN_FMA, best_isa().name, team_of(threads)));
 }
 
 /* ---- bandwidth at a footprint ---- */
@@ -307,7 +304,8 @@ tc_meas_stream tc_meas_measure_stream(int threads, int64_t bytes, double seconds
     threads = team_of(threads);
     if (seconds <= 0)
         seconds = 0.2;
+    double memory = tc_meas_known(TC_MEAS_KNOWN_TRIAD, "", threads);
     return (tc_meas_stream){.bytes = bytes,
-                            .read_gbs = stream_rate(&k, threads, bytes, false, seconds / 2) / 1e9,
-                            .triad_gbs = stream_rate(&k, threads, bytes, true, seconds / 2) / 1e9};
+                            .read_gbs = tc_meas_believed(stream_rate(&k, threads, bytes, false, seconds / 2) / 1e9, memory),
+                            .triad_gbs = tc_meas_believed(stream_rate(&k, threads, bytes, true, seconds / 2) / 1e9, memory)};
 }

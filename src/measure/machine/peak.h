@@ -3,11 +3,13 @@
 #ifndef TC_MEASURE_MACHINE_PEAK_H
 #define TC_MEASURE_MACHINE_PEAK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "te/intrinsic.h"
 
-/* Rates are of as many threads as were asked for, but of no more than there are cores. */
+/* Rates are of as many threads as were asked for, but of no more than there are cores. Each is the one that was read, or what is
+ * known of this machine (known.h) where the reading is far below. */
 typedef struct tc_meas_peak {
     int threads;       /* that it was measured on */
     const char *isa;   /* which instructions: "AVX-512", "AVX2", "generic" */
@@ -15,7 +17,12 @@ typedef struct tc_meas_peak {
     double triad_gbs;  /* a[i] = b[i] + s * c[i]: bytes read and written, without write allocation */
     /* Of the units that were measured (unit_peak.h), else 0; a product and its sum count as 2 */
     double unit_gops[TC_NINTRINSICS];
+    double read_gflops, read_gbs;   /* as they were read */
+    double known_gflops, known_gbs; /* as they are known; 0: nothing is */
 } tc_meas_peak;
+
+/* Others used the machine when it was measured, or the clock is held down: a reading is far below what is known. */
+bool tc_meas_peak_is_busy(const tc_meas_peak *p);
 
 /* What one rate is measured for: `seconds`, or as long as the environment's TCTUNE_PEAK_SECONDS says where that is shorter. */
 double tc_meas_peak_seconds(double seconds);
@@ -26,19 +33,22 @@ tc_meas_peak tc_meas_measure_peak(int threads, double seconds);
  * Zero-initialised is one that was never measured. */
 void tc_meas_peak_raise(tc_meas_peak *p, int threads, double seconds);
 
+/* The same of multiply-adds alone: other rates stay as they are. */
+void tc_meas_peak_raise_fma(tc_meas_peak *p, int threads, double seconds);
+
 /* Of a rate, however little time is left: the process may have been suspended in one of them. */
 enum { TC_MEAS_PEAK_LEAST_SLICES = 4 };
 
-/* The multiply-add rate alone, in GFLOP/s. */
+/* The multiply-add rate alone, in GFLOP/s, as it is read now. */
 double tc_meas_measure_fma(int threads, double seconds);
 
-/* The same, or the second highest that was ever measured on this machine with so many threads, where that is more: who measures while
- * others use the machine knows it all the same. One reading may be wrong; it is believed when another has come near. `target`: the
- * text of what the code is for, which names the processor. */
-double tc_meas_known_fma(const char *target, int threads, double seconds);
+/* A reading, or what is known of this machine where that is more (known.h): no kernel is faster. */
+double tc_meas_known_fma(int threads, double seconds);
 
 /* A fixed amount of multiply-adds, some 35 us of one core: what it takes says how fast the machine is at this moment. */
 void tc_meas_reference_work(void);
+/* Whether so many threads can do it together in so many seconds, by the peak that is known (known.h). Without one: false. */
+bool tc_meas_reference_is_possible(double seconds, int threads);
 
 /* Bandwidth of passes over the same `bytes` of memory, shared out among the threads: that of the level of the hierarchy at which
  * a kernel of this footprint lives when it is called again and again. */
@@ -48,7 +58,7 @@ typedef struct tc_meas_stream {
     double triad_gbs; /* a[i] = b[i] + s * c[i]: a third is written */
 } tc_meas_stream;
 
-/* Takes about `seconds` (0: 0.2). threads 0: one per core. */
+/* Takes about `seconds` (0: 0.2). threads 0: one per core. No rate is far below what is known of memory: no cache is slower. */
 tc_meas_stream tc_meas_measure_stream(int threads, int64_t bytes, double seconds);
 
 #endif

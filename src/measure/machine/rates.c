@@ -26,7 +26,7 @@ static void measure_footprints(tc_meas_rates *r, const tc_machine *m, const tc_m
 tc_meas_rates tc_meas_measure_rates(const tc_target *t, const tc_meas_caches *c) {
     tc_meas_rates r = {.peak = tc_meas_measure_peak(t->machine.cores, peak_seconds)};
     for (int i = 1; i < TIMES; i++)
-        r.peak.f32_gflops = TC_MAX(r.peak.f32_gflops, tc_meas_measure_fma(t->machine.cores, peak_seconds));
+        tc_meas_peak_raise_fma(&r.peak, t->machine.cores, peak_seconds);
     tc_meas_peak_raise_units(&r.peak, t, t->machine.intrinsics, unit_seconds);
     measure_footprints(&r, &t->machine, c);
     return r;

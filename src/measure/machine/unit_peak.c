@@ -4,9 +4,11 @@
  * sums are a grid of three by four. For the eight tile registers they are four sums of two operands of each side. */
 #include "measure/machine/unit_peak.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "codegen/code/code.h"
+#include "measure/machine/known.h"
 #include "measure/machine/together.h"
 #include "support/log.h"
 #include "support/system/threads.h"
@@ -163,6 +165,11 @@ static double rate(tc_kernel *kernel, const tc_intrinsic *u, int64_t steps, int 
     return best;
 }
 
+/* What is believed of the unit, after the reading `now`. */
+static double known_rate(const tc_intrinsic *u, int threads, double now) {
+    return tc_meas_believed(now, tc_meas_note(TC_MEAS_KNOWN_UNIT, u->text, threads, now));
+}
+
 void tc_meas_peak_raise_unit(tc_meas_peak *p, const tc_target *t, const tc_intrinsic *u, double seconds) {
     if (!u || !t->native || !tc_intrinsic_in(t->machine.intrinsics, u))
         return;
@@ -174,7 +181,7 @@ void tc_meas_peak_raise_unit(tc_meas_peak *p, const tc_target *t, const tc_intri
     tc_error err = {0};
     tc_meas_unit_program(u, steps, &text);
     if (compile(t, tc_sb_str(&text), &m, &kernel, &err) == TC_OK)
-        *best = TC_MAX(*best, rate(kernel, u, steps, p->threads, seconds) / 1e9);
+        *best = fmax(*best, known_rate(u, p->threads, rate(kernel, u, steps, p->threads, seconds) / 1e9));
     else
         tc_log(TC_LOG_WARN, "the peak of %s could not be measured: %s", u->text, err.msg);
     tc_cg_module_free(m);

@@ -126,7 +126,8 @@ tc_tune_roof tc_tune_roofline(const tc_workload *w, const tc_target *t, tc_meas_
     tc_tune_roof r = describe(w, t, mode);
     double footprint = mode == TC_MEAS_COLD ? fmax(r.bytes, beyond_caches(m)) : r.bytes;
     tc_meas_stream stream = tc_meas_measure_stream(threads, (int64_t)footprint, 0.4);
-    tc_meas_peak peak = {.threads = threads, .f32_gflops = tc_meas_measure_fma(threads, 0.4)};
+    tc_meas_peak peak = {0};
+    tc_meas_peak_raise_fma(&peak, threads, 0.4);
     tc_meas_peak_raise_unit(&peak, t, r.unit, 0.3);
     r.peak_gflops = TC_MAX(tc_meas_peak_of(&peak, r.unit), earlier ? earlier->peak_gflops : 0);
     r.bandwidth_gbs = TC_MAX(stream.read_gbs, stream.triad_gbs);
