@@ -131,12 +131,14 @@ static bool is_of_building(tc_meas_error e) {
     case TC_MEAS_BUILD_FAILED:
     case TC_MEAS_BUILD_CRASH:
     case TC_MEAS_BUILD_TIMEOUT:
+    case TC_MEAS_BUILD_LATE:
     case TC_MEAS_BUILD_MEMORY:
         return true;
     case TC_MEAS_RUN_FAILED:
     case TC_MEAS_RUN_CRASH:
     case TC_MEAS_RUN_FORBIDDEN:
     case TC_MEAS_RUN_TIMEOUT:
+    case TC_MEAS_RUN_LATE:
     case TC_MEAS_RUN_MEMORY:
     case TC_MEAS_WRONG_RESULT:
     case TC_MEAS_IMPOSSIBLE_TIME:

@@ -63,14 +63,27 @@ static tc_status send_build(const tc_meas *m, tc_meas_proc *p, const tc_meas_job
     return s;
 }
 
-static void finish_build(const tc_meas_jobs *b, tc_meas_job *j, tc_meas_proc *p, tc_meas_event ev) {
+/* One that the machine was too busy for is built once more by the same builder. */
+static bool build_again(tc_meas_processes_state *x, int builder, tc_meas_job *j) {
+    tc_error why;
+    if (j->r->error != TC_MEAS_BUILD_LATE || j->put_off || tc_meas_stopped(x->m) ||
+        send_build(x->m, &x->process[builder], j, &why) != TC_OK)
+        return false;
+    j->put_off = true;
+    x->at[builder] = j;
+    return true;
+}
+
+static void finish_build(tc_meas_processes_state *x, int builder, tc_meas_job *j, tc_meas_event ev) {
+    const tc_meas_jobs *b = x->builds.b;
+    tc_meas_proc *p = &x->process[builder];
     if (ev == TC_MEAS_EV_REPLY)
         take_built(b, j, p);
     else if (ev == TC_MEAS_EV_TIMEOUT)
-        tc_meas_record_timeout(j, b->a, b->m->o.build_limit, false);
+        tc_meas_record_timeout(b, j, p, false);
     else
         tc_meas_record_death(j, b->a, p, false);
-    if (!j->ready)
+    if (!j->ready && !build_again(x, builder, j))
         tc_meas_report(b, j);
 }
 
@@ -92,7 +105,7 @@ bool tc_meas_next_answer(tc_meas_processes_state *x, bool *runner, tc_meas_event
         return i >= 0;
     tc_meas_job *j = x->at[i];
     x->at[i] = NULL;
-    finish_build(x->builds.b, j, &x->process[i], *ev);
+    finish_build(x, i, j, *ev);
     return true;
 }
 

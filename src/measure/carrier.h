@@ -11,6 +11,7 @@ typedef struct tc_meas_job {
     tc_record *r;
     bool ready;   /* built, waits to run */
     double best;  /* seconds of the best that it is raced against; 0: none */
+    bool put_off; /* it was too late on a busy machine, and is tried again, once */
     bool patient; /* may take as long as any: being late would count against it elsewhere too */
     void *object; /* of processes: what was built */
     size_t size;  /* of it */

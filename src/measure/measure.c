@@ -323,8 +323,26 @@ static tc_status run_one(const tc_meas_jobs *b, tc_meas_job *jobs, size_t i, tc_
     j->best = tc_meas_best_so_far(jobs, i);
     TC_TRY(run_quietly(b, j, err));
     j->r->when_ms = tc_meas_now_ms();
-    tc_meas_report(b, j);
+    if (tc_meas_error_is(j->r->error, TC_MEAS_UNSETTLED) && !j->put_off)
+        j->put_off = true;
+    else
+        tc_meas_report(b, j);
     return TC_OK;
+}
+
+/* Those for which the machine was too busy, after all others. What is stopped before is as it was. */
+static tc_status run_put_off(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err) {
+    tc_status s = TC_OK;
+    for (size_t i = 0; i < n && s == TC_OK; i++) {
+        tc_meas_job *j = &jobs[i];
+        if (!j->ready || !j->put_off || !tc_meas_error_is(j->r->error, TC_MEAS_UNSETTLED))
+            continue;
+        if (tc_meas_stopped(b->m))
+            tc_meas_report(b, j);
+        else
+            s = run_one(b, jobs, i, err);
+    }
+    return s;
 }
 
 static tc_status run_all(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err) {
@@ -335,6 +353,8 @@ static tc_status run_all(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_
         s = run_one(b, jobs, i, err);
     if (m->carrier->settle)
         m->carrier->settle(b);
+    if (s == TC_OK)
+        s = run_put_off(b, jobs, n, err);
     m->stats.run_seconds += tc_now() - start;
     return s;
 }

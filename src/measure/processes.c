@@ -173,10 +173,21 @@ void tc_meas_record_death(tc_meas_job *j, tc_arena *a, const tc_meas_proc *p, bo
     tc_strbuf_free(&b);
 }
 
-void tc_meas_record_timeout(tc_meas_job *j, tc_arena *a, double limit, bool running) {
-    tc_meas_end_with(j->r, a, running ? TC_MEAS_RUN_TIMEOUT : TC_MEAS_BUILD_TIMEOUT,
-                     tc_arena_printf(a, "killed after %g s: %s", limit,
-                                     tc_meas_error_meaning(running ? TC_MEAS_RUN_TIMEOUT : TC_MEAS_BUILD_TIMEOUT)));
+/* Others kept the process from running; or the times of candidates say so, where the host of a virtual machine has the processors. */
+static bool is_disturbed(const tc_meas *m, const tc_meas_proc *p, bool running) {
+    return p->share < TC_MEAS_OWN_TIME || (running && tc_meas_drift_state(&m->drift).disturbed);
+}
+
+void tc_meas_record_timeout(const tc_meas_jobs *b, tc_meas_job *j, const tc_meas_proc *p, bool running) {
+    tc_meas_error e = running ? TC_MEAS_RUN_TIMEOUT : TC_MEAS_BUILD_TIMEOUT;
+    const char *why = tc_arena_printf(b->a, "killed after %g s: %s", p->limit, tc_meas_error_meaning(e));
+    if (is_disturbed(b->m, p, running)) {
+        e = running ? TC_MEAS_RUN_LATE : TC_MEAS_BUILD_LATE;
+        why = tc_arena_printf(
+            b->a, "killed after %.3g s on a busy machine: it had a processor for %.0f %% of the time that it wanted one",
+            p->waited, 100 * p->share);
+    }
+    tc_meas_end_with(j->r, b->a, e, why);
 }
 
 /* ---- running ---- */
@@ -214,7 +225,7 @@ static tc_status ask_runner(const tc_meas_jobs *b, tc_meas_job *j, const request
         tc_meas_proc_kill(p);
         break;
     case TC_MEAS_EV_TIMEOUT:
-        tc_meas_record_timeout(j, b->a, q->limit, true);
+        tc_meas_record_timeout(b, j, p, true);
         break;
     case TC_MEAS_EV_DIED:
         tc_meas_record_death(j, b->a, p, true);

@@ -53,7 +53,8 @@ static inline tc_meas_proc *tc_meas_runner(const tc_meas_processes_state *x) {
 void tc_meas_pace(double *pace, double seconds);
 /* The job ended with the process, which died while it ran or built it. */
 void tc_meas_record_death(tc_meas_job *j, tc_arena *a, const tc_meas_proc *p, bool running);
-void tc_meas_record_timeout(tc_meas_job *j, tc_arena *a, double limit, bool running);
+/* The process was killed because the job took too long: a verdict on the job, unless others use the machine. */
+void tc_meas_record_timeout(const tc_meas_jobs *b, tc_meas_job *j, const tc_meas_proc *p, bool running);
 /* What a worker that was just sent to says of its sandbox: once in the life of this process, whose kernel stays the same. */
 void tc_meas_tell_lacks(const tc_meas_proc *p);
 

@@ -11,7 +11,7 @@ static void take(tc_tune *t, int i, int f, tc_record *r, size_t n, tc_arena *a) 
     tc_tune_add_samples(t, i, f, r, n, added);
     for (size_t j = 0; j < n; j++) {
         double before = t->state[i].best;
-        if (r[j].program)
+        if (r[j].program && !tc_meas_error_is(r[j].error, TC_MEAS_UNSETTLED)) /* else it may be tried again */
             tc_tune_remember(k, r[j].program);
         if (!added[j])
             r[j].verified = false; /* what does not replay any more cannot be used */

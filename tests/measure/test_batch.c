@@ -10,6 +10,7 @@
 #include "arena.h"
 #include "fake_worker.h"
 #include "measure/measure.h"
+#include "measure/process/allotted.h"
 #include "support/log.h"
 #include "support/system/fs.h"
 #include "support/vec.h"
@@ -108,6 +109,33 @@ static void check_misfortunes(tc_meas *m) {
     check_batch(m, e, TC_LEN(e));
     check_batch(m, &(expectation){"w", "good 5 time=1", TC_MEAS_NONE, ""}, 1);
     assert_true(tc_meas_get_stats(m).restarts >= 10);
+    tc_meas_free(m);
+}
+
+/* What others leave to workers: between two looks each runs for a second, and waits for so many. The linker gives this for
+ * tc_meas_allotted_of, so that no test depends on who else uses this machine. */
+static double crowded;
+tc_meas_allotted __wrap_tc_meas_allotted_of(pid_t pid);
+tc_meas_allotted __wrap_tc_meas_allotted_of(pid_t pid) {
+    static tc_meas_allotted all;
+    (void)pid;
+    all.ran += 1;
+    all.waited += crowded;
+    return all;
+}
+
+/* What is late because others have the processors is tried once more, when all others have run, and then no verdict. */
+static void late_on_a_busy_machine_is_no_verdict(void **state) {
+    (void)state;
+    const expectation e[] = {{"w", "run-spin 1", TC_MEAS_RUN_LATE, "it had a processor for 25 % of the time"},
+                             {"w", "build-hang 2", TC_MEAS_BUILD_LATE, "on a busy machine"},
+                             {"w", "good 3 time=0.5", TC_MEAS_NONE, ""}};
+    tc_meas *m = make((tc_meas_options){.build_limit = 0.2, .run_limit = 0.2, .beside = -1});
+    crowded = 3;
+    check_batch(m, e, TC_LEN(e));
+    crowded = 0;
+    assert_int_equal(tc_meas_get_stats(m).ran, 3);      /* the one that spins, the good one, the one that spins */
+    assert_int_equal(tc_meas_get_stats(m).restarts, 2); /* a builder, for its second try, and the runner, for the good one */
     tc_meas_free(m);
 }
 
@@ -480,6 +508,7 @@ int main(int argc, char **argv) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(every_misfortune_is_a_record),
+        TEST(late_on_a_busy_machine_is_no_verdict),
         TEST(memory_limits),
         TEST(cpu_limits),
         TEST(workers_that_are_killed_while_they_start_are_started_again),

@@ -154,10 +154,15 @@ static double truth_of(machine *m, const tc_meas_job *j) {
     return seconds;
 }
 
+/* A kernel of microseconds that runs for seconds is killed. */
+static bool is_too_late(const moment *now, bool alone) {
+    return now->kind == STARVED && !alone && now->starved > 300;
+}
+
 /* As the worker does: one that is clearly slower than the best is given up, and repeats scatter upwards. */
 static tc_status run(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err) {
     enum { EARLY = 2, REFERENCES = 6, WIDER = 2 };
-    const double reference = 50e-6, sample = 2e-3, most_slowdown = 1.5;
+    const double reference = 50e-6, sample = 2e-3, most_slowdown = 1.5, late = 3.5;
     machine *m = machine_of(b->m);
     tc_record *r = j->r;
     tc_meas_calm calm = tc_meas_drift_state(&b->m->drift);
@@ -169,6 +174,12 @@ static tc_status run(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err) {
     (void)err;
     for (int i = 0; i < REFERENCES; i++)
         m->now += beside[i] = reference * slowness(m, &now, false, reference) * (1 + 0.01 * fabs(tc_rng_normal(&m->rng)));
+    if (is_too_late(&now, alone)) {
+        m->now += late;
+        m->late++;
+        tc_meas_end_with(r, b->a, TC_MEAS_RUN_LATE, "a thread had no core");
+        return TC_OK;
+    }
     tc_meas_end_with(r, b->a, TC_MEAS_NONE, "");
     r->stopped_early = false;
     for (int i = 0; i < n && !r->stopped_early; i++) {

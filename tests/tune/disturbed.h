@@ -13,7 +13,7 @@
     KIND(BURSTS, "others work for seconds, and rest for seconds")                                                                \
     KIND(STEADY, "others work all the time")                                                                                     \
     KIND(STEPS, "the clock rate falls and rises")                                                                                \
-    KIND(STARVED, "a thread has no core for a while")                                                                            \
+    KIND(STARVED, "a thread has no core for a while: some kernels are killed because they take too long")                        \
     KIND(LEAPS, "a clock leaps: some measurements are far too short")                                                            \
     KIND(MIXED, "all of these")
 
@@ -33,6 +33,7 @@ typedef struct machine {
     double until; /* when a burst or a step ends */
     double level; /* times as long as things take until then */
     double load;  /* the chance that something has to wait for a core within 2 ms */
+    int late;     /* measurements that were killed */
     tc_map truth; /* program -> index into seconds */
     TC_VEC(double) seconds;
 } machine;

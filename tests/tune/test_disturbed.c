@@ -13,6 +13,8 @@ typedef struct outcome {
     int impossible; /* records that are faster than their program, by more than repeats scatter */
     int above;      /* records above the machine's peak */
     int wrong_ends; /* tasks that are said to be at a roof and are not */
+    int late;       /* measurements that were killed, */
+    int given_up;   /* and records that say so: of those that were killed twice */
     double chosen;  /* true seconds of an inference by what was chosen, over the best of what was measured */
     double seconds; /* that it took */
 } outcome;
@@ -64,6 +66,11 @@ static void look_at_records(bench *b, const machine *m, outcome *o) {
         o->impossible += r.data[i].median < 0.9 * machine_truth(m, r.data[i].program);
         tc_ctx_free(ctx);
     }
+    assert_int_equal(tc_meas_db_select(b->db, a, &(tc_meas_filter){0}, &r, &err), TC_OK);
+    for (size_t i = 0; i < r.len; i++) {
+        o->given_up += r.data[i].error == TC_MEAS_RUN_LATE;
+        assert_false(tc_meas_error_is(r.data[i].error, TC_MEAS_UNRELIABLE));
+    }
     tc_arena_free(a);
 }
 
@@ -98,6 +105,7 @@ static outcome session(bench *b, disturbance kind, uint64_t seed, double peak) {
     }
     o.chosen = sum / best;
     o.seconds = m.now - begun;
+    o.late = m.late;
     look_at_records(b, &m, &o);
     tc_tune_free(t);
     machine_end(&m);
@@ -106,7 +114,7 @@ static outcome session(bench *b, disturbance kind, uint64_t seed, double peak) {
 
 /* What sessions of one kind came to. */
 typedef struct tally {
-    int sessions, impossible, above, wrong_ends;
+    int sessions, impossible, above, wrong_ends, late, given_up;
     double log_chosen, worst, seconds;
 } tally;
 
@@ -124,6 +132,8 @@ static void hold(int k, tally *all) {
     t->above += o.above;
     t->wrong_ends += o.wrong_ends;
     t->log_chosen += log(o.chosen);
+    t->late += o.late;
+    t->given_up += o.given_up;
     t->seconds += o.seconds;
     t->worst = fmax(t->worst, o.chosen);
 }
@@ -142,13 +152,14 @@ static void sessions_end_well(void **state) {
         double chosen = exp(t->log_chosen / TC_MAX(t->sessions, 1));
         print_message(
             "%-8s %d sessions: %d records too short, %d above the peak, %d wrong ends, chosen over best %.4f, at most %.3f, "
-            "%.1f s each\n",
+            "%.1f s each; %d killed, %d given up\n",
             disturbance_text((disturbance)kind), t->sessions, t->impossible, t->above, t->wrong_ends, chosen, t->worst,
-            t->seconds / TC_MAX(t->sessions, 1));
+            t->seconds / TC_MAX(t->sessions, 1), t->late, t->given_up);
         assert_int_equal(t->above, 0);
         assert_int_equal(t->wrong_ends, 0);
         assert_true(t->impossible == 0 || kind == LEAPS || kind == MIXED);
         assert_true(chosen <= 1.02);
+        assert_true(t->given_up <= t->late / 4); /* the others ran at the second try */
     }
 }
 

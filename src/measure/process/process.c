@@ -32,7 +32,8 @@ enum {
     STARTS = 4,           /* how often a process that is killed while it starts is started in all */
     REAP_MS = 2000,       /* a process whose socket is closed gets this long to finish dying */
     SPARE_THREADS = 64,   /* beyond a team, and one that takes its place */
-    GRACE = 2,            /* times its limit that a process gets on top where it could hardly run */
+    GRACE = 2,            /* times its limit that a process gets on top where it hardly ran, */
+    MOST_GRACE = 4,       /* and where others kept it from running. Chosen */
 };
 
 /* Seconds: how often the stop flag is looked at, and by how much later than it asked for a process comes to that which was not
@@ -214,12 +215,30 @@ static void begin_request(tc_meas_proc *p, double limit) {
     p->limit = limit;
     p->waited = 0;
     p->had = processor_time(p);
+    p->noted = false;
+    p->share = 1;
     p->busy = true;
 }
 
-static bool is_late(const tc_meas_proc *p) {
+/* Most requests are answered before the first look, and it costs them nothing. */
+static void note_time(tc_meas_proc *p, double passed) {
+    p->waited += passed;
+    if (!p->busy || p->noted || p->waited < look)
+        return;
+    p->before = tc_meas_allotted_of(p->pid);
+    p->noted = true;
+}
+
+/* Its own time is up, or there is no end to waiting. Of a process that sleeps all time is its own. */
+static bool is_late(tc_meas_proc *p) {
     double over = p->waited - p->limit;
-    return over > 0 && (over > GRACE * p->limit || processor_time(p) - p->had >= p->limit / 2);
+    if (over <= 0)
+        return false;
+    tc_meas_allotted now = tc_meas_allotted_of(p->pid);
+    p->share = p->noted ? tc_meas_allotted_share(&p->before, &now) : 1;
+    if (over > MOST_GRACE * p->limit)
+        return true;
+    return p->share * p->waited > p->limit && (over > GRACE * p->limit || processor_time(p) - p->had >= p->limit / 2);
 }
 
 /* Seconds until the stop flag is looked at, or before that one of the busy ones may be late. Negative: none is busy. */
@@ -242,7 +261,7 @@ static bool wait_for(struct pollfd *fds, tc_meas_proc *const *procs, size_t n) {
     poll(fds, n, (int)(seconds * 1000) + 1);
     double passed = tc_now() - before;
     for (size_t i = 0; i < n; i++)
-        procs[i]->waited += passed < seconds + suspended ? passed : seconds;
+        note_time(procs[i], passed < seconds + suspended ? passed : seconds);
     return true;
 }
 

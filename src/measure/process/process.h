@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "measure/process/allotted.h"
 #include "measure/process/protocol.h"
 
 typedef struct tc_meas_proc_options {
@@ -42,6 +43,10 @@ typedef struct tc_meas_death {
     char said[512]; /* last words on stderr, "" when silent */
 } tc_meas_death;
 
+/* A process that had the processors for so much of the time that it wanted them was disturbed by nobody. Chosen: as stopwatches of
+ * support/clock have it. */
+#define TC_MEAS_OWN_TIME 0.9
+
 typedef enum tc_meas_event {
     TC_MEAS_EV_NONE,   /* stopped by the flag */
     TC_MEAS_EV_REPLY,  /* answer is in reply_type, reply, reply_size */
@@ -58,7 +63,12 @@ typedef struct tc_meas_proc {
     bool busy;            /* a request is out */
     double waited, limit; /* seconds that were waited for the answer, and that may be */
     double had;           /* seconds that it had of the processors when the request was made */
-    size_t starts;        /* how often it was started */
+    bool noted;           /* `before` is of this request: of one that takes a while */
+    tc_meas_allotted before;
+    /* Of the request that was killed for its time: the share of the time in which it wanted a processor that it had one. Below
+     * TC_MEAS_OWN_TIME others kept it from running, so being late says nothing of what it did */
+    double share;
+    size_t starts; /* how often it was started */
     char llvm_version[32];
     char lacks[512]; /* what its sandbox could not be given, in sentences; "" */
     tc_meas_msg reply_type;
@@ -79,9 +89,9 @@ void tc_meas_proc_kill(tc_meas_proc *p);
  * TC_ENV says why it cannot be started. */
 TC_NODISCARD tc_status tc_meas_proc_start(tc_meas_proc *p, tc_error *err);
 /* Sends a request, starting the process first when needed; the answer must come within `limit` seconds: of those in which this
- * process was not suspended, and up to three times as many where the other one had the processors for less than half of them,
- * because it was stopped itself or others were in its place. A process that dies while it is sent to reports that in the next
- * wait. */
+ * process was not suspended, and in which others did not keep that one from running. It gets up to three times as many where it had
+ * the processors for less than half of them, because it was stopped itself, and five times as many at most. A process that dies while
+ * it is sent to reports that in the next wait. */
 TC_NODISCARD tc_status tc_meas_proc_send(tc_meas_proc *p, tc_meas_msg type, const void *payload, size_t n, double limit,
                                          tc_error *err);
 /* Waits until one of the busy processes has an answer, is dead or is late; returns its index, or -1 with TC_MEAS_EV_NONE when

@@ -19,7 +19,8 @@ enum {
     DISPROVES = TC_MEAS_DISPROVES,
     RAN = TC_MEAS_RAN,
     MUTE = TC_MEAS_MUTE,
-    UNRELIABLE = TC_MEAS_UNRELIABLE
+    UNRELIABLE = TC_MEAS_UNRELIABLE,
+    UNSETTLED = TC_MEAS_UNSETTLED
 };
 static const struct {
     const char *text, *meaning;

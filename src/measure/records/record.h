@@ -34,7 +34,8 @@ enum tc_meas_error_trait {
     TC_MEAS_DISPROVES = 4,
     TC_MEAS_RAN = 8,
     TC_MEAS_MUTE = 16,
-    TC_MEAS_UNRELIABLE = 32
+    TC_MEAS_UNRELIABLE = 32,
+    TC_MEAS_UNSETTLED = 64
 };
 bool tc_meas_error_is(tc_meas_error e, enum tc_meas_error_trait trait);
 

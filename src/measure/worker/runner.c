@@ -26,7 +26,9 @@ enum {
     MAX_INNER = 1 << 20, /* calls per sample */
     EVICTING = 20,       /* times as long as a sample lasts that may be spent on putting constants out of the caches for it */
     TRIES = 3,           /* that a time may take on average until the process ran for all of it */
-    KNOWN = 4            /* steps of the clock below which a single call's time says nothing */
+    KNOWN = 4,           /* steps of the clock below which a single call's time says nothing */
+    LOOKS = 16,          /* at the clock in a sample: some 30 ns each in 2 ms */
+    LONGEST = 10         /* times as long as it should that a sample may last */
 };
 /* After n samples a candidate whose fastest is slower than the best by more than this over n is out of the race: the fastest of
  * few is above a kernel's median by less on a quiet machine, and noise only ever adds. */
@@ -75,29 +77,35 @@ static int32_t once(const call *c, double *seconds) {
     return rc;
 }
 
-static int32_t cold_sample(const call *c, int64_t inner, double *seconds) {
+/* Of a sample: the mean of `inner` calls, or of fewer, as *done says, where they last many times as long as they should. On a busy
+ * machine each parallel loop may wait for a thread that has no core. */
+static int32_t cold_sample(const call *c, int64_t inner, double most, int64_t *done, double *seconds) {
     double sum = 0, one;
-    for (int64_t i = 0; i < inner; i++) {
+    for (*done = 0; *done < inner && sum <= most; ++*done) {
         int32_t rc = once(c, &one);
         if (rc != 0)
             return rc;
         sum += one;
     }
-    *seconds = sum / (double)inner;
+    *seconds = sum / (double)*done;
     return 0;
 }
 
-static int32_t sample(const call *c, int64_t inner, double *seconds) {
-    if (c->cold)
-        return cold_sample(c, inner, seconds);
-    double t = tc_now();
-    for (int64_t i = 0; i < inner; i++) {
-        int32_t rc = c->kernel(c->args, c->workspace, &c->rt);
-        if (rc != 0)
-            return rc;
-    }
-    *seconds = (tc_now() - t) / (double)inner;
+static int32_t hot_sample(const call *c, int64_t inner, double most, int64_t *done, double *seconds) {
+    int64_t part = (inner + LOOKS - 1) / LOOKS;
+    double t = tc_now(), now = t;
+    for (*done = 0; *done < inner && now - t <= most; now = tc_now())
+        for (int64_t until = TC_MIN(*done + part, inner); *done < until; ++*done) {
+            int32_t rc = c->kernel(c->args, c->workspace, &c->rt);
+            if (rc != 0)
+                return rc;
+        }
+    *seconds = (now - t) / (double)*done;
     return 0;
+}
+
+static int32_t sample(const call *c, int64_t inner, double expected, int64_t *done, double *seconds) {
+    return (c->cold ? cold_sample : hot_sample)(c, inner, LONGEST * expected, done, seconds);
 }
 
 static void fail(tc_meas_result *r, tc_arena *a, tc_meas_error e, const char *message) {
@@ -225,18 +233,18 @@ static int64_t calls_per_sample(const call *c, const tc_meas_timing *t, double s
 /* One sample of calls that take `seconds`, which follows it. *good: it is one to keep; `last`: whether or not the process ran for
  * all of it. *spent: seconds that it used of the budget. */
 static int32_t try_sample(const call *c, const tc_meas_timing *t, bool last, double *seconds, bool *good, double *spent) {
-    int64_t inner = calls_per_sample(c, t, *seconds);
+    int64_t inner = calls_per_sample(c, t, *seconds), done;
     double one = 0;
     tc_stopwatch watch = tc_stopwatch_start();
-    int32_t rc = sample(c, inner, &one);
+    int32_t rc = sample(c, inner, least(c, t), &done, &one);
     tc_span span = tc_stopwatch_read(&watch);
-    bool told = one * (double)inner >= KNOWN * c->step; /* the clock went on by enough */
+    bool told = one * (double)done >= KNOWN * c->step; /* the clock went on by enough */
     *good = told && (span.whole || last);
     *spent = *good ? span.seconds : TC_MIN(span.seconds, span.ran);
     if (*good)
         *seconds = one;
     else if (!told)
-        *seconds = KNOWN * c->step / (double)inner;
+        *seconds = KNOWN * c->step / (double)done;
     return rc;
 }
 
