@@ -47,6 +47,7 @@ static tc_status tell_model(const tctune_bench_options *o, const tc_graph_model 
                          .ntimes = b->n,
                          .flops = tc_graph_model_flops(m),
                          .peak = &b->peak,
+                         .unrest = b->unrest,
                          .rules = rules,
                          .sizes = sizes};
     tell_conditions(m, &r);
@@ -370,6 +371,7 @@ static tc_status tell_kernel(const kernel_bench *b, char **json, tc_error *err) 
                          .ntimes = (int)x->record.ntimes,
                          .flops = one.flops,
                          .peak = &x->peak,
+                         .unrest = x->unrest,
                          .kernels = &one,
                          .nkernel = 1,
                          .unit = x->unit,

@@ -138,6 +138,7 @@ static void print_latency(const json_t *j) {
            tc_text_time(high, tc_cli_real(j, "max_ms") / 1e3), tc_cli_number(j, "threads"));
     if (json_is_string(json_object_get(j, "worker")))
         tc_say(stdout, "measured by the worker %s, which measured its peak when it started\n", tc_cli_text(j, "worker"));
+    tc_cli_print_busy(stdout, j, "times are longer than on a quiet machine");
     print_peak(j);
     if (constants > 0)
         tc_say(stdout, "every call reads the constants, %s, from memory: %.1f GB/s\n", tc_text_bytes(low, constants),

@@ -138,6 +138,7 @@ static void print_verdict(const json_t *j, const json_t *const side[2]) {
     else
         tc_say(stdout, "not distinguishable (a difference of more than %.1f %% would have shown)\n",
                100 * fmax(high - 1, 1 - low));
+    tc_cli_print_busy(stdout, j, "both take longer than on a quiet machine, and the interval is wider");
     for (int i = 0; i < 2; i++)
         print_share(side[i], "AB"[i]);
     tc_say(stdout, "%lld rounds in turns%s%s, %s; time of B / time of A: %.4f, 95 %% interval %.4f to %.4f; sign test p = %.2g\n",

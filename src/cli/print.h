@@ -25,6 +25,9 @@ typedef struct tc_cli_progress tc_cli_progress;
 tc_cli_progress *tc_cli_progress_new(void);
 void tc_cli_progress_free(tc_cli_progress *p);
 void tc_cli_show_progress(tc_cli_progress *p, const tctune_event *e);
+/* Where a document says that the machine was busy while its figures were taken: how often, and what this means for them. */
+void tc_cli_print_busy(FILE *f, const json_t *j, const char *meaning);
+
 /* A document of tctune_session_describe, without its ranges. */
 void tc_cli_print_tuning(const json_t *j, tc_cli_format format);
 

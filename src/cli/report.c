@@ -210,6 +210,11 @@ static void print_machine(FILE *f, const json_t *j) {
     tc_cli_print_caches(f, json_object_get(j, "caches"));
 }
 
+void tc_cli_print_busy(FILE *f, const json_t *j, const char *meaning) {
+    if (json_is_true(json_object_get(j, "busy")))
+        tc_say(f, "%s; %s\n", tc_cli_text(j, "busy_text"), meaning);
+}
+
 void tc_cli_print_tuning(const json_t *j, tc_cli_format format) {
     FILE *f = stdout;
     char time[24];
@@ -221,9 +226,7 @@ void tc_cli_print_tuning(const json_t *j, tc_cli_format format) {
     print_counts(f, j);
     print_effort(f, j);
     print_model(f, j);
-    if (json_is_true(json_object_get(j, "busy")))
-        tc_say(f, "the machine is busy: a fixed loop takes %.2f times as long as at best, repeats spread over %.0f %%\n",
-               tc_cli_real(j, "slowdown"), 100 * tc_cli_real(j, "spread"));
+    tc_cli_print_busy(f, j, "runs in turns decided which candidates are the best, and a quiet machine gives better results");
     if (tc_cli_real(j, "peak_gflops") > 0) /* else other machines measured, and the limits of this machine do not apply to them */
         print_machine(f, j);
     if (json_is_number(json_object_get(j, "latency_ms")))

@@ -145,6 +145,18 @@ tc_meas_calm tc_meas_get_calm(const tc_meas *m) {
     return tc_meas_drift_state(&m->drift);
 }
 
+tc_meas_unrest tc_meas_get_unrest(const tc_meas *m) {
+    return m->unrest;
+}
+
+/* Whether others used the machine in this run, as far as it shows. What reports say of the moment goes by those before it, too. */
+static bool note_run(tc_meas *m, const tc_record *r) {
+    bool disturbed = tc_meas_drift_add(&m->drift, r->reference, r->times, r->ntimes);
+    tc_meas_calm now = tc_meas_drift_state(&m->drift);
+    tc_meas_unrest_add(&m->unrest, &now);
+    return disturbed;
+}
+
 double tc_meas_slowdown(const tc_meas *m, double reference) {
     double best = tc_meas_drift_best(&m->drift);
     return best > 0 ? fmax(1, reference / best) : 1;
@@ -295,7 +307,7 @@ static tc_status run_quietly(const tc_meas_jobs *b, tc_meas_job *j, tc_error *er
         TC_TRY(m->carrier->run(b, j, err));
         if (!tc_record_ok(j->r))
             return TC_OK;
-        bool disturbed = tc_meas_drift_add(&m->drift, j->r->reference, j->r->times, j->r->ntimes);
+        bool disturbed = note_run(m, j->r);
         keep_fastest(b, j);
         if (is_doubtful(m, j)) {
             slowest = j->r->median > slowest.median ? *j->r : slowest;

@@ -159,6 +159,8 @@ TC_NODISCARD tc_status tc_meas_over_sizes(tc_meas *m, const tc_meas_input *progr
 
 /* Is the machine quiet? While it is not, candidates get more repeats and are given up less soon. */
 tc_meas_calm tc_meas_get_calm(const tc_meas *m);
+/* Since the start, a moment for each run of a candidate. */
+tc_meas_unrest tc_meas_get_unrest(const tc_meas *m);
 /* How slow the machine was beside a measurement with that reference (tc_record.reference): times as long as the shortest so far.
  * At least 1, also where it is not known. */
 double tc_meas_slowdown(const tc_meas *m, double reference);

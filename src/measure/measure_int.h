@@ -14,6 +14,7 @@ struct tc_meas {
     const tc_meas_carrier *carrier;
     void *carries; /* its state */
     tc_meas_drift drift;
+    tc_meas_unrest unrest;
     tc_map seen; /* workload, program and mode -> measured before */
     tc_meas_stats stats;
 };

@@ -106,6 +106,7 @@ json_t *tc_report_compared(const tc_report_comparison *c) {
         put_features(j, c);
     tc_json_set(j, "roofline", roofline_json(&c->duel->roof));
     tc_json_set(j, "caches", c->worker ? json_null() : tc_report_caches(c->threads));
+    tc_report_unrest(j, &c->duel->unrest);
     tc_json_set(j, "verdict", verdict_json(c));
     return j;
 }

@@ -92,14 +92,6 @@ static json_t *roof_json(const tc_tune_roof *r, double seconds) {
     return j;
 }
 
-/* As the document of a search has it. */
-static void put_calm(json_t *j, const tc_tune_explanation *x) {
-    tc_json_set(j, "busy", json_boolean(x->disturbed));
-    tc_json_set(j, "slowdown", x->slowdown > 0 ? tc_json_real(x->slowdown) : json_null());
-    tc_json_set(j, "spread", x->slowdown > 0 ? tc_json_real(x->spread) : json_null());
-    tc_json_set(j, "waited", tc_json_real(x->waited));
-}
-
 static void put_measured(json_t *j, const tc_tune_explanation *x) {
     tc_json_set(j, "median_ms", tc_json_real(x->seconds * 1e3));
     tc_json_set(j, "gflops", tc_json_real(x->roof.flops / x->seconds / 1e9));
@@ -118,7 +110,8 @@ json_t *tc_report_explanation(const tc_report_explained *e) {
     tc_json_set(j, "form", text_or_null(e->form));
     tc_json_set(j, "unmeasured", text_or_null(x->unmeasured));
     tc_json_set(j, "no_best", text_or_null(e->no_best));
-    put_calm(j, x);
+    tc_report_unrest(j, &x->unrest);
+    tc_json_set(j, "waited", tc_json_real(x->waited));
     if (!x->unmeasured)
         put_measured(j, x);
     for (int i = 0; i < x->nfinding; i++)

@@ -89,6 +89,7 @@ json_t *tc_report_latency(const tc_report_timed *r) {
     tc_json_set(j, "triad_gbs", tc_json_real(known(r->peak->triad_gbs)));
     tc_json_set(j, "isa", tc_json_string(r->peak->isa));
     tc_json_set(j, "threads", tc_json_integer(r->threads));
+    tc_report_unrest(j, &r->unrest);
     tc_json_set(j, "worker", text_or_null(r->worker));
     tc_json_set(j, "target", text_or_null(r->target));
     tc_json_set(j, "accuracy", text_or_null(r->accuracy));

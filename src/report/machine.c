@@ -36,6 +36,18 @@ json_t *tc_report_caches(int threads) {
                         (json_int_t)c.last, "walks", c.walks, "memory_gbs", c.memory_gbs, "walk", walk);
 }
 
+void tc_report_unrest(json_t *j, const tc_meas_unrest *u) {
+    bool some = u->moments > 0, busy = tc_meas_is_restless(u);
+    tc_strbuf text = {0};
+    tc_meas_unrest_text(u, &text);
+    tc_json_set(j, "busy", json_boolean(busy));
+    tc_json_set(j, "busy_text", busy ? tc_json_string(tc_sb_str(&text)) : json_null());
+    tc_strbuf_free(&text);
+    tc_json_set(j, "busy_share", some ? tc_json_real((double)u->rough / u->moments) : json_null());
+    tc_json_set(j, "slowdown", some ? tc_json_real(u->slowdown) : json_null());
+    tc_json_set(j, "spread", some ? tc_json_real(u->spread) : json_null());
+}
+
 json_t *tc_report_peak(const tc_meas_peak *p) {
     return tc_json_pack("{s:i, s:s, s:f, s:f, s:o}", "threads", p->threads, "isa", p->isa, "f32_gflops", p->f32_gflops,
                         "triad_gbs", p->triad_gbs, "unit_peaks", tc_report_units(p));

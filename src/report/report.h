@@ -115,6 +115,9 @@ json_t *tc_report_sizes(const tc_graph_size_rules *r, const int64_t *sizes);
 /* Some sizes are smaller than the largest, and operations are counted for the largest only. */
 bool tc_report_sizes_smaller(const tc_graph_size_rules *r, const int64_t *sizes);
 
+/* Adds to a document how often the machine was busy while its figures were taken (machine.c). */
+void tc_report_unrest(json_t *j, const tc_meas_unrest *u);
+
 /* ---- searches (tuning.c) ---- */
 
 json_t *tc_report_tuning(const tc_tune_report *r, const char *db);
@@ -131,6 +134,7 @@ typedef struct tc_report_timed {
     int ntimes;
     double flops; /* at the largest sizes */
     const tc_meas_peak *peak;
+    tc_meas_unrest unrest; /* while it was timed */
     const tc_graph_kernel *kernels;
     int nkernel;
     const tc_graph_other *others;

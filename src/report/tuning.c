@@ -125,9 +125,7 @@ json_t *tc_report_tuning(const tc_tune_report *r, const char *db) {
     tc_json_set(j, "contests", tc_json_integer(r->contests));
     tc_json_set(j, "ties", tc_json_integer(r->ties));
     tc_json_set(j, "unreliable", tc_json_integer(r->unreliable));
-    tc_json_set(j, "slowdown", tc_json_real(r->calm.slowdown));
-    tc_json_set(j, "spread", tc_json_real(r->calm.spread));
-    tc_json_set(j, "busy", json_boolean(r->calm.disturbed));
+    tc_report_unrest(j, &r->unrest);
     tc_json_set(j, "trials_per_second", tc_json_real(tried_per_second(r)));
     tc_json_set(j, "latency_ms", tc_json_real(r->latency * 1e3));
     tc_json_set(j, "gflops", tc_json_real(rate(flops_of(r), r->latency)));

@@ -417,12 +417,16 @@ tc_status tc_tune_beside(tc_tune *t, int i, tc_error *err) {
 
 void tc_tune_watch(tc_tune *t) {
     t->report.calm = tc_meas_get_calm(t->meas);
+    t->report.unrest = tc_meas_get_unrest(t->meas);
     if (!t->report.calm.disturbed || t->warned)
         return;
     t->warned = true;
-    tc_log(TC_LOG_WARN,
-           "other programs use this machine, or its clock rate falls: a fixed loop takes %.2f times as long as at best, repeats "
-           "of a kernel spread over %.0f %%. Candidates get more repeats, and runs in turns decide which of them wins; a quiet "
-           "machine gives better results",
-           t->report.calm.slowdown, 100 * t->report.calm.spread);
+    tc_strbuf text = {0};
+    tc_meas_unrest_text(&t->report.unrest, &text);
+    tc_log(
+        TC_LOG_WARN,
+        "%s. Other programs use it, or its clock rate falls. Candidates get more repeats, and runs in turns decide which of them "
+        "wins; a quiet machine gives better results",
+        tc_sb_str(&text));
+    tc_strbuf_free(&text);
 }

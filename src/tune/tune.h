@@ -131,7 +131,8 @@ typedef struct tc_tune_report {
     int corrected;          /* of these, the ones that are noticeably faster than their records said */
     int unreliable;         /* records that failed when they were run again, whenever they were made: they are used no more, and
                              * those of this run count as failures */
-    tc_meas_calm calm;      /* is the machine quiet? */
+    tc_meas_calm calm;      /* is the machine quiet now? */
+    tc_meas_unrest unrest;  /* how often it was not */
     tc_meas_peak peak;      /* where it was asked for: the larger of before and after */
     /* The cost model's word on candidates before they were measured, of the last rounds, as tc_cost_quality has it: share of
      * pairs ordered rightly, share of the fastest tenth in the first third. NAN: none worth asking yet. */

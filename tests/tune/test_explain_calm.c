@@ -67,33 +67,39 @@ static void a_stop_ends_the_waiting(void **state) {
 
 /* ---- rounds ---- */
 
-static tune_calm rounds(int quiet, int rough, double slowdown, double spread) {
-    tune_calm c = {0};
+static tc_meas_unrest rounds(int quiet, int rough, double slowdown, double spread) {
+    tc_meas_unrest c = {0};
     for (int i = 0; i < quiet; i++)
-        tune_note_round(&c, &(tc_meas_calm){.slowdown = 1, .spread = 0.02});
+        tc_meas_unrest_add(&c, &(tc_meas_calm){.slowdown = 1, .spread = 0.02});
     for (int i = 0; i < rough; i++)
-        tune_note_round(&c, &(tc_meas_calm){.slowdown = slowdown, .spread = spread, .disturbed = true});
+        tc_meas_unrest_add(&c, &(tc_meas_calm){.slowdown = slowdown, .spread = spread, .disturbed = true});
     return c;
 }
 
 static void some_rough_rounds_are_borne(void **state) {
     (void)state;
-    tune_calm none = {0}, few = rounds(12, 3, 1.3, 0.1), many = rounds(12, 5, 1.3, 0.1);
-    assert_false(tune_is_disturbed(&none));
-    assert_false(tune_is_disturbed(&few));
-    assert_true(tune_unrest(&few) == 0);
-    assert_true(tune_is_disturbed(&many));
+    tc_meas_unrest none = {0}, few = rounds(12, 3, 1.3, 0.1), many = rounds(12, 5, 1.3, 0.1);
+    assert_false(tc_meas_is_restless(&none));
+    assert_false(tc_meas_is_restless(&few));
+    assert_true(tc_meas_unrest_error(&few) == 0);
+    assert_true(tc_meas_is_restless(&many));
 }
 
 /* Means over the rounds; a loop that waits for its core says nothing more of a kernel beyond one half. */
 static void unrest_is_the_larger_sign(void **state) {
     (void)state;
-    tune_calm slow = rounds(0, 10, 1.3, 0.1), restless = rounds(0, 10, 1, 0.4), waiting = rounds(0, 10, 90, 0.1);
-    assert_true(fabs(tune_unrest(&slow) - 0.3) < 1e-9);
-    assert_true(fabs(tune_unrest(&restless) - 0.4) < 1e-9);
-    assert_true(fabs(tune_unrest(&waiting) - 0.5) < 1e-9);
-    tune_calm half = rounds(5, 5, 1.4, 0.02);
+    tc_meas_unrest slow = rounds(0, 10, 1.3, 0.1), restless = rounds(0, 10, 1, 0.4), waiting = rounds(0, 10, 90, 0.1);
+    assert_true(fabs(tc_meas_unrest_error(&slow) - 0.3) < 1e-9);
+    assert_true(fabs(tc_meas_unrest_error(&restless) - 0.4) < 1e-9);
+    assert_true(fabs(tc_meas_unrest_error(&waiting) - 0.5) < 1e-9);
+    tc_meas_unrest half = rounds(5, 5, 1.4, 0.02);
     assert_true(fabs(half.slowdown - 1.2) < 1e-9 && fabs(half.spread - 0.02) < 1e-9);
+    tc_strbuf text = {0};
+    tc_meas_unrest_text(&half, &text);
+    assert_string_equal(tc_sb_str(&text),
+                        "the machine was busy in 50 % of the time: a fixed loop took 1.20 times as long as at best, "
+                        "repeats spread over 2 %");
+    tc_strbuf_free(&text);
 }
 
 /* ---- what is told ---- */
@@ -109,16 +115,15 @@ static entrant *judge(made_up *m) {
         seconds[ROUNDS + i] = 0.9 * seconds[i];
     }
     tune_judge(&m->f, seconds, ROUNDS, ROUNDS, &e, 1);
-    m->x.disturbed = tune_is_disturbed(&m->f.calm);
-    m->x.slowdown = m->f.calm.slowdown;
-    m->x.spread = m->f.calm.spread;
+    m->x.disturbed = tc_meas_is_restless(&m->f.unrest);
+    m->x.unrest = m->f.unrest;
     rank(m);
     return e;
 }
 
 static void a_quiet_machine_is_believed(void **state) {
     made_up *m = *state;
-    m->f.calm = rounds(ROUNDS, 0, 0, 0);
+    m->f.unrest = rounds(ROUNDS, 0, 0, 0);
     entrant *e = judge(m);
     assert_int_equal(e->t.rounds, ROUNDS);
     assert_true(fabs(e->t.ratio - 0.9) < 1e-9 && fabs(e->t.low - 0.9) < 1e-9 && fabs(e->t.high - 0.9) < 1e-9);
@@ -129,26 +134,26 @@ static void a_quiet_machine_is_believed(void **state) {
 /* The same times. */
 static void a_disturbed_one_is_not(void **state) {
     made_up *m = *state;
-    m->f.calm = rounds(2, ROUNDS - 2, 1, 0.24);
+    m->f.unrest = rounds(2, ROUNDS - 2, 1, 0.24);
     entrant *e = judge(m);
-    double wider = 1 + m->f.calm.spread;
+    double wider = 1 + m->f.unrest.spread;
     assert_true(wider > 1.2 && fabs(e->t.ratio - 0.9) < 1e-9);
     assert_true(fabs(e->t.low - 0.9 / wider) < 1e-9 && fabs(e->t.high - 0.9 * wider) < 1e-9);
     assert_false(m->x.helps);
-    assert_true(begins(m->x.answer, "The machine was disturbed, so no cause is certain: "));
+    assert_true(begins(m->x.answer, "No cause is certain, because the machine was busy in "));
     assert_non_null(strstr(m->x.answer, "No trial saves more than that"));
 }
 
 /* What saves more than the machine varies by comes first, and yet is not certain. */
 static void what_comes_first_is_told_with_doubt(void **state) {
     made_up *m = *state;
-    m->f.calm = rounds(0, ROUNDS, 1.1, 0.1);
+    m->f.unrest = rounds(0, ROUNDS, 1.1, 0.1);
     spilling(m, 0.5, 0.45, 0.55);
     m->x.disturbed = true;
     rank(m);
     assert_false(m->x.helps);
     assert_int_equal(m->x.finding[0].cause, TC_CAUSE_SPILL);
-    assert_true(begins(m->x.answer, "The machine was disturbed, "));
+    assert_true(begins(m->x.answer, "No cause is certain, because "));
     assert_non_null(strstr(m->x.answer, "First comes spill: "));
 }
 

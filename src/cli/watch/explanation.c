@@ -22,7 +22,7 @@ static void print_interval(tc_cli_table *t, const json_t *j) {
 static void print_causes(const json_t *causes, tc_cli_format format, bool busy) {
     static const char *const head[] = {"cause", ">estimate|%", ">saves|%", ">at least|%", "what was seen"};
     tc_cli_table t = tc_cli_table_new(format, TC_LEN(head), head);
-    heading(busy ? "causes that are suspected (measured on a disturbed machine)" : "causes that are suspected", format);
+    heading(busy ? "causes that are suspected (measured on a busy machine)" : "causes that are suspected", format);
     for (size_t i = 0; i < json_array_size(causes); i++) {
         const json_t *c = json_array_get(causes, i);
         bool measured = json_is_true(json_object_get(c, "measured"));

@@ -144,10 +144,12 @@ tc_status tc_graph_model_bench(tc_graph_model *m, const tc_graph_tensor *in, int
     TC_TRY(tc_clock_check(TC_CLOCK_CALLS, err));
     *out = (tc_graph_bench){.times = tc_xcalloc((size_t)repeats, sizeof *out->times)};
     tc_graph_raise_peaks(m, &out->peak);
+    tc_meas_unrest_look(&out->unrest, tc_graph_model_threads(m));
     TC_TRY(tc_graph_model_time(m, in, &o, out->times, &out->n, err));
     o.repeats = TC_MAX(PROFILE_LEAST, repeats / PROFILE_SHARE);
     if (tc_graph_model_kernels(m, &kernels) + tc_graph_model_others(m, &others))
         TC_TRY(tc_graph_model_profile(m, in, &o, err));
+    tc_meas_unrest_look(&out->unrest, tc_graph_model_threads(m));
     tc_graph_raise_peaks(m, &out->peak);
     return out->n ? TC_OK : tc_fail(err, TC_ENV, "stopped before anything was measured");
 }

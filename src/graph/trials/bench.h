@@ -32,7 +32,8 @@ TC_NODISCARD tc_status tc_graph_model_kernel_times(tc_graph_model *m, const tc_g
 typedef struct tc_graph_bench {
     double *times; /* seconds, in the order taken; malloc'ed */
     int n;
-    tc_meas_peak peak; /* the larger of before and after */
+    tc_meas_peak peak;     /* the larger of before and after */
+    tc_meas_unrest unrest; /* before and after */
 } tc_graph_bench;
 /* Measures the peaks that its kernels are shares of, on as many threads, and keeps the larger ones. */
 void tc_graph_raise_peaks(const tc_graph_model *m, tc_meas_peak *p);

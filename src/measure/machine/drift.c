@@ -10,6 +10,12 @@
  * kernel's repeats spans 1 to 3 %. With one foreign process on one core: 40 % and more, and 10 to 50 %. */
 static const double slow = 1.15, restless = 0.08;
 
+/* Of the moments so many, at most, may be of a disturbed machine. */
+static const double rough_share = 0.25;
+/* The reference lasts some 40 us, and waits for milliseconds where another process has its core: that says nothing of a kernel's
+ * time. Beyond this it is not the clock that sinks (as for measuring: measure/processes.c). */
+static const double most_slowdown = 1.5;
+
 enum { LEAST_REPEATS = 4 }; /* fewer have no middle half */
 
 static double spread_of(const double *times, size_t n) {
@@ -49,4 +55,29 @@ tc_meas_calm tc_meas_drift_state(const tc_meas_drift *d) {
         c.spread = tc_meas_median(d->spread, TC_MIN(d->nspread, (size_t)TC_MEAS_DRIFT_WINDOW));
     c.disturbed = c.slowdown > slow || c.spread > restless;
     return c;
+}
+
+/* ---- while a figure is taken ---- */
+
+void tc_meas_unrest_add(tc_meas_unrest *u, const tc_meas_calm *now) {
+    u->moments++;
+    u->rough += now->disturbed;
+    u->slowdown += (now->slowdown - u->slowdown) / u->moments;
+    u->spread += (now->spread - u->spread) / u->moments;
+}
+
+bool tc_meas_is_restless(const tc_meas_unrest *u) {
+    return u->rough > rough_share * u->moments;
+}
+
+double tc_meas_unrest_error(const tc_meas_unrest *u) {
+    return tc_meas_is_restless(u) ? fmax(fmin(u->slowdown, most_slowdown) - 1, u->spread) : 0;
+}
+
+void tc_meas_unrest_text(const tc_meas_unrest *u, tc_strbuf *out) {
+    tc_sb_printf(
+        out,
+        "the machine was busy in %.0f %% of the time: a fixed loop took %.2f times as long as at best, repeats spread over "
+        "%.0f %%",
+        u->moments ? 100.0 * u->rough / u->moments : 0, u->slowdown, 100 * u->spread);
 }

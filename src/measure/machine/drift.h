@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "support/strbuf.h"
+
 enum { TC_MEAS_DRIFT_WINDOW = 12 }; /* candidates that an opinion is made from */
 
 /* Zero-initialised is empty, and knows nothing from earlier. */
@@ -33,6 +35,22 @@ typedef struct tc_meas_calm {
 /* Runs the reference in this process, on so many threads, until half of the window is of now: some 50 ms. For an opinion while no
  * candidate runs; apart from those of candidates, whose references begin with threads that sleep. */
 void tc_meas_drift_look(tc_meas_drift *d, int threads);
+
+/* How often the machine was disturbed while a figure was taken: what every report says of it. Zero-initialised: nobody looked. */
+typedef struct tc_meas_unrest {
+    int moments, rough;      /* that were looked at, of which so many were of a disturbed machine */
+    double slowdown, spread; /* tc_meas_calm, means over the moments */
+} tc_meas_unrest;
+
+void tc_meas_unrest_add(tc_meas_unrest *u, const tc_meas_calm *now);
+/* More than a quarter of the moments were: the figure is not to be trusted as on a quiet machine. */
+bool tc_meas_is_restless(const tc_meas_unrest *u);
+/* By how much, as a share, a time may be wrong because of it, which neither rounds nor repeats show; 0 on a quiet machine. */
+double tc_meas_unrest_error(const tc_meas_unrest *u);
+/* "the machine was busy in 40 % of the time: ..", without a full stop. */
+void tc_meas_unrest_text(const tc_meas_unrest *u, tc_strbuf *out);
+/* Looks at the machine as tc_meas_drift_look does, once, for a figure that this process takes without candidates. */
+void tc_meas_unrest_look(tc_meas_unrest *u, int threads);
 
 /* Of the window: medians, so that one bad candidate means nothing. Calm until half a window is full. */
 tc_meas_calm tc_meas_drift_state(const tc_meas_drift *d);

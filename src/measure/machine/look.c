@@ -29,25 +29,29 @@ static double repeat(const tc_rt *rt, double *each) {
     return sum;
 }
 
-static void look_once(tc_meas_drift *d, const tc_rt *rt) {
+/* Returns the seconds of the reference. */
+static double look_once(tc_meas_drift *d, const tc_rt *rt) {
     double each[REPEATS * REFERENCES], times[REPEATS];
     for (int i = 0; i < REPEATS; i++)
         times[i] = repeat(rt, &each[i * REFERENCES]);
-    tc_meas_drift_add(d, tc_meas_median(each, TC_LEN(each)), times, REPEATS);
-}
-
-/* What this look tells of a quiet machine, and what earlier ones did. */
-static void remember(tc_meas_drift *d, int threads) {
-    double known = d->calmest > 0 ? tc_meas_note(TC_MEAS_KNOWN_LOOK, "", threads, 1 / d->calmest)
-                                  : tc_meas_known(TC_MEAS_KNOWN_LOOK, "", threads);
-    d->quiet = known > 0 ? 1 / known : 0;
+    double reference = tc_meas_median(each, TC_LEN(each));
+    tc_meas_drift_add(d, reference, times, REPEATS);
+    return reference;
 }
 
 void tc_meas_drift_look(tc_meas_drift *d, int threads) {
-    double woken[REFERENCES];
+    double woken[REFERENCES], reference[TC_MEAS_DRIFT_WINDOW / 2];
     tc_rt rt = tc_cg_measuring_runtime(threads);
     repeat(&rt, woken); /* the team is made, or wakes */
     for (int i = 0; i < TC_MEAS_DRIFT_WINDOW / 2; i++)
-        look_once(d, &rt);
-    remember(d, threads);
+        reference[i] = look_once(d, &rt);
+    double known = tc_meas_note(TC_MEAS_KNOWN_LOOK, "", threads, 1 / tc_meas_median(reference, TC_LEN(reference)));
+    d->quiet = known > 0 ? 1 / known : 0;
+}
+
+void tc_meas_unrest_look(tc_meas_unrest *u, int threads) {
+    tc_meas_drift d = {0};
+    tc_meas_drift_look(&d, threads);
+    tc_meas_calm now = tc_meas_drift_state(&d);
+    tc_meas_unrest_add(u, &now);
 }

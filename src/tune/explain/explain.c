@@ -24,10 +24,9 @@ static tc_status measure(field *f, tc_tune_explanation *x, tc_error *err) {
     f->fork = o->target->machine.cores > 1 ? tc_meas_measure_fork(o->target->machine.cores, 0) : 0;
     TC_TRY(tune_take_turns(f, err));
     x->seconds = f->seconds;
-    x->disturbed = tune_is_disturbed(&f->calm);
-    x->slowdown = f->calm.slowdown;
-    x->spread = f->calm.spread;
-    x->waited = f->calm.waited;
+    x->unrest = f->unrest;
+    x->disturbed = tc_meas_is_restless(&f->unrest);
+    x->waited = f->waited;
     if (f->unmeasured)
         return TC_OK;
     x->roof = tc_tune_roofline(o->timed, o->target, o->mode, &x->roof); /* the larger rates of before and after */

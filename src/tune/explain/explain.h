@@ -101,10 +101,10 @@ typedef struct tc_tune_explanation {
     const char *answer; /* a sentence or two */
     double took;        /* seconds of the explanation */
     /* Others used the machine while it was measured, or its clock sank: no share and no cause is certain, and intervals are
-     * wider. `slowdown` and `spread` as in tc_meas_calm, 0 where nothing was measured; `waited`: seconds, for it to become
-     * quiet. */
+     * wider. `unrest` says how often; `waited`: seconds, for it to become quiet. */
     bool disturbed;
-    double slowdown, spread, waited;
+    tc_meas_unrest unrest;
+    double waited;
 } tc_tune_explanation;
 
 /* What saves less of the time than this is not called a cause. */

@@ -41,13 +41,6 @@ typedef struct entrant {
     tc_meas_counted counted;
 } entrant;
 
-/* How quiet the machine was while the rounds were run. */
-typedef struct tune_calm {
-    int rounds, rough;       /* of which so many were of a disturbed machine */
-    double slowdown, spread; /* tc_meas_calm, means over the rounds; 0 without any */
-    double waited;           /* seconds, for it to become quiet */
-} tune_calm;
-
 typedef struct field {
     const tc_tune_schedule *s;
     const tc_tune_explain_options *o;
@@ -56,15 +49,16 @@ typedef struct field {
     traits own;
     tc_tune_side *side;
     double began, seconds_left; /* tc_now() when measuring began, and what it may take */
-    tune_calm calm;
-    tc_meas_drift looks;     /* at the machine, while nothing is measured */
-    double fork;             /* seconds of a parallel loop that does nothing; 0: unknown */
-    tc_meas_input in;        /* the schedule's */
-    double screened;         /* seconds */
-    double seconds;          /* in turns */
-    const char *unmeasured;  /* why there are no times to speak of; NULL: there are */
-    tc_meas_shares shares;   /* of its threads' time */
-    tc_meas_counted counted; /* of the schedule */
+    tc_meas_unrest unrest;      /* a moment for each round */
+    double waited;              /* seconds, for the machine to become quiet */
+    tc_meas_drift looks;        /* at the machine, while nothing is measured */
+    double fork;                /* seconds of a parallel loop that does nothing; 0: unknown */
+    tc_meas_input in;           /* the schedule's */
+    double screened;            /* seconds */
+    double seconds;             /* in turns */
+    const char *unmeasured;     /* why there are no times to speak of; NULL: there are */
+    tc_meas_shares shares;      /* of its threads' time */
+    tc_meas_counted counted;    /* of the schedule */
     int n, cap;
     entrant *e; /* without the schedule itself */
 } field;
@@ -84,11 +78,6 @@ typedef struct tune_machine {
 /* Looks at the machine, and again while it is disturbed, for so many seconds at most; *calm: the last look. Returns the seconds
  * that it waited (calm.c). */
 double tune_await_calm(const tune_machine *m, double most, const volatile sig_atomic_t *stop, tc_meas_calm *calm);
-/* A round was run on a machine that was seen so. */
-void tune_note_round(tune_calm *c, const tc_meas_calm *seen);
-bool tune_is_disturbed(const tune_calm *c);
-/* By how much, as a share, a time may be wrong because of it, which neither rounds nor repeats show; 0 on a quiet machine. */
-double tune_unrest(const tune_calm *c);
 
 /* Of seconds[0..done) of the schedule, and of entrant i from seconds[(i + 1) * stride] on: what each takes against the schedule
  * (judge.c). Intervals are as much wider as the machine was disturbed. */

@@ -2,7 +2,7 @@
 #include "tune/explain/explain_int.h"
 
 void tune_judge(field *f, const double *seconds, int stride, int done, entrant *const *in, int n) {
-    double wider = 1 + tune_unrest(&f->calm);
+    double wider = 1 + tc_meas_unrest_error(&f->unrest);
     f->seconds = tc_meas_median(seconds, (size_t)done);
     for (int i = 0; i < n; i++) {
         tc_tune_verdict v = tc_tune_judge(seconds, seconds + (size_t)(i + 1) * (size_t)stride, done, f->o->seed);

@@ -10,7 +10,7 @@ static void put(tc_tune_explanation *x, tc_tune_part p) {
 }
 
 static void put_waiting(const field *f, tc_tune_explanation *x) {
-    const char *counted = tune_is_disturbed(&f->calm) ? "counted on a disturbed machine" : "counted while it ran";
+    const char *counted = tc_meas_is_restless(&f->unrest) ? "counted on a busy machine" : "counted while it ran";
     const tc_meas_shares *s = &f->shares;
     if (s->work + s->fork + s->wait + s->alone <= 0)
         return;

@@ -150,10 +150,12 @@ static const char *uncertain(const field *f, const tc_tune_explanation *x) {
                             ? tc_arena_printf(f->arena, "First comes %s: %s; %s", tc_tune_cause_text(t->cause),
                                               tc_tune_cause_meaning(t->cause), remedy(f, t))
                             : "No trial saves more than that";
-    return tc_arena_printf(f->arena,
-                           "The machine was disturbed, so no cause is certain: a fixed loop took %.3g times as long as at best, "
-                           "and repeats of a kernel differed by %.0f %%. %s. %s. A quiet machine tells more.",
-                           x->slowdown, 100 * x->spread, first, how_far(f, x));
+    tc_strbuf busy = {0};
+    tc_meas_unrest_text(&x->unrest, &busy);
+    const char *text = tc_arena_printf(f->arena, "No cause is certain, because %s. %s. %s. A quiet machine tells more.",
+                                       tc_sb_str(&busy), first, how_far(f, x));
+    tc_strbuf_free(&busy);
+    return text;
 }
 
 static const char *unmeasured(const field *f, const tc_tune_explanation *x) {

@@ -48,13 +48,13 @@ static double rest(void *user, double seconds) {
 }
 
 static double may_wait(const field *f) {
-    return TC_MAX(0, wait_share * f->seconds_left - f->calm.waited);
+    return TC_MAX(0, wait_share * f->seconds_left - f->waited);
 }
 
 static tc_meas_calm await_calm(field *f) {
     tc_meas_calm calm;
     rest(NULL, until_asleep);
-    f->calm.waited += tune_await_calm(&(tune_machine){look, rest, f}, may_wait(f), f->o->stop, &calm);
+    f->waited += tune_await_calm(&(tune_machine){look, rest, f}, may_wait(f), f->o->stop, &calm);
     rest(NULL, until_asleep);
     return calm;
 }
@@ -84,11 +84,11 @@ static tc_status too_few(field *f, int rounds, tc_error *err) {
     if (tc_is_raised(f->o->stop))
         return tc_fail(err, TC_ENV, "stopped after %d rounds: too few to tell anything", rounds);
     tc_meas_calm last = tc_meas_drift_state(&f->looks);
-    if (!f->calm.rounds)
-        tune_note_round(&f->calm, &last);
+    if (!f->unrest.moments)
+        tc_meas_unrest_add(&f->unrest, &last);
     f->unmeasured =
         tc_arena_printf(f->arena, "%d rounds were done in %.0f s, too few to tell anything%s", rounds, tc_now() - f->began,
-                        tune_is_disturbed(&f->calm) ? " on a disturbed machine" : ": is the machine busy?");
+                        tc_meas_is_restless(&f->unrest) ? " on a busy machine" : ": is the machine busy?");
     return TC_OK;
 }
 
@@ -172,7 +172,7 @@ static tc_status watch(void *user, double *seconds, tc_error *err) {
     const watcher *w = user;
     (void)err;
     tc_meas_calm calm = tc_meas_get_calm(w->m);
-    tune_note_round(&w->f->calm, &calm);
+    tc_meas_unrest_add(&w->f->unrest, &calm);
     if (calm.disturbed && may_wait(w->f) > 0)
         await_calm(w->f);
     *seconds = calm.slowdown; /* nobody looks at it */
@@ -211,7 +211,7 @@ static tc_status run(field *f, tc_meas *m, tc_error *err) {
 
 static tc_status take_turns(field *f, tc_meas *m, tc_error *err) {
     (void)await_calm(f);
-    tc_meas_set_deadline(m, f->began + screen_share * f->seconds_left + f->calm.waited);
+    tc_meas_set_deadline(m, f->began + screen_share * f->seconds_left + f->waited);
     TC_TRY(screen(f, m, err));
     if (f->unmeasured)
         return TC_OK;

@@ -98,6 +98,7 @@ typedef struct tc_tune_duel {
     tc_meas_mode mode;       /* as they were timed */
     const char *host;        /* where, as records have it: all rounds are one machine's */
     tc_tune_roof roof;       /* zero where a carrier measured: whoever knows its machine tells (tc_tune_roof_by) */
+    tc_meas_unrest unrest;   /* while they took turns */
     tc_tune_verdict verdict; /* names a faster one only where the sign test is as sure as TC_TUNE_SURE */
 } tc_tune_duel;
 

@@ -13,6 +13,7 @@ typedef struct field {
     tc_record record[2];
     double *seconds;
     int done;
+    tc_meas_unrest unrest;
 } field;
 
 static void line_up(const tc_tune_duellist rival[2], field *f) {
@@ -44,6 +45,7 @@ static tc_status take_turns(const tc_tune_duel_options *o, field *f, tc_arena *a
     f->seconds = TC_NEW_N(arena, double, 2 * o->rounds);
     tc_status st = tc_meas_interleave(m, f->in, (size_t)f->n, f->guest.user ? &f->guest : NULL, o->rounds, arena, f->record,
                                       f->seconds, &f->done, err);
+    f->unrest = tc_meas_get_unrest(m);
     tc_meas_free(m);
     return st;
 }
@@ -93,6 +95,7 @@ tc_status tc_tune_duel_run(const tc_tune_duellist rival[2], const tc_tune_duel_o
     if (f.done < TC_TUNE_SURE_ROUNDS)
         return too_few(o, &f, err);
     out->verdict = judge(rival, o, &f);
+    out->unrest = f.unrest;
     if (!o->carrier)
         out->roof = tc_tune_roofline(o->workload, o->target, o->mode, &before);
     return TC_OK;

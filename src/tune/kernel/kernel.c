@@ -9,6 +9,7 @@
 #include "measure/records/admission.h"
 #include "measure/records/maintain.h"
 #include "support/clock/clock.h"
+#include "support/log.h"
 #include "support/system/stop.h"
 #include "te/text.h"
 #include "te/unit_gain.h"
@@ -82,6 +83,7 @@ static tc_status describe_form(const tc_tune_schedule *s, const tc_machine *m, t
 }
 
 static void raise_peaks(tc_tune_kernel_bench *b, const tc_target *t) {
+    tc_meas_unrest_look(&b->unrest, t->machine.cores);
     tc_meas_peak_raise(&b->peak, t->machine.cores, peak_seconds);
     tc_meas_peak_raise_unit(&b->peak, t, b->unit, unit_seconds);
 }
@@ -162,6 +164,23 @@ tc_status tc_tune_kernels_measure(const tc_tune_timed *k, size_t n, const tc_tun
 
 /* ---- to record ---- */
 
+/* The same as time_kernel; a warning, if the machine is busy before and after. */
+static tc_status time_watched(const tc_tune_schedule *s, const tc_tune_kernel_options *o, tc_meas_mode mode, tc_arena *a,
+                              tc_record *out, tc_error *err) {
+    tc_meas_unrest u = {0};
+    tc_strbuf text = {0};
+    if (!o->carrier)
+        tc_meas_unrest_look(&u, o->target->machine.cores);
+    TC_TRY(time_kernel(s, o, mode, a, out, err));
+    if (!o->carrier)
+        tc_meas_unrest_look(&u, o->target->machine.cores);
+    tc_meas_unrest_text(&u, &text);
+    if (tc_meas_is_restless(&u))
+        tc_log(TC_LOG_WARN, "%s; times are longer than on a quiet machine", tc_sb_str(&text));
+    tc_strbuf_free(&text);
+    return TC_OK;
+}
+
 tc_status tc_tune_kernel_record(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o, tc_meas_db *db,
                                 tc_arena *a, tc_record *out, double *best, tc_error *err) {
     tc_digest target = tc_meas_text_hash(o->target->text);
@@ -176,7 +195,7 @@ tc_status tc_tune_kernel_record(const tc_workload *w, const tc_tune_schedule *s,
     tc_meas_records before;
     TC_TRY(tc_meas_db_select(db, a, &same, &before, err));
     *best = before.len ? before.data[0].median : INFINITY;
-    TC_TRY(time_kernel(s, o, mode, a, out, err));
+    TC_TRY(time_watched(s, o, mode, a, out, err));
     if (!tc_record_ok(out) || !out->verified)
         return tc_fail(err, TC_ENV, "%s: %s: %s. Nothing was recorded", s->file, tc_meas_error_meaning(out->error), out->message);
     return tc_meas_db_insert_measured(db, out, 1, err);

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "measure/machine/drift.h"
 #include "measure/machine/peak.h"
 #include "tune/kernel/mode.h"
 #include "tune/kernel/schedule.h"
@@ -25,6 +26,7 @@ enum { TC_TUNE_REPEATS = 30 };
 typedef struct tc_tune_kernel_bench {
     tc_record record;         /* how the timing ended; what follows is only known where that is without an error */
     tc_meas_peak peak;        /* the larger of before and after */
+    tc_meas_unrest unrest;    /* before and after */
     const tc_intrinsic *unit; /* the fastest that its sums can take; NULL: none */
     tc_meas_stream stream;    /* at the footprint of the kernel: what it reads and writes */
     double constants;         /* bytes that came from memory in each call, timed cold */
