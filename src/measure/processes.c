@@ -173,9 +173,10 @@ void tc_meas_record_death(tc_meas_job *j, tc_arena *a, const tc_meas_proc *p, bo
     tc_strbuf_free(&b);
 }
 
-/* Others kept the process from running; or the times of candidates say so, where the host of a virtual machine has the processors. */
+/* Others kept the process from running; or the times of candidates say so of several threads, where the host of a virtual machine has
+ * the processors. */
 static bool is_disturbed(const tc_meas *m, const tc_meas_proc *p, bool running) {
-    return p->share < TC_MEAS_OWN_TIME || (running && tc_meas_drift_state(&m->drift).disturbed);
+    return p->hindered || (running && m->o.threads > 1 && tc_meas_drift_state(&m->drift).disturbed);
 }
 
 void tc_meas_record_timeout(const tc_meas_jobs *b, tc_meas_job *j, const tc_meas_proc *p, bool running) {

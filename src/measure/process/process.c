@@ -39,6 +39,9 @@ enum {
 /* Seconds: how often the stop flag is looked at, and by how much later than it asked for a process comes to that which was not
  * suspended. */
 static const double look = 0.1, suspended = 1;
+/* A process that had the processors for so much of the time that it wanted them was disturbed by nobody. Chosen: as stopwatches of
+ * support/clock have it. */
+static const double undisturbed = 0.9;
 /* Seconds before the second start; each later pause is twice as long. Memory that ran out may be free again by then. */
 static const double first_pause = 0.25;
 
@@ -217,6 +220,7 @@ static void begin_request(tc_meas_proc *p, double limit) {
     p->had = processor_time(p);
     p->noted = false;
     p->share = 1;
+    p->hindered = false;
     p->busy = true;
 }
 
@@ -236,9 +240,11 @@ static bool is_late(tc_meas_proc *p) {
         return false;
     tc_meas_allotted now = tc_meas_allotted_of(p->pid);
     p->share = p->noted ? tc_meas_allotted_share(&p->before, &now) : 1;
+    bool had_it = p->share * p->waited > p->limit;
+    p->hindered = p->share < undisturbed && (p->opt.threads > 1 || !had_it);
     if (over > MOST_GRACE * p->limit)
         return true;
-    return p->share * p->waited > p->limit && (over > GRACE * p->limit || processor_time(p) - p->had >= p->limit / 2);
+    return had_it && (over > GRACE * p->limit || processor_time(p) - p->had >= p->limit / 2);
 }
 
 /* Seconds until the stop flag is looked at, or before that one of the busy ones may be late. Negative: none is busy. */

@@ -43,10 +43,6 @@ typedef struct tc_meas_death {
     char said[512]; /* last words on stderr, "" when silent */
 } tc_meas_death;
 
-/* A process that had the processors for so much of the time that it wanted them was disturbed by nobody. Chosen: as stopwatches of
- * support/clock have it. */
-#define TC_MEAS_OWN_TIME 0.9
-
 typedef enum tc_meas_event {
     TC_MEAS_EV_NONE,   /* stopped by the flag */
     TC_MEAS_EV_REPLY,  /* answer is in reply_type, reply, reply_size */
@@ -65,9 +61,11 @@ typedef struct tc_meas_proc {
     double had;           /* seconds that it had of the processors when the request was made */
     bool noted;           /* `before` is of this request: of one that takes a while */
     tc_meas_allotted before;
-    /* Of the request that was killed for its time: the share of the time in which it wanted a processor that it had one. Below
-     * TC_MEAS_OWN_TIME others kept it from running, so being late says nothing of what it did */
+    /* Of the request that was killed for its time: the share of the time in which it wanted a processor that it had one, and whether
+     * being late says nothing of what it did, because others kept it from running. One thread that had the time all the same is late
+     * by itself; several wait for each other, for any time */
     double share;
+    bool hindered;
     size_t starts; /* how often it was started */
     char llvm_version[32];
     char lacks[512]; /* what its sandbox could not be given, in sentences; "" */
