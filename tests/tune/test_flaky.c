@@ -4,6 +4,7 @@
 
 #include "capture.h"
 #include "flaky_worker.h"
+#include "measure/process/allotted.h"
 #include "support/system/fs.h"
 #include "tune/kernel/compare.h"
 #include "tune/tune_int.h"
@@ -144,6 +145,14 @@ static void crashes_now_and_then(void **state) {
 
 static void is_wrong_now_and_then(void **state) {
     fails_in_the_contest(state, &wrong);
+}
+
+/* Nobody keeps workers from running, whoever else uses this machine: what hangs has failed. The linker gives this for
+ * tc_meas_allotted_of. */
+tc_meas_allotted __wrap_tc_meas_allotted_of(pid_t pid);
+tc_meas_allotted __wrap_tc_meas_allotted_of(pid_t pid) {
+    (void)pid;
+    return (tc_meas_allotted){0};
 }
 
 static void hangs_now_and_then(void **state) {
