@@ -53,6 +53,13 @@ typedef struct tctune_report {
     /* A fixed piece of work is timed now and then: its time over its best time, and the width of the middle half of its times
      * over their median. */
     double slowdown, spread;
+    /* Until the run ends, with the contests at its end, which take at most a tenth of it; NAN: not known yet */
+    double seconds_left;
+    /* What the last run gained: seconds of a run without and with the records, in turns on this machine. NAN: not compared. */
+    double untuned, tuned;
+    double speedup, speedup_low, speedup_high; /* untuned over tuned, and its 95 % interval; NAN: not compared */
+    int kernels;                               /* that were compared with their default schedules; 0: none */
+    int kept; /* of these, the ones that keep the default schedule: no record was faster beyond doubt */
 } tctune_report;
 
 /* What happened. */
@@ -61,9 +68,13 @@ typedef enum tctune_event_kind {
     TCTUNE_EVENT_ROUND_STARTED, /* a round of `task` proposes candidates */
     TCTUNE_EVENT_MEASURED,      /* some candidates of `task` were measured */
     TCTUNE_EVENT_ROUND_DONE,    /* a round of `task` ended */
-    TCTUNE_EVENT_SEARCHED,      /* the search ended; contests follow for kernels whose sizes vary */
+    TCTUNE_EVENT_SEARCHED,      /* the search ended; contests may follow */
     TCTUNE_EVENT_CONTEST,       /* a contest begins: `programs` programs are compared at `places` sizes */
-    TCTUNE_EVENT_COMPARED       /* the contest ended: `variants` programs serve the kernel's sizes */
+    TCTUNE_EVENT_COMPARED,      /* the contest ended: `variants` programs serve the kernel's sizes */
+    /* Contests begin, for `seconds_left` at most: the best candidates and their rivals in turns, or, after SEARCHED, the records
+     * and the default schedules. With a `task`: a contest of it ended */
+    TCTUNE_EVENT_CLOSING,
+    TCTUNE_EVENT_GAINED /* the records and the default schedules were compared, or could not be */
 } tctune_event_kind;
 
 /* What a callback receives. All pointers are valid until the callback returns. */

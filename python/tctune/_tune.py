@@ -89,7 +89,12 @@ class Report:
     quiet: no other work disturbs the machine. slowdown, spread: of a fixed piece of work: its time over its best time, and how its
         times scatter.
     expected_gain: seconds that the next minute should take off the latency.
-    pairwise: share of pairs of candidates that the cost model ordered rightly; nan: not known yet."""
+    pairwise: share of pairs of candidates that the cost model ordered rightly; nan: not known yet.
+    seconds_left: until the session ends, with the contests at its end, which take at most a tenth of it; nan: not known yet.
+    untuned, tuned: seconds of a run without and with the records, in turns, when the session has ended. speedup: untuned over
+        tuned, with its 95 % interval speedup_low to speedup_high. All are nan if they were not compared.
+    kernels: how many were compared with their default schedules. kept: of these, how many keep the default schedule, because no
+        record was faster beyond doubt."""
 
     tasks: TaskStates
     trials: int
@@ -104,6 +109,14 @@ class Report:
     pairwise: float
     slowdown: float
     spread: float
+    seconds_left: float
+    untuned: float
+    tuned: float
+    speedup: float
+    speedup_low: float
+    speedup_high: float
+    kernels: int
+    kept: int
 
     def _summary(self) -> str:
         n = len(self.tasks)
@@ -126,9 +139,11 @@ class Report:
 class Event:
     """Something that happened in a session.
 
-    kind: "started", "round_started", "measured", "round_done", "searched" (the search is over; where sizes vary, contests follow),
-        "contest" (a contest of `programs` begins, at `places` sizes), "compared" (the contest ended: `variants` programs serve the
-        sizes).
+    kind: "started", "round_started", "measured", "round_done", "closing" (contests begin, for report.seconds_left at most: the best
+        candidates in turns, or, after "searched", the records and the default schedules; with a task: a contest of it ended),
+        "searched" (the search is over), "contest" (a contest of `programs` begins, at `places` sizes), "compared" (the contest
+        ended: `variants` programs serve the sizes), "gained" (the records and the default schedules were compared, or could not
+        be).
     task: its number; -1: the whole session. name: of the task.
     report: the state now. session: the session."""
 
@@ -242,7 +257,8 @@ class Session(Handle):
             tasks.append(read(TaskState, t))
         return Report(tasks, c.trials, c.target_trials, c.measured, c.latency, c.seconds, text(c.end), bool(c.quiet),
                       c.seconds_limit,
-                      c.expected_gain, c.pairwise, c.slowdown, c.spread)
+                      c.expected_gain, c.pairwise, c.slowdown, c.spread, c.seconds_left, c.untuned, c.tuned, c.speedup, c.speedup_low,
+                      c.speedup_high, c.kernels, c.kept)
 
     @property
     def report(self) -> Report:

@@ -20,6 +20,7 @@ struct tctune_session {
     volatile sig_atomic_t *stop; /* not 0: the caller asked to stop; the caller's flag, or `own` */
     tctune_on_event *progress;
     void *user;
+    tc_tune_gain gain;         /* of the last run; nkernel 0: nothing was compared */
     const tc_tune_report *now; /* what is known: of the search under way, or `last` */
     tc_tune_report last;
     tc_arena *arena; /* of `last` */
@@ -121,8 +122,12 @@ static tc_status open_session(tctune_work *work, const tctune_tune_options *opti
     s->stop = o.stop ? o.stop : &s->own;
     s->work = api_work_hold(work);
     s->arena = tc_arena_new();
-    s->last = (tc_tune_report){
-        .latency = INFINITY, .expected_gain = NAN, .pairwise = NAN, .target_trials = o.trials, .end = TC_TUNE_NENDS};
+    s->last = (tc_tune_report){.latency = INFINITY,
+                               .seconds_left = NAN,
+                               .expected_gain = NAN,
+                               .pairwise = NAN,
+                               .target_trials = o.trials,
+                               .end = TC_TUNE_NENDS};
     s->now = &s->last;
     TC_TRY(open_target(&o, s, err));
     TC_TRY(read_options(&o, s, err));
@@ -166,7 +171,14 @@ static const char *text(const char *s) {
     return s ? s : "";
 }
 
-static tctune_report report_of(const tc_tune_report *r) {
+/* NAN where it was not compared. */
+static double told_gain(const tc_tune_gain *g, double x) {
+    return g->verdict.rounds ? x : NAN;
+}
+
+static tctune_report report_of(const tctune_session *s) {
+    const tc_tune_report *r = s->now;
+    const tc_tune_gain *g = &s->gain;
     return (tctune_report){.tasks = r->ntask,
                            .trials = r->trials,
                            .target_trials = r->target_trials,
@@ -179,12 +191,20 @@ static tctune_report report_of(const tc_tune_report *r) {
                            .expected_gain = r->expected_gain,
                            .pairwise = r->pairwise,
                            .slowdown = r->calm.slowdown,
-                           .spread = r->calm.spread};
+                           .spread = r->calm.spread,
+                           .seconds_left = r->seconds_left,
+                           .untuned = told_gain(g, g->verdict.b),
+                           .tuned = told_gain(g, g->verdict.a),
+                           .speedup = told_gain(g, g->verdict.ratio),
+                           .speedup_low = told_gain(g, g->verdict.low),
+                           .speedup_high = told_gain(g, g->verdict.high),
+                           .kernels = g->why ? 0 : g->nkernel,
+                           .kept = g->why ? 0 : g->nkept};
 }
 
 tctune_status tctune_session_report(const tctune_session *s, tctune_report *report, char *error, size_t error_size) {
     tc_error err = {0};
-    tctune_report r = report_of(s->now);
+    tctune_report r = report_of(s);
     return api_answer(API_FILL(report, r, &err), &err, error, error_size);
 }
 
@@ -241,6 +261,7 @@ static void keep_report(tctune_session *s, const tc_tune_report *r) {
     tc_arena_reset(s->arena);
     s->last = *r;
     s->last.first_error = NULL;
+    s->last.seconds_left = 0;
     tc_tune_state *tasks = tc_arena_dup(s->arena, r->task, (size_t)r->ntask * sizeof *tasks);
     for (int i = 0; i < r->ntask; i++)
         keep_task(s, &tasks[i]);
@@ -252,7 +273,7 @@ static void keep_report(tctune_session *s, const tc_tune_report *r) {
 static void tell(tctune_session *s, tctune_event e) {
     if (s->is_freed)
         return;
-    tctune_report r = report_of(s->now);
+    tctune_report r = report_of(s);
     r.struct_size = sizeof r;
     e.struct_size = sizeof e;
     e.report = &r;
@@ -265,7 +286,8 @@ static void on_progress(void *user, tc_tune_event event, int task, const tc_tune
     static const tctune_event_kind kinds[] = {[TC_TUNE_STARTED] = TCTUNE_EVENT_STARTED,
                                               [TC_TUNE_ROUND_STARTED] = TCTUNE_EVENT_ROUND_STARTED,
                                               [TC_TUNE_MEASURED] = TCTUNE_EVENT_MEASURED,
-                                              [TC_TUNE_ROUND_DONE] = TCTUNE_EVENT_ROUND_DONE};
+                                              [TC_TUNE_ROUND_DONE] = TCTUNE_EVENT_ROUND_DONE,
+                                              [TC_TUNE_CLOSING] = TCTUNE_EVENT_CLOSING};
     tctune_session *s = user;
     s->now = report;
     if (event != TC_TUNE_FINISHED) /* on_searched tells */
@@ -298,9 +320,25 @@ static void on_compared(void *user, const tc_tune_range *r, const tc_tune_range_
          (tctune_event){.kind = TCTUNE_EVENT_COMPARED, .task = -1, .name = r->name, .programs = c->entrants, .variants = v->n});
 }
 
+static void on_weighing(void *user, double seconds) {
+    tctune_session *s = user;
+    s->last.seconds_left = seconds;
+    tell(s, (tctune_event){.kind = TCTUNE_EVENT_CLOSING, .task = -1, .name = ""});
+}
+
+static void on_gained(void *user, const tc_tune_gain *g) {
+    tctune_session *s = user;
+    s->gain = *g;
+    s->gain.why = g->why ? tc_arena_strdup(s->arena, g->why) : NULL;
+    s->last.seconds_left = 0;
+    tc_json_set(s->told, "gain", tc_report_gain(g));
+    tell(s, (tctune_event){.kind = TCTUNE_EVENT_GAINED, .task = -1, .name = ""});
+}
+
 /* If the call fails before a search has ended, no result of the search may be read. */
 static tc_status run(tctune_session *s, tc_error *err) {
-    tc_graph_search_listener told = {s, on_searched, on_contest, on_compared};
+    tc_graph_search_listener told = {s, on_searched, on_contest, on_compared, on_weighing, on_gained};
+    s->gain = (tc_tune_gain){0};
     tc_status st = tc_graph_search_run(s->search, &s->o, s->db, &told, err);
     s->now = &s->last;
     return st;

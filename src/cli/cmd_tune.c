@@ -138,7 +138,7 @@ static void print_range(const tune_args *a, const json_t *range) {
 static int on_event(void *user, const tctune_event *e) {
     listener *l = user;
     bool text = tc_cli_tells_progress(&l->a->model.progress);
-    if (text)
+    if (text && !(e->kind == TCTUNE_EVENT_CLOSING && l->searched))
         tc_cli_show_progress(l->progress, e);
     else if (tc_cli_tells_events(&l->a->model.progress))
         tc_cli_tell_event(&l->a->model.progress, tc_cli_search_event(e));
@@ -146,6 +146,8 @@ static int on_event(void *user, const tctune_event *e) {
     l->searched |= e->kind == TCTUNE_EVENT_SEARCHED;
     if (e->kind == TCTUNE_EVENT_CONTEST && text)
         tc_say(stderr, "%s: %d programs at %d sizes\n", e->name, e->programs, e->places);
+    if (e->kind == TCTUNE_EVENT_CLOSING && l->searched && text)
+        tc_cli_tell_closing(e, "the records and the default schedules run in turns");
     if (l->a->format == TC_CLI_JSON || (e->kind != TCTUNE_EVENT_SEARCHED && e->kind != TCTUNE_EVENT_COMPARED))
         return 0;
     json_t *j = told_by(e->session), *ranges = json_object_get(j, "ranges");
@@ -199,7 +201,7 @@ static int plot(const tune_args *a, const listener *l, const tctune_session *s, 
     return status == TC_CLI_DONE ? drawn : status;
 }
 
-/* *json NULL: it was not asked for, or nothing was searched. */
+/* *json: what the search tells; NULL: nothing was searched. */
 static int tune(const tune_args *a, tctune_work *w, json_t **json, tc_error *err) {
     listener l = {.a = a};
     tctune_tune_options o = session_options(a);
@@ -214,7 +216,7 @@ static int tune(const tune_args *a, tctune_work *w, json_t **json, tc_error *err
     l.course = tc_cli_course_new();
     tctune_status st = tctune_session_run(s, TC_CLI_SAY(err));
     int status = st == TCTUNE_STOPPED ? stopped(a, err) : tc_cli_status(st);
-    if (a->format == TC_CLI_JSON && l.searched)
+    if (l.searched)
         *json = told_by(s);
     if (a->plot && l.searched)
         status = plot(a, &l, s, status, err);
@@ -284,9 +286,12 @@ static int run(const void *args, tc_error *err) {
     if (status == TC_CLI_DONE)
         status = tune(a, w, &json, err);
     if (status == TC_CLI_DONE && a->out)
-        status = build_result(a, w, json, err);
-    if (json)
-        tc_cli_json_print(json);
+        status = build_result(a, w, a->format == TC_CLI_JSON ? json : NULL, err);
+    if (json && a->format == TC_CLI_JSON)
+        tc_cli_json_print(json_incref(json));
+    else if (json && tc_cli_is_prose(a->format))
+        tc_cli_print_gain(json);
+    json_decref(json);
     tctune_work_free(w);
     return status;
 }

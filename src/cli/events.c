@@ -84,6 +84,7 @@ static json_t *report_event(const tctune_report *r) {
                              "slowdown", r->slowdown, "spread", r->spread);
     tc_json_set(j, "latency_ms", milliseconds(r->latency));
     tc_json_set(j, "expected_gain_ms", milliseconds(r->expected_gain));
+    tc_json_set(j, "seconds_left", tc_json_real(r->seconds_left));
     tc_json_set(j, "pairwise", tc_json_real(r->pairwise));
     return j;
 }
@@ -92,7 +93,8 @@ json_t *tc_cli_search_event(const tctune_event *e) {
     static const char *const names[] = {[TCTUNE_EVENT_STARTED] = "started",   [TCTUNE_EVENT_ROUND_STARTED] = "round_started",
                                         [TCTUNE_EVENT_MEASURED] = "measured", [TCTUNE_EVENT_ROUND_DONE] = "round_done",
                                         [TCTUNE_EVENT_SEARCHED] = "searched", [TCTUNE_EVENT_CONTEST] = "contest",
-                                        [TCTUNE_EVENT_COMPARED] = "compared"};
+                                        [TCTUNE_EVENT_COMPARED] = "compared", [TCTUNE_EVENT_CLOSING] = "closing",
+                                        [TCTUNE_EVENT_GAINED] = "gained"};
     tctune_task_state t = {.struct_size = sizeof t};
     tc_error err;
     json_t *j = tc_json_pack("{s:s}", "event", names[e->kind]);
@@ -103,6 +105,12 @@ json_t *tc_cli_search_event(const tctune_event *e) {
     }
     if (e->kind == TCTUNE_EVENT_SEARCHED)
         tc_json_set(j, "end", tc_json_string(e->report->end));
+    if (e->kind == TCTUNE_EVENT_GAINED) {
+        tc_json_update(j, tc_json_pack("{s:i,s:i}", "kernels", e->report->kernels, "kept", e->report->kept));
+        tc_json_set(j, "untuned_ms", milliseconds(e->report->untuned));
+        tc_json_set(j, "tuned_ms", milliseconds(e->report->tuned));
+        tc_json_set(j, "speedup", tc_json_real(e->report->speedup));
+    }
     if (e->kind == TCTUNE_EVENT_CONTEST)
         tc_json_update(j, tc_json_pack("{s:s,s:i,s:i}", "name", e->name, "programs", e->programs, "places", e->places));
     if (e->kind == TCTUNE_EVENT_COMPARED)

@@ -28,6 +28,12 @@ void tc_cli_show_progress(tc_cli_progress *p, const tctune_event *e);
 /* Where a document says that the machine was busy while its figures were taken: how often, and what this means for them. */
 void tc_cli_print_busy(FILE *f, const json_t *j, const char *meaning);
 
+/* "WHAT: at most 0:02": contests begin. */
+void tc_cli_tell_closing(const tctune_event *e, const char *what);
+/* The character set of the terminal, from the environment by the rules of setlocale. */
+bool tc_cli_speaks_utf8(void);
+/* The last line of a search, from its document: what it gained over the default schedules. Nothing where that was not asked. */
+void tc_cli_print_gain(const json_t *j);
 /* A document of tctune_session_describe, without its ranges. */
 void tc_cli_print_tuning(const json_t *j, tc_cli_format format);
 

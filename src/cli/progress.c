@@ -27,8 +27,7 @@ struct tc_cli_progress {
     double drawn_at;
 };
 
-/* The character set of the terminal, from the environment by the rules of setlocale. */
-static bool speaks_utf8(void) {
+bool tc_cli_speaks_utf8(void) {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     for (size_t i = 0; i < TC_LEN(names); i++) {
         const char *value = getenv(names[i]);
@@ -44,7 +43,7 @@ tc_cli_progress *tc_cli_progress_new(void) {
     p->terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
     const char *none = getenv("NO_COLOR"); /* no-color.org: set, and not empty */
     p->colours = !none || !*none;
-    p->utf8 = speaks_utf8();
+    p->utf8 = tc_cli_speaks_utf8();
     p->course = tc_cli_course_new();
     return p;
 }
@@ -52,16 +51,6 @@ tc_cli_progress *tc_cli_progress_new(void) {
 void tc_cli_progress_free(tc_cli_progress *p) {
     tc_cli_course_free(p->course);
     free(p);
-}
-
-/* Until the first limit is reached; NAN: not known yet. */
-static double seconds_left(const tctune_report *r) {
-    double trials = NAN, time = NAN;
-    if (r->target_trials && r->measured > 0)
-        trials = r->seconds / r->measured * (r->target_trials - r->trials);
-    if (r->seconds_limit > 0)
-        time = fmax(0, r->seconds_limit - r->seconds);
-    return fmin(trials, time); /* of a NAN and a number, the number */
 }
 
 /* "12 of 64", or "12" without a limit. */
@@ -96,7 +85,7 @@ static void put_total(tc_strbuf *b, const tctune_report *r) {
     char time[24], left[24], spent[24];
     put_trials(b, r);
     tc_sb_printf(b, " trials  %.1f/s  latency %s  %s spent, %s left", r->seconds > 0 ? r->measured / r->seconds : 0,
-                 tc_text_time(time, r->latency), tc_text_duration(spent, r->seconds), tc_text_duration(left, seconds_left(r)));
+                 tc_text_time(time, r->latency), tc_text_duration(spent, r->seconds), tc_text_duration(left, r->seconds_left));
     if (!isnan(r->expected_gain) && r->latency > 0)
         tc_sb_printf(b, ", %.1f %% gain expected in a minute", 100 * r->expected_gain / r->latency);
     if (!isnan(r->pairwise))
@@ -106,6 +95,12 @@ static void put_total(tc_strbuf *b, const tctune_report *r) {
 }
 
 /* ---- lines ---- */
+
+void tc_cli_tell_closing(const tctune_event *e, const char *what) {
+    char left[24];
+    bool ends = isfinite(e->report->seconds_left);
+    tc_say(stderr, "%s%s%s\n", what, ends ? ": at most " : "", ends ? tc_text_duration(left, e->report->seconds_left) : "");
+}
 
 static tctune_task_state task_of(const tctune_event *e, int i) {
     tctune_task_state t = {.struct_size = sizeof t, .best = INFINITY, .name = "", .form = "", .failure = ""};
@@ -189,7 +184,7 @@ static void put_total_shortly(tc_strbuf *b, const tctune_report *r) {
     char time[24], left[24];
     tc_sb_printf(b, "%s  ", tc_text_time(time, r->latency));
     put_trials(b, r);
-    tc_sb_printf(b, " trials  %s left", tc_text_duration(left, seconds_left(r)));
+    tc_sb_printf(b, " trials  %s left", tc_text_duration(left, r->seconds_left));
 }
 
 static void draw_task(tc_cli_progress *p, tc_strbuf *screen, const tctune_task_state *t, bool current, int columns) {
@@ -292,7 +287,8 @@ static void note_doing(tc_cli_progress *p, const tctune_event *e) {
                                         [TCTUNE_EVENT_ROUND_STARTED] = "proposing candidates of",
                                         [TCTUNE_EVENT_MEASURED] = "building and running candidates of",
                                         [TCTUNE_EVENT_ROUND_DONE] = "learning from",
-                                        [TCTUNE_EVENT_SEARCHED] = "the search is over"};
+                                        [TCTUNE_EVENT_SEARCHED] = "the search is over",
+                                        [TCTUNE_EVENT_CLOSING] = "the search is over: the best and its rivals in turns"};
     tc_say_to(p->doing, sizeof p->doing, "%s %s", doing[e->kind], e->task >= 0 ? task_of(e, e->task).name : "");
     if (e->kind == TCTUNE_EVENT_ROUND_DONE)
         note_phases(p, e->session);
@@ -340,7 +336,7 @@ static void draw(tc_cli_progress *p, const tctune_event *e) {
 }
 
 void tc_cli_show_progress(tc_cli_progress *p, const tctune_event *e) {
-    if (e->kind == TCTUNE_EVENT_CONTEST || e->kind == TCTUNE_EVENT_COMPARED)
+    if (e->kind == TCTUNE_EVENT_CONTEST || e->kind == TCTUNE_EVENT_COMPARED || e->kind == TCTUNE_EVENT_GAINED)
         return;
     if (p->terminal) {
         tc_cli_course_add(p->course, e);
@@ -349,5 +345,7 @@ void tc_cli_show_progress(tc_cli_progress *p, const tctune_event *e) {
             draw(p, e);
     } else if (e->kind == TCTUNE_EVENT_ROUND_DONE) {
         print_round(p, e);
+    } else if (e->kind == TCTUNE_EVENT_CLOSING && e->task < 0) {
+        tc_cli_tell_closing(e, "the best candidates and their rivals run in turns");
     }
 }

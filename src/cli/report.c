@@ -236,6 +236,32 @@ void tc_cli_print_tuning(const json_t *j, tc_cli_format format) {
     tc_say(f, "records are in %s\n", tc_cli_text(j, "db"));
 }
 
+static void print_speedup(const json_t *gain) {
+    char untuned[24], tuned[24];
+    bool utf8 = tc_cli_speaks_utf8();
+    long long kernels = tc_cli_number(gain, "kernels"), kept = tc_cli_number(gain, "kept");
+    tc_say(stdout, "untuned %s %s %s (%.2f %s, 95 %%: %.2f to %.2f), %lld kernel%s",
+           tc_text_time(untuned, seconds_of(gain, "untuned_ms")), utf8 ? "\u2192" : "->",
+           tc_text_time(tuned, seconds_of(gain, "tuned_ms")), tc_cli_real(gain, "speedup"), utf8 ? "\u00d7" : "x",
+           tc_cli_real(gain, "speedup_low"), tc_cli_real(gain, "speedup_high"), kernels, kernels == 1 ? "" : "s");
+    if (kept)
+        tc_say(stdout, ", %lld kept as %s", kept, kept == 1 ? "it was" : "they were");
+    tc_say(stdout, ", none slower\n");
+}
+
+void tc_cli_print_gain(const json_t *j) {
+    const json_t *gain = json_object_get(j, "gain");
+    if (!json_is_object(gain))
+        return;
+    if (json_is_string(json_object_get(gain, "why")))
+        tc_say(stdout, "not compared with the default schedules: %s\n", tc_cli_text(gain, "why"));
+    else if (tc_cli_number(gain, "rounds"))
+        print_speedup(gain);
+    else
+        tc_say(stdout,
+               "as fast as untuned: no record is faster than its default schedule beyond doubt, so all kernels keep that\n");
+}
+
 /* ---- kernels of a built model ---- */
 
 static const char *date_of(char *text, size_t size, int64_t ms) {

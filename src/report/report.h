@@ -21,6 +21,7 @@
 #include "support/json/json.h"
 #include "tune/explain/explain.h"
 #include "tune/kernel/compare.h"
+#include "tune/kernel/gain.h"
 #include "tune/kernel/kernel.h"
 #include "tune/kernel/variants.h"
 #include "tune/range.h"
@@ -121,6 +122,8 @@ void tc_report_unrest(json_t *j, const tc_meas_unrest *u);
 /* ---- searches (tuning.c) ---- */
 
 json_t *tc_report_tuning(const tc_tune_report *r, const char *db);
+/* Records and default schedules in turns. */
+json_t *tc_report_gain(const tc_tune_gain *g);
 /* Variants, and the contest that they were chosen in. */
 json_t *tc_report_range(const tc_tune_range *r, const tc_tune_range_report *c, const tc_tune_variants *v);
 

@@ -139,6 +139,26 @@ json_t *tc_report_tuning(const tc_tune_report *r, const char *db) {
     return j;
 }
 
+json_t *tc_report_gain(const tc_tune_gain *g) {
+    const tc_tune_verdict *v = &g->verdict;
+    json_t *j = tc_json_object();
+    tc_json_set(j, "seconds", tc_json_real(g->seconds));
+    tc_json_set(j, "why", tc_json_string(g->why));
+    if (g->why)
+        return j;
+    tc_json_set(j, "kernels", tc_json_integer(g->nkernel));
+    tc_json_set(j, "kept", tc_json_integer(g->nkept));
+    tc_json_set(j, "rounds", tc_json_integer(v->rounds));
+    if (v->rounds == 0)
+        return j;
+    tc_json_set(j, "untuned_ms", tc_json_real(v->b * 1e3));
+    tc_json_set(j, "tuned_ms", tc_json_real(v->a * 1e3));
+    tc_json_set(j, "speedup", tc_json_real(v->ratio));
+    tc_json_set(j, "speedup_low", tc_json_real(v->low));
+    tc_json_set(j, "speedup_high", tc_json_real(v->high));
+    return j;
+}
+
 json_t *tc_report_range(const tc_tune_range *r, const tc_tune_range_report *c, const tc_tune_variants *v) {
     json_t *j = tc_report_variants(r->name, r->workload, v);
     tc_json_set(j, "tuned", tc_report_places(r->workload, &r->tuned));

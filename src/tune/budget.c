@@ -27,6 +27,11 @@ static const double rival_behind = 1.25;
 /* Trials a second, to size batches by where only time is given: measured, what small kernels reach on two cores. */
 static const double trials_per_second = 10;
 
+/* Where only trials are given, of any session. Chosen: what building and timing a small network takes. */
+static const double least_closing = 2;
+/* Of the time for what follows the search, for the session's own contests. Chosen. */
+static const double own_share = 0.35;
+
 bool tc_tune_late(const tc_tune *t) {
     return tc_now() >= t->deadline;
 }
@@ -37,6 +42,45 @@ bool tc_tune_interrupted(const tc_tune *t) {
 
 bool tc_tune_stopped(const tc_tune *t) {
     return tc_tune_interrupted(t) || tc_tune_late(t);
+}
+
+/* ---- the end ---- */
+
+/* Of a search that takes so many seconds. Contests of computed times are part of what a seed determines. */
+static double closing_seconds(const tc_tune *t, double search) {
+    if (t->o.measure.mode == TC_MEAS_SIMULATED)
+        return INFINITY;
+    return t->o.seconds > 0 ? TC_TUNE_CLOSING_SHARE * t->o.seconds : fmax(least_closing, TC_TUNE_CLOSING_SHARE * search);
+}
+
+void tc_tune_begin_closing(tc_tune *t) {
+    t->searched = tc_now();
+    t->closes = t->searched + closing_seconds(t, t->searched - t->started);
+    if (t->o.seconds > 0)
+        t->closes = fmin(t->closes, t->started + t->o.seconds);
+}
+
+double tc_tune_closing_end(const tc_tune *t, double share) {
+    bool all = t->o.measure.carrier || tc_meas_mode_is_apart(t->o.measure.mode); /* nothing follows */
+    return t->searched + share * (all ? 1 : own_share) * (t->closes - t->searched);
+}
+
+double tc_tune_closing_left(const tc_tune *t) {
+    return fmax(0, t->closes - tc_now());
+}
+
+double tc_tune_seconds_left(const tc_tune *t) {
+    const tc_tune_report *r = &t->report;
+    double trials = NAN, time = NAN, search;
+    if (isfinite(t->closes))
+        return tc_tune_closing_left(t);
+    if (r->target_trials && r->measured > 0) {
+        search = r->seconds / r->measured * (r->measured + r->target_trials - r->trials);
+        trials = search - r->seconds + fmax(least_closing, TC_TUNE_CLOSING_SHARE * search);
+    }
+    if (r->seconds_limit > 0)
+        time = fmax(0, r->seconds_limit - r->seconds);
+    return fmin(trials, time); /* of a NAN and a number, the number */
 }
 
 /* ---- tasks ---- */

@@ -12,8 +12,9 @@
 #include "te/unit_gain.h"
 #include "tune/propose.h"
 
-/* Share of the time kept for settling what is best when the search is over. Chosen. */
-static const double last_words = 0.05;
+/* Of the session's time for contests at the end, for those among candidates of one task; the rest is for kernels beside those that
+ * they could run in place of. Chosen. */
+static const double contests_share = 0.75;
 /* Of a measurement of the peak: a hundred rounds and more of each loop of it. Chosen. */
 static const double peak_seconds = 0.4, unit_seconds = 0.1;
 
@@ -194,6 +195,7 @@ static void refresh(tc_tune *t) {
     tc_tune_report *r = &t->report;
     r->latency = tc_tune_latency(t);
     r->seconds = tc_now() - t->started;
+    r->seconds_left = tc_tune_seconds_left(t);
     if (t->meas) {
         tc_meas_stats s = tc_meas_get_stats(t->meas);
         r->build_seconds = s.build_seconds;
@@ -232,9 +234,9 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
         tc_meas_peak_raise_fma(&peak, o->threads, peak_seconds / 2);
     tc_arena *a = tc_arena_new();
     tc_tune *t = TC_NEW(a, tc_tune);
-    *t = (tc_tune){.o = *o, .arena = a, .db = db, .rng = tc_rng_seed(o->seed), .started = tc_now()};
+    *t = (tc_tune){.o = *o, .arena = a, .db = db, .rng = tc_rng_seed(o->seed), .started = tc_now(), .closes = INFINITY};
     t->report.peak = peak;
-    t->deadline = o->seconds > 0 ? t->started + (1 - last_words) * o->seconds : INFINITY;
+    t->deadline = o->seconds > 0 ? t->started + (1 - TC_TUNE_CLOSING_SHARE) * o->seconds : INFINITY;
     t->target_hash = tc_meas_text_hash(o->target->text);
     t->report.pairwise = t->report.pairwise_known = t->report.top_recall = t->report.expected_gain = NAN;
     take_tasks(t, tasks, n);
@@ -324,15 +326,47 @@ static bool idle(const tc_tune *t) {
     return t->report.measured == 0 && t->report.end == TC_TUNE_END_TRIALS;
 }
 
+typedef tc_status contest_of(tc_tune *t, int i, tc_error *err);
+
+/* Of all tasks, until so much of the time is spent. */
+static tc_status hold_all(tc_tune *t, const int *order, double share, contest_of *hold, tc_error *err) {
+    double end = tc_tune_closing_end(t, share);
+    tc_meas_set_deadline(t->meas, isfinite(end) ? end : 0);
+    for (int i = 0; i < t->n && !tc_tune_interrupted(t) && tc_now() < end; i++) {
+        TC_TRY(hold(t, order[i], err));
+        tell(t, TC_TUNE_CLOSING, order[i]);
+    }
+    return TC_OK;
+}
+
+static double at_stake(const tc_tune *t, int i) {
+    return isfinite(t->state[i].best) ? t->state[i].stake * t->state[i].best : 0;
+}
+
+/* Those first that a run spends most on: time may be short. */
+static int *by_stake(const tc_tune *t) {
+    int *order = TC_NEW_N(t->arena, int, t->n);
+    for (int i = 0; i < t->n; i++) {
+        int place = i;
+        for (; place > 0 && at_stake(t, order[place - 1]) < at_stake(t, i); place--)
+            order[place] = order[place - 1];
+        order[place] = i;
+    }
+    return order;
+}
+
 /* What is best is settled once more: what the run found, and what an earlier one was interrupted before. */
 static tc_status last_contests(tc_tune *t, tc_error *err) {
-    tc_meas_set_deadline(t->meas, t->o.seconds > 0 ? t->started + t->o.seconds : 0);
-    for (int i = 0; i < t->n && !idle(t) && !tc_tune_interrupted(t); i++)
-        TC_TRY(tc_tune_recheck(t, i, err));
-    for (int i = 0; i < t->n && t->report.measured && !tc_tune_interrupted(t); i++)
-        TC_TRY(tc_tune_contest(t, i, err));
-    for (int i = 0; i < t->n && t->report.measured && !tc_tune_interrupted(t); i++)
-        TC_TRY(tc_tune_beside(t, i, err));
+    const int *order = by_stake(t);
+    if (idle(t) || tc_tune_interrupted(t))
+        return TC_OK;
+    tc_tune_begin_closing(t);
+    tell(t, TC_TUNE_CLOSING, -1);
+    TC_TRY(hold_all(t, order, contests_share, tc_tune_recheck, err));
+    if (t->report.measured)
+        TC_TRY(hold_all(t, order, contests_share, tc_tune_contest, err));
+    if (t->report.measured)
+        TC_TRY(hold_all(t, order, 1, tc_tune_beside, err));
     return TC_OK;
 }
 
@@ -393,6 +427,7 @@ static tc_status rounds(tc_tune *t, int batch, tc_error *err) {
 
 static tc_status search(tc_tune *t, int batch, tc_error *err) {
     tc_meas_set_deadline(t->meas, isfinite(t->deadline) ? t->deadline : 0);
+    t->closes = INFINITY;
     tc_status s = rounds(t, batch, err);
     for (size_t k = 0; k < t->flight.len; k++)
         tc_tune_drop_round(t->flight.data[k]);
@@ -426,9 +461,11 @@ static tc_status run(tc_tune *t, tc_error *err) {
 
 tc_status tc_tune_run(tc_tune *t, tc_error *err) {
     tc_status st = run(t, err);
+    double ended = tc_now();
     if (t->o.measure_peak && !tc_ran_out()) { /* once memory was refused, nobody looks at the rates */
         tc_meas_peak_raise(&t->report.peak, t->o.threads, peak_seconds);
         raise_units(t);
     }
+    t->closes += tc_now() - ended; /* which is no part of what contests may take */
     return st;
 }

@@ -122,6 +122,7 @@ typedef struct tc_tune_report {
     int64_t by_error[TC_MEAS_NERRORS]; /* of this run */
     double latency;                    /* weighted sum of the best times; INFINITY while a task that runs has none */
     double seconds, seconds_limit;     /* wall time of this run; limit 0: none */
+    double seconds_left;               /* until the run ends, contests at the end included, as far as known; NAN: not known yet */
     tc_tune_end end;                   /* once it is finished */
     double search_seconds, model_seconds, build_seconds, run_seconds, store_seconds;
     double contest_seconds; /* runs in turns: building and running count as such too */
@@ -150,6 +151,7 @@ typedef enum tc_tune_event {
     TC_TUNE_ROUND_STARTED,
     TC_TUNE_MEASURED,
     TC_TUNE_ROUND_DONE,
+    TC_TUNE_CLOSING, /* the search is over: contests begin (task -1), or one of `task` was held */
     TC_TUNE_FINISHED
 } tc_tune_event;
 
@@ -195,10 +197,16 @@ typedef struct tc_tune tc_tune;
 /* Opens a session over tasks and a database (which must outlive it). Reads what the database holds on them. */
 TC_NODISCARD tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n, tc_meas_db *db, tc_tune **out,
                                    tc_error *err);
+/* Share of a session for what is compared when its search is over: of the time limit, or else of the time that the search took,
+ * but then no less than two seconds. Where this machine measures, the session's own contests get a third of it: the rest is for
+ * the comparison with the default schedules. */
+#define TC_TUNE_CLOSING_SHARE 0.1
 /* Spends the trials. TC_ENV when nothing could be measured in all of the run (err gives the first reason), or the database or the
  * workers fail; an interrupted run is TC_OK. */
 TC_NODISCARD tc_status tc_tune_run(tc_tune *t, tc_error *err);
 const tc_tune_report *tc_tune_get_report(const tc_tune *t);
+/* Of a session that ended: seconds that are left of this share. */
+double tc_tune_closing_left(const tc_tune *t);
 /* Seconds that the kernels take, one after the other, in whose place task i could run; INFINITY: one has no time yet. */
 double tc_tune_apart(const tc_tune_report *r, int i);
 /* What task i and those that would run along with it take then. */

@@ -88,8 +88,9 @@ struct tc_tune {
     double known_pairs, known_right;              /* the same in tasks that are known well, not fading */
     bool warned;                                  /* of a busy machine */
     double started, deadline;                     /* deadline: of the search; INFINITY: none */
-    int flying;                                   /* candidates of rounds under way */
-    TC_VEC(struct tc_tune_flight *) flight;       /* these rounds, in the order in which they began */
+    double searched, closes;                /* when the search ended, and all is to; INFINITY: not yet, or whenever it does */
+    int flying;                             /* candidates of rounds under way */
+    TC_VEC(struct tc_tune_flight *) flight; /* these rounds, in the order in which they began */
 };
 
 /* recall.c: what the database has becomes part of the state; and what others have stored there since. */
@@ -161,6 +162,12 @@ double tc_tune_latency(const tc_tune *t);
 bool tc_tune_interrupted(const tc_tune *t); /* by the flag, or a shortage of memory */
 /* After a round: what the next minute should gain. */
 void tc_tune_foresee(tc_tune *t);
+/* The search is over, and how long contests may take is known now. */
+void tc_tune_begin_closing(tc_tune *t);
+/* tc_now() when this share of the time for the session's own contests is spent; INFINITY: it has no end. */
+double tc_tune_closing_end(const tc_tune *t, double share);
+/* Seconds until the run ends, as far as known; NAN: it is not. */
+double tc_tune_seconds_left(const tc_tune *t);
 /* By the flag, or because the time is up. */
 bool tc_tune_stopped(const tc_tune *t);
 /* budget.c: what may still be spent, and on whom. */

@@ -237,6 +237,7 @@ static tc_status open_measurer(admission *x, tc_error *err) {
                          .min_sample = 1e-9,
                          .budget = 1e-9,
                          .early_stop = -1,
+                         .deadline = x->o->deadline,
                          .stop = x->o->stop};
     return tc_meas_new(&o, &x->m, err);
 }

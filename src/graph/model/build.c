@@ -59,7 +59,7 @@ static void describe_kernels(builder *b) {
 }
 
 static bool stopped(const builder *b) {
-    return tc_is_raised(b->o->stop);
+    return tc_is_raised(b->o->stop) || (b->o->deadline > 0 && tc_now() >= b->o->deadline);
 }
 
 static tc_status interrupted(tc_error *err) {

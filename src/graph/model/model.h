@@ -103,6 +103,7 @@ struct tc_graph_build_options {
     bool use_up_constants; /* constants of the program that only packed copies stand for are given back: no other model
                                      * can be built from it */
     const volatile sig_atomic_t *stop; /* may be NULL */
+    double deadline;                   /* tc_now() after which a build ends as if it was stopped; 0: none */
     void (*progress)(void *user, int done, int total,
                      const char *kernel); /* may be NULL; after each kernel compiled, one at a time, from any thread */
     void *user;

@@ -3,14 +3,15 @@
  * the rules of `compare`. */
 #include "graph/trials/against.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/model/admit.h"
 #include "graph/model/parts.h"
-#include "graph/trials/bench.h"
+#include "graph/trials/turns.h"
 #include "support/clock/clock.h"
 #include "support/map.h"
-#include "support/system/stop.h"
 
 typedef struct against {
     tc_graph_model *m, *was; /* was: with the base's schedules; NULL: nothing differs */
@@ -21,7 +22,7 @@ typedef struct against {
     tc_graph_choice *choices; /* by task: the base's schedule where it differs and may run here, else the one in use */
     tc_arena *a;
     tc_graph_against *out;
-    double *seconds; /* [kernel, and the network last][side][round] */
+    tc_graph_turns turns;
 } against;
 
 enum { BASE, NOW };
@@ -193,52 +194,9 @@ static tc_status build(against *x, tc_error *err) {
 
 /* ---- in turns ---- */
 
-static double *seconds_of(const against *x, int kernel, int side) {
-    return x->seconds + ((size_t)kernel * 2 + (size_t)side) * (size_t)x->o->rounds;
-}
-
-/* A run as a whole, which nobody watches, and one by kernel. */
-static tc_status run_once(const against *x, int side, double *whole, double *kernels, tc_error *err) {
-    tc_graph_timing_options once = {.repeats = 1};
-    tc_graph_model *m = side == BASE ? x->was : x->m;
-    int n;
-    TC_TRY(tc_graph_model_time(m, x->in, &once, whole, &n, err));
-    return tc_graph_model_kernel_times(m, x->in, kernels, err);
-}
-
-/* One in which the process was not running all the time says little: it is made again, but not for ever. */
-static tc_status turn(const against *x, int side, int round, double *kernels, tc_error *err) {
-    enum { TRIES = 3 };
-    double whole = 0;
-    bool calm = false;
-    for (int tries = 0; tries < TRIES && !calm; tries++) {
-        tc_stopwatch watch = tc_stopwatch_start();
-        TC_TRY(run_once(x, side, &whole, kernels, err));
-        calm = tc_stopwatch_read(&watch).whole;
-    }
-    for (int i = 0; i < x->m->nkernel && round >= 0; i++)
-        seconds_of(x, i, side)[round] = kernels[i];
-    if (round >= 0)
-        seconds_of(x, x->m->nkernel, side)[round] = whole;
-    return TC_OK;
-}
-
-/* Every other round goes backwards, so that neither always comes after the other. */
-static tc_status run_rounds(const against *x, tc_error *err) {
-    enum { WARMUP = 3 };
-    double *kernels = tc_xcalloc((size_t)x->m->nkernel + 1, sizeof *kernels);
-    tc_status s = TC_OK;
-    for (int round = -WARMUP; round < x->o->rounds && s == TC_OK; round++)
-        for (int i = 0; i < 2 && s == TC_OK; i++)
-            s = tc_is_raised(x->o->stop)
-                    ? tc_fail(err, TC_ENV, "stopped in round %d of %d: there is no verdict", TC_MAX(round, 0), x->o->rounds)
-                    : turn(x, round % 2 ? 1 - i : i, round, kernels, err);
-    free(kernels);
-    return s;
-}
-
 static tc_graph_standing judge(const against *x, int kernel, tc_tune_verdict *v) {
-    *v = tc_tune_judge(seconds_of(x, kernel, BASE), seconds_of(x, kernel, NOW), x->o->rounds, x->o->seed + (uint64_t)kernel);
+    *v = tc_tune_judge(tc_graph_turns_of(&x->turns, kernel, BASE), tc_graph_turns_of(&x->turns, kernel, NOW), x->o->rounds,
+                       x->o->seed + (uint64_t)(kernel < 0 ? x->m->nkernel : kernel));
     if (v->sign_p >= TC_TUNE_SURE)
         v->faster = 0;
     return v->faster < 0 ? TC_GRAPH_SLOWER : v->faster > 0 ? TC_GRAPH_FASTER : TC_GRAPH_ALIKE;
@@ -248,15 +206,25 @@ static void judge_all(const against *x) {
     for (int i = 0; i < x->m->nkernel; i++)
         if (x->out->kernels[i].standing == TC_GRAPH_ALIKE)
             x->out->kernels[i].standing = judge(x, i, &x->out->kernels[i].verdict);
-    x->out->network = judge(x, x->m->nkernel, &x->out->verdict);
+    x->out->network = judge(x, -1, &x->out->verdict);
 }
 
 static tc_status take_turns(against *x, tc_error *err) {
-    x->seconds = tc_xcalloc(((size_t)x->m->nkernel + 1) * 2 * (size_t)x->o->rounds, sizeof *x->seconds);
-    tc_status s = run_rounds(x, err);
+    tc_graph_model *const m[] = {[BASE] = x->was, [NOW] = x->m};
+    x->turns = (tc_graph_turns){.m = m,
+                                .n = TC_LEN(m),
+                                .in = x->in,
+                                .kernels = true,
+                                .whole = true,
+                                .rounds = x->o->rounds,
+                                .until = INFINITY,
+                                .stop = x->o->stop};
+    tc_status s = tc_graph_turns_take(&x->turns, x->o->rounds, err);
+    if (s == TC_OK && x->turns.done < x->o->rounds)
+        s = tc_fail(err, TC_ENV, "stopped in round %d of %d: there is no verdict", x->turns.done, x->o->rounds);
     if (s == TC_OK)
         judge_all(x);
-    free(x->seconds);
+    free(x->turns.seconds);
     return s;
 }
 

@@ -4,28 +4,24 @@
  * its own launches in the runs of one round. */
 #include "graph/trials/contest.h"
 #include "graph/model/parts.h"
-#include "graph/trials/bench.h"
+#include "graph/trials/turns.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
 #include "support/system/emulation.h"
-#include "support/system/stop.h"
 #include "tune/kernel/compare.h"
 #include "tune/kernel/kernel.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct contest {
     const tc_graph_build_options *o;
     const tc_graph_admission *admitted;
     tc_graph_model *m[TC_GRAPH_CONTEST_MAX];
-    int k, rounds, nkernel;
-    double *times; /* [kernel][rank][round] */
+    int k;
+    tc_graph_turns turns;
     tc_graph_tensor *in;
 } contest;
-
-static double *times_of(const contest *c, int kernel, int rank) {
-    return c->times + ((size_t)kernel * (size_t)c->k + (size_t)rank) * (size_t)c->rounds;
-}
 
 /* That of this rank; where there are fewer, the best. */
 static tc_graph_choice one_of(const tc_graph_choice *x, int rank) {
@@ -49,56 +45,36 @@ static tc_status build_models(contest *c, const tc_graph_program *p, tc_error *e
     return s;
 }
 
-/* A run in which the process was not running all the time says little: it is made again, but not for ever. */
-static tc_status turn(contest *c, int rank, int round, double *seconds, tc_error *err) {
-    enum { TRIES = 3 };
-    bool whole = false;
-    for (int tries = 0; tries < TRIES && !whole; tries++) {
-        tc_stopwatch watch = tc_stopwatch_start();
-        TC_TRY(tc_graph_model_kernel_times(c->m[rank], c->in, seconds, err));
-        whole = tc_stopwatch_read(&watch).whole;
-    }
-    for (int i = 0; i < c->nkernel && round >= 0; i++)
-        times_of(c, i, rank)[round] = seconds[i];
-    return TC_OK;
+static tc_status run_rounds(contest *c, int rounds, tc_error *err) {
+    c->turns = (tc_graph_turns){
+        .m = c->m, .n = c->k, .in = c->in, .kernels = true, .rounds = rounds, .until = INFINITY, .stop = c->o->stop};
+    TC_TRY(tc_graph_turns_take(&c->turns, rounds, err));
+    return c->turns.done == rounds
+               ? TC_OK
+               : tc_fail(err, TC_ENV, "interrupted while comparing records in the network; nothing was written");
 }
 
-/* Every other round goes backwards, so that no rank always comes after the same one. */
-static tc_status run_rounds(contest *c, tc_error *err) {
-    enum { WARMUP = 2 };
-    double *seconds = tc_xcalloc((size_t)c->nkernel + 1, sizeof *seconds);
-    tc_status s = TC_OK;
-    for (int round = -WARMUP; round < c->rounds && s == TC_OK; round++)
-        for (int i = 0; i < c->k && s == TC_OK; i++) {
-            if (tc_is_raised(c->o->stop))
-                s = tc_fail(err, TC_ENV, "interrupted while comparing records in the network; nothing was written");
-            else
-                s = turn(c, round % 2 ? c->k - 1 - i : i, round, seconds, err);
-        }
-    free(seconds);
-    return s;
-}
-
-static bool is_new(const contest *c, int kernel, int rank) {
+static bool is_new(const tc_graph_turns *x, int kernel, int rank) {
     for (int r = 0; r < rank; r++)
-        if (c->m[r]->kernels[kernel].record == c->m[rank]->kernels[kernel].record)
+        if (x->m[r]->kernels[kernel].record == x->m[rank]->kernels[kernel].record)
             return false;
-    return c->m[rank]->kernels[kernel].source == TC_GRAPH_FROM_RECORD;
+    return x->m[rank]->kernels[kernel].source == TC_GRAPH_FROM_RECORD;
 }
 
 /* The best record keeps its place unless another is faster beyond doubt. */
-static void judge(const contest *c, int kernel, tc_arena *a, tc_graph_trial *t, int *rank) {
+static void judge(const tc_graph_turns *x, int kernel, tc_arena *a, tc_graph_trial *t, int *rank) {
     *rank = 0;
-    for (int r = 0; r < c->k; r++) {
-        const tc_graph_kernel *x = &c->m[r]->kernels[kernel];
-        t[r] = (tc_graph_trial){.record = is_new(c, kernel, r) ? x->record : 0, .recorded = x->recorded, .speedup = 1};
-        t[r].seconds = tc_meas_median(times_of(c, kernel, r), (size_t)c->rounds);
-        t[r].times = TC_NEW_N(a, double, c->rounds);
-        for (int i = 0; i < c->rounds; i++)
-            t[r].times[i] = times_of(c, kernel, r)[i] / x->count;
+    for (int r = 0; r < x->n; r++) {
+        const tc_graph_kernel *k = &x->m[r]->kernels[kernel];
+        const double *seconds = tc_graph_turns_of(x, kernel, r);
+        t[r] = (tc_graph_trial){.record = is_new(x, kernel, r) ? k->record : 0, .recorded = k->recorded, .speedup = 1};
+        t[r].seconds = tc_meas_median(seconds, (size_t)x->done);
+        t[r].times = TC_NEW_N(a, double, x->done);
+        for (int i = 0; i < x->done; i++)
+            t[r].times[i] = seconds[i] / k->count;
         if (r == 0 || t[r].record == 0)
             continue;
-        tc_tune_verdict v = tc_tune_judge(times_of(c, kernel, r), times_of(c, kernel, 0), c->rounds, (uint64_t)kernel);
+        tc_tune_verdict v = tc_tune_judge(seconds, tc_graph_turns_of(x, kernel, 0), x->done, (uint64_t)kernel);
         t[r].speedup = v.ratio;
         t[r].faster = v.faster < 0;
         if (t[r].faster && t[r].speedup > t[*rank].speedup)
@@ -122,7 +98,7 @@ static void release(contest *c) {
     for (int r = 0; r < c->k; r++)
         tc_graph_model_free(c->m[r]);
     free(c->in);
-    free(c->times);
+    free(c->turns.seconds);
 }
 
 /* What was admitted, the one to use first. */
@@ -135,32 +111,30 @@ static tc_graph_choice with_first(const tc_graph_choice *x, int rank, tc_arena *
     return (tc_graph_choice){.records = r, .n = x->n, .why = x->why};
 }
 
-static void report(const contest *c, tc_arena *a, tc_graph_contest *out) {
-    *out = (tc_graph_contest){.nkernel = c->nkernel,
+static void report(const contest *c, int nkernel, tc_arena *a, tc_graph_contest *out) {
+    *out = (tc_graph_contest){.nkernel = nkernel,
                               .k = c->k,
-                              .rounds = c->rounds,
-                              .trials = TC_NEW_N(a, tc_graph_trial, c->nkernel * c->k),
-                              .ranks = TC_NEW_N(a, int, c->nkernel),
-                              .choices = TC_NEW_N(a, tc_graph_choice, c->nkernel)};
-    for (int i = 0; i < c->nkernel; i++) {
-        judge(c, i, a, &out->trials[i * c->k], &out->ranks[i]);
+                              .rounds = c->turns.done,
+                              .trials = TC_NEW_N(a, tc_graph_trial, nkernel * c->k),
+                              .ranks = TC_NEW_N(a, int, nkernel),
+                              .choices = TC_NEW_N(a, tc_graph_choice, nkernel)};
+    for (int i = 0; i < nkernel; i++) {
+        judge(&c->turns, i, a, &out->trials[i * c->k], &out->ranks[i]);
         out->choices[i] = with_first(&c->admitted->choices[i], out->ranks[i], a);
     }
 }
 
 tc_status tc_graph_contest_run(const tc_graph_program *p, const tc_graph_build_options *o, const tc_graph_admission *admitted,
                                int rounds, tc_arena *a, tc_graph_contest *out, tc_error *err) {
-    int k = admitted->k;
-    contest c = {.o = o, .admitted = admitted, .k = k, .rounds = TC_MAX(rounds, TC_TUNE_MIN_ROUNDS), .nkernel = p->ntask};
+    contest c = {.o = o, .admitted = admitted, .k = admitted->k};
     TC_TRY(tc_clock_check(TC_CLOCK_CALLS, err));
-    c.times = tc_xcalloc((size_t)c.nkernel * (size_t)k * (size_t)c.rounds + 1, sizeof *c.times);
     tc_status s = build_models(&c, p, err);
     if (s == TC_OK)
         s = make_inputs(&c, err);
     if (s == TC_OK)
-        s = run_rounds(&c, err);
+        s = run_rounds(&c, TC_MAX(rounds, TC_TUNE_MIN_ROUNDS), err);
     if (s == TC_OK)
-        report(&c, a, out);
+        report(&c, p->ntask, a, out);
     release(&c);
     return s;
 }

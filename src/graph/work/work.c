@@ -275,6 +275,19 @@ tc_status tc_graph_work_program(tc_graph_work *w, const tc_graph_build_options *
     return TC_OK;
 }
 
+bool tc_graph_work_is_network(const tc_graph_work *w) {
+    return w->graph != NULL;
+}
+
+tc_status tc_graph_work_programs(tc_graph_work *w, const tc_graph_build_options *o, const tc_graph_program **apart,
+                                 tc_graph_program **merged, tc_error *err) {
+    *merged = NULL;
+    if (!w->program)
+        TC_TRY(program_of_kernel(w, err));
+    *apart = w->program;
+    return w->graph ? tc_graph_program_merge(w->graph, w->program, o, merged, err) : TC_OK;
+}
+
 tc_status tc_graph_work_build(tc_graph_work *w, const tc_graph_build_options *o, const char *db, tc_graph_model **out,
                               tc_error *err) {
     tc_graph_build_options with = *o;

@@ -57,6 +57,12 @@ TC_NODISCARD tc_status tc_graph_work_find(const tc_graph_work *w, const char *ke
  * of a network are one, by its records for o's target, threads and accuracy. */
 TC_NODISCARD tc_status tc_graph_work_program(tc_graph_work *w, const tc_graph_build_options *o, const char *db,
                                              tc_graph_program **out, tc_error *err);
+/* Is it a network? Else it is a kernel alone. */
+bool tc_graph_work_is_network(const tc_graph_work *w);
+/* What would be built now: *apart without any records, *merged from those of o->db: OWNED, or NULL where that is the same. Unlike
+ * tc_graph_work_program it decides nothing for later. */
+TC_NODISCARD tc_status tc_graph_work_programs(tc_graph_work *w, const tc_graph_build_options *o, const tc_graph_program **apart,
+                                              tc_graph_program **merged, tc_error *err);
 /* Builds the program with the best records of the database file `db` (NULL: default schedules), or as o->choices say; o->db is not
  * looked at. */
 TC_NODISCARD tc_status tc_graph_work_build(tc_graph_work *w, const tc_graph_build_options *o, const char *db,
