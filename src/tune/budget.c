@@ -60,6 +60,11 @@ void tc_tune_begin_closing(tc_tune *t) {
         t->closes = fmin(t->closes, t->started + t->o.seconds);
 }
 
+void tc_tune_extend_closing(tc_tune *t, double seconds) {
+    t->searched += seconds;
+    t->closes += seconds;
+}
+
 double tc_tune_closing_end(const tc_tune *t, double share) {
     bool all = t->o.measure.carrier || tc_meas_mode_is_apart(t->o.measure.mode); /* nothing follows */
     return t->searched + share * (all ? 1 : own_share) * (t->closes - t->searched);

@@ -164,6 +164,8 @@ bool tc_tune_interrupted(const tc_tune *t); /* by the flag, or a shortage of mem
 void tc_tune_foresee(tc_tune *t);
 /* The search is over, and how long contests may take is known now. */
 void tc_tune_begin_closing(tc_tune *t);
+/* By seconds in which nothing could be compared. */
+void tc_tune_extend_closing(tc_tune *t, double seconds);
 /* tc_now() when this share of the time for the session's own contests is spent; INFINITY: it has no end. */
 double tc_tune_closing_end(const tc_tune *t, double share);
 /* Seconds until the run ends, as far as known; NAN: it is not. */

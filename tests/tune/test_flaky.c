@@ -56,6 +56,7 @@ static tc_tune *run_session(scene *s, int trials, const char *from, const char *
     o.measure.builders = 1;
     o.measure.run_limit = s->run_limit;
     o.patience = 4;
+    o.seconds = 3600; /* of which contests may take a tenth */
     o.peak_gflops = s->peak_gflops;
     o.stop_at_roof = 1e-3;
     setenv(FLAKY_FROM, from, 1);
