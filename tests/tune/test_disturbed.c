@@ -17,7 +17,28 @@ typedef struct outcome {
     int given_up;   /* and records that say so: of those that were killed twice */
     double chosen;  /* true seconds of an inference by what was chosen, over the best of what was measured */
     double seconds; /* that it took */
+    double over;    /* seconds of contests after the search, beyond what they were said to take; a turn may be under way */
 } outcome;
+
+/* What a session says of its end. */
+typedef struct teller {
+    const machine *m;
+    double closing, until; /* when its contests began, and were to end; 0: not yet */
+    double ended;
+    double least; /* of what was said to be left while the search went on */
+} teller;
+
+static void listen(void *user, tc_tune_event event, int i, const tc_tune_report *r) {
+    teller *x = user;
+    if (event == TC_TUNE_CLOSING && i < 0) {
+        x->closing = x->m->now;
+        x->until = x->m->now + r->seconds_left;
+    }
+    if (event == TC_TUNE_ROUND_DONE)
+        x->least = fmin(x->least, r->seconds_left);
+    if (event == TC_TUNE_FINISHED)
+        x->ended = x->m->now;
+}
 
 /* True seconds of the record that a build would take. */
 static double true_choice(bench *b, const machine *m, const tc_tune_state *s) {
@@ -80,8 +101,11 @@ static outcome session(bench *b, disturbance kind, uint64_t seed, double peak) {
     tc_tune_options with = options(b, 60);
     tc_error err;
     tc_tune *t;
+    teller told = {.m = &m, .least = INFINITY};
     machine_begin(&m, kind, seed, peak);
     double begun = m.now;
+    with.progress = listen;
+    with.user = &told;
     with.threads = 2;
     with.timing = TC_TUNE_HOT;
     with.seed = seed;
@@ -106,6 +130,9 @@ static outcome session(bench *b, disturbance kind, uint64_t seed, double peak) {
     o.chosen = sum / best;
     o.seconds = m.now - begun;
     o.late = m.late;
+    o.over = told.ended - told.until;
+    assert_true(told.until - told.closing <= fmax(2, 0.1 * r->seconds) + 1e-3);
+    assert_true(told.least >= 2 - 1e-3); /* the contests are part of it */
     look_at_records(b, &m, &o);
     tc_tune_free(t);
     machine_end(&m);
@@ -116,6 +143,8 @@ static outcome session(bench *b, disturbance kind, uint64_t seed, double peak) {
 typedef struct tally {
     int sessions, impossible, above, wrong_ends, late, given_up;
     double log_chosen, worst, seconds;
+    int sessions, impossible, above, wrong_ends;
+    double log_chosen, worst, over;
 } tally;
 
 /* Session number k of all: the kinds take turns, as do machines with a low, a middling and a high peak. */
@@ -136,6 +165,7 @@ static void hold(int k, tally *all) {
     t->given_up += o.given_up;
     t->seconds += o.seconds;
     t->worst = fmax(t->worst, o.chosen);
+    t->over = fmax(t->over, o.over);
 }
 
 static int sessions, first;
@@ -155,18 +185,54 @@ static void sessions_end_well(void **state) {
             "%.1f s each; %d killed, %d given up\n",
             disturbance_text((disturbance)kind), t->sessions, t->impossible, t->above, t->wrong_ends, chosen, t->worst,
             t->seconds / TC_MAX(t->sessions, 1), t->late, t->given_up);
+            "%-8s %d sessions: %d records too short, %d above the peak, %d wrong ends, chosen over best %.4f, at most %.3f; "
+            "%.2f s over the time for contests\n",
+            disturbance_text((disturbance)kind), t->sessions, t->impossible, t->above, t->wrong_ends, chosen, t->worst, t->over);
         assert_int_equal(t->above, 0);
         assert_int_equal(t->wrong_ends, 0);
         assert_true(t->impossible == 0 || kind == LEAPS || kind == MIXED);
         assert_true(chosen <= 1.02);
         assert_true(t->given_up <= t->late / 4); /* the others ran at the second try */
+        assert_true(t->over < 1);
     }
+}
+
+/* Every run waits a second for its turn: contests of all tasks would take as long as the search. */
+static tc_status run_slowly(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err) {
+    machine *m = tc_meas_given(b->m)->carried_by;
+    m->now += 1;
+    return disturbed_carrier.run(b, j, err);
+}
+
+static void contests_end_in_time(void **state) {
+    bench *b = *state;
+    machine m;
+    teller told = {.m = &m, .least = INFINITY};
+    tc_meas_carrier slow = disturbed_carrier;
+    tc_tune_options o = options(b, 60);
+    tc_tune *t;
+    tc_error err;
+    slow.run = run_slowly;
+    machine_begin(&m, QUIET, 1, 30e9);
+    o.timing = TC_TUNE_HOT;
+    o.progress = listen;
+    o.user = &told;
+    o.measure.carrier = &slow;
+    o.measure.carried_by = &m;
+    assert_int_equal(tc_tune_new(&o, b->task, 3, b->db, &t, &err), TC_OK);
+    run_tune(t);
+    double search = told.closing - t->started;
+    assert_true(search >= 60 && fabs(told.until - told.closing - 0.1 * search) < 1e-3);
+    assert_true(told.ended > told.closing + 1);     /* there was something to settle, */
+    assert_true(told.ended < told.until + 1 + 0.5); /* and no run began when the time was up */
+    tc_tune_free(t);
+    machine_end(&m);
 }
 
 /* test_tune_disturbed [SESSIONS [FIRST]] */
 int main(int argc, char **argv) {
     sessions = argc > 1 ? atoi(argv[1]) : 6 * NDISTURBANCES;
     first = argc > 2 ? atoi(argv[2]) : 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sessions_end_well)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sessions_end_well), SESSION_TEST(contests_end_in_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
