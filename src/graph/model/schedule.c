@@ -94,7 +94,9 @@ double tc_graph_byte_time(const tc_graph_program *p, const tc_graph_build_option
     m.cores = tc_graph_threads_of(o);
     if (!o->target->native || network <= (double)TC_MAX(m.l1, m.l2))
         return 0;
-    tc_meas_caches c = tc_meas_known_caches(&m);
+    tc_meas_caches c;
+    if (o->deadline <= 0 || !tc_meas_kept_caches(&m, &c)) /* a walk takes a second or two */
+        c = tc_meas_known_caches(&m);
     return network > (double)c.last && c.memory_gbs > 0 ? 1e-9 / c.memory_gbs : 0;
 }
 

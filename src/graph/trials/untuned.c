@@ -20,7 +20,7 @@
 /* Rounds in turns, and at most where kernels cannot be told apart. Chosen. */
 enum { ROUNDS = 60, MOST_ROUNDS = 4 * ROUNDS };
 /* Of what time is left, for the kernels; the rest is for whole runs. Chosen. */
-static const double kernels_share = 0.5;
+static const double kernels_share = 0.4;
 
 enum { NOW, BEFORE, SIDES };
 
@@ -47,7 +47,6 @@ static tc_status build(const untuned *x, const tc_graph_program *p, const tc_gra
     tc_graph_build_options o = x->o->build;
     o.db = NULL;
     o.choices = choices;
-    o.deadline = x->o->until;
     tc_graph_model_free(*out);
     *out = NULL;
     return tc_graph_model_build(p, &o, out, err);
@@ -60,9 +59,7 @@ static tc_status build_untuned(untuned *x, const tc_graph_program *p, tc_error *
 
 static tc_status build_both(untuned *x, tc_error *err) {
     const tc_graph_program *p = x->o->program;
-    tc_graph_build_options o = x->o->build;
-    o.deadline = x->o->until;
-    TC_TRY(tc_graph_admit(p, &o, 1, x->a, &x->admitted, err));
+    TC_TRY(tc_graph_admit(p, &x->o->build, 1, x->a, &x->admitted, err));
     x->choices = tc_arena_dup(x->a, x->admitted.choices, (size_t)p->ntask * sizeof *x->choices);
     TC_TRY(build(x, p, x->choices, &x->m[NOW], err));
     return build_untuned(x, p, err);
@@ -143,7 +140,7 @@ static tc_status run_kernels(untuned *x, tc_graph_turns *t, tc_error *err) {
 
 static tc_status compare_kernels(untuned *x, tc_error *err) {
     double now = tc_now();
-    tc_graph_turns t = turns_of(x, MOST_ROUNDS, now + kernels_share * (x->o->until - now));
+    tc_graph_turns t = turns_of(x, MOST_ROUNDS, now + kernels_share * (x->o->build.deadline - now));
     t.kernels = true;
     tc_status s = run_kernels(x, &t, err);
     if (s == TC_OK && t.done < TC_TUNE_MIN_ROUNDS)
@@ -187,7 +184,7 @@ static tc_status measure(untuned *x, const int *kernels, size_t n, tc_error *err
     tc_meas_options o = {.target = x->o->build.target->text,
                          .threads = tc_graph_threads_of(&x->o->build),
                          .seed = x->o->seed,
-                         .deadline = x->o->until,
+                         .deadline = x->o->build.deadline,
                          .stop = x->o->build.stop};
     tc_meas_input *in = TC_NEW_N(x->a, tc_meas_input, n);
     tc_record *r = TC_NEW_N(x->a, tc_record, n);
@@ -271,7 +268,7 @@ static tc_status keep_all(untuned *x, tc_error *err) {
 
 static tc_status compare_whole(untuned *x, tc_error *err) {
     TC_TRY(build_chosen(x, err));
-    tc_graph_turns t = turns_of(x, ROUNDS, x->o->until);
+    tc_graph_turns t = turns_of(x, ROUNDS, x->o->build.deadline);
     t.whole = true;
     tc_status s = tc_graph_turns_take(&t, ROUNDS, err);
     if (s == TC_OK && t.done < TC_TUNE_MIN_ROUNDS)
@@ -326,9 +323,9 @@ tc_status tc_graph_untuned_run(const tc_graph_untuned_options *o, tc_arena *a, t
     *out = (tc_tune_gain){.nkernel = o->program->ntask};
     tc_status s = compare(&x, &why);
     if (s != TC_OK)
-        out->why = tc_is_raised(o->build.stop) ? "it was stopped"
-                   : tc_now() >= o->until      ? "too little time was left for it"
-                                               : tc_arena_strdup(a, why.msg);
+        out->why = tc_is_raised(o->build.stop)     ? "it was stopped"
+                   : tc_now() >= o->build.deadline ? "too little time was left for it"
+                                                   : tc_arena_strdup(a, why.msg);
     release(&x);
     out->seconds = tc_now() - begin;
     return tc_ran_out() ? tc_fail(err, s, "%s", why.msg) : TC_OK;

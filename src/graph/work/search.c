@@ -75,8 +75,8 @@ static tc_status compare_network(const tc_graph_search *s, const tc_tune_options
                                             .db = db,
                                             .weights = tc_graph_work_weights(s->work),
                                             .accuracy = o->accuracy,
+                                            .deadline = until,
                                             .stop = o->stop},
-                                  .until = until,
                                   .seed = o->seed};
     tc_graph_program *merged;
     TC_TRY(tc_graph_work_programs(s->work, &u.build, &u.apart, &merged, err));

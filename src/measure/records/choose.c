@@ -1,6 +1,6 @@
-/* Which record of a kernel is used: the fastest in the network that the kernel was last compared in, where that is known; else
- * the first by tc_record_better. Forms of a kernel may read more or less of constants that come from memory. A hot time leaves
- * that out, so the call is taken to last at least as long as the reading.
+/* Which record of a kernel is used: the fastest in the network that the kernel was last compared in, where that is known (of the
+ * default schedule, where nothing was faster there); else the first by tc_record_better. Forms of a kernel may read more or less of
+ * constants that come from memory. A hot time leaves that out, so the call is taken to last at least as long as the reading.
  *
  * A network's comparison counts only while the record that would be used without it took part in it. A record that a later
  * search found was not compared there, and may be faster than all that were. */

@@ -146,20 +146,32 @@ static int by_value(const void *x, const void *y) {
     return a < b ? -1 : a > b;
 }
 
-/* The 95 % percentile bootstrap interval of the median of v. */
+/* The median of n draws, of which times[i] are v[i]: v is sorted, so nothing has to be. */
+static double median_of_draws(const double *v, const int *times, int n) {
+    int i = -1, k, drawn = 0;
+    while (drawn < (n + 1) / 2)
+        drawn += times[++i];
+    for (k = i; drawn < n / 2 + 1;)
+        drawn += times[++k];
+    return (v[i] + v[k]) / 2;
+}
+
+/* The 95 % percentile bootstrap interval of the median of v, which is sorted. */
 static void bootstrap(const double *v, int n, uint64_t seed, double *low, double *high) {
     tc_rng rng = tc_rng_seed(seed);
-    double *medians = tc_xcalloc(RESAMPLES, sizeof *medians), *draw = tc_xcalloc((size_t)n, sizeof *draw);
+    double *medians = tc_xcalloc(RESAMPLES, sizeof *medians);
+    int *times = tc_xcalloc((size_t)n, sizeof *times);
     for (int i = 0; i < RESAMPLES && !tc_ran_out(); i++) {
+        memset(times, 0, (size_t)n * sizeof *times);
         for (int k = 0; k < n; k++)
-            draw[k] = v[tc_rng_below(&rng, n)];
-        medians[i] = tc_meas_median(draw, (size_t)n);
+            times[tc_rng_below(&rng, n)]++;
+        medians[i] = median_of_draws(v, times, n);
     }
     qsort(medians, RESAMPLES, sizeof *medians, by_value);
     *low = medians[RESAMPLES * 25 / 1000];
     *high = medians[RESAMPLES * 975 / 1000];
     free(medians);
-    free(draw);
+    free(times);
 }
 
 /* How likely it is that of n fair coins at most k, or at least n - k, show heads. */
@@ -184,6 +196,7 @@ tc_tune_verdict tc_tune_judge(const double *a, const double *b, int rounds, uint
     v.a = tc_meas_median(a, (size_t)rounds);
     v.b = tc_meas_median(b, (size_t)rounds);
     v.ratio = tc_meas_median(ratio, (size_t)rounds);
+    qsort(ratio, (size_t)rounds, sizeof *ratio, by_value);
     bootstrap(ratio, rounds, seed, &v.low, &v.high);
     v.sign_p = above + below ? sign_test(above + below, above) : 1;
     if (v.sign_p < 0.05)
