@@ -217,6 +217,7 @@ static tc_status take_turns(against *x, tc_error *err) {
                                 .kernels = true,
                                 .whole = true,
                                 .rounds = x->o->rounds,
+                                .tries = 3,
                                 .until = INFINITY,
                                 .stop = x->o->stop};
     tc_status s = tc_graph_turns_take(&x->turns, x->o->rounds, err);

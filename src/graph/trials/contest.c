@@ -47,7 +47,7 @@ static tc_status build_models(contest *c, const tc_graph_program *p, tc_error *e
 
 static tc_status run_rounds(contest *c, int rounds, tc_error *err) {
     c->turns = (tc_graph_turns){
-        .m = c->m, .n = c->k, .in = c->in, .kernels = true, .rounds = rounds, .until = INFINITY, .stop = c->o->stop};
+        .m = c->m, .n = c->k, .in = c->in, .kernels = true, .rounds = rounds, .tries = 3, .until = INFINITY, .stop = c->o->stop};
     TC_TRY(tc_graph_turns_take(&c->turns, rounds, err));
     return c->turns.done == rounds
                ? TC_OK

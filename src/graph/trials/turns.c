@@ -23,12 +23,10 @@ static tc_status run_once(const tc_graph_turns *t, int model, double *whole, dou
     return t->kernels ? tc_graph_model_kernel_times(t->m[model], t->in, kernels, err) : TC_OK;
 }
 
-/* A run in which the process was not running all the time says little: it is made again, but not for ever. */
 static tc_status turn(const tc_graph_turns *t, int model, int round, double *kernels, tc_error *err) {
-    enum { TRIES = 3 };
     double whole = 0;
     bool calm = false;
-    for (int tries = 0; tries < TRIES && !calm; tries++) {
+    for (int tries = 0; tries < TC_MAX(t->tries, 1) && !calm; tries++) {
         tc_stopwatch watch = tc_stopwatch_start();
         TC_TRY(run_once(t, model, &whole, kernels, err));
         calm = tc_stopwatch_read(&watch).whole;

@@ -11,9 +11,10 @@ typedef struct tc_graph_turns {
     tc_graph_model *const *m; /* n of them, which have the same inputs; of `kernels` the same tasks */
     int n;
     const tc_graph_tensor *in;
-    bool kernels, whole;               /* what a turn is: a run by kernel, a run that nobody watches, or both */
-    int rounds;                        /* at most, in all */
-    double until;                      /* tc_now() from which on no round begins; INFINITY: none */
+    bool kernels, whole; /* what a turn is: a run by kernel, a run that nobody watches, or both */
+    int rounds;          /* at most, in all */
+    int tries;    /* of a run in which the process was not running all the time: it says little. 0: one, where time is short */
+    double until; /* tc_now() from which on no round begins; INFINITY: none */
     const volatile sig_atomic_t *stop; /* may be NULL */
     double *seconds;                   /* [kernel, and the whole last][model][rounds]; OWNED */
     int done;                          /* rounds; fewer than asked for where it was stopped, or the time was up */
