@@ -1,10 +1,10 @@
 # Tuning one kernel: trials, resuming, interruption, kill -9; then what can be done with the records.
 . "$(dirname "$0")/check.sh"
 
-tune() { # TRIALS [OPTIONS...]
+tune() { # TRIALS [OPTIONS...]; of an hour, contests at the end may take six minutes
     trials=$1
     shift
-    "$TCTUNE" --te gemm.te --trials "$trials" --threads 1 --db t.db --batch 4 --stop-at-roof 9 "$@"
+    "$TCTUNE" --te gemm.te --trials "$trials" --minutes 60 --threads 1 --db t.db --batch 4 --stop-at-roof 9 "$@"
 }
 
 records() { # of candidates; a verdict on one and the default schedule is two more
