@@ -142,9 +142,7 @@ static outcome session(bench *b, disturbance kind, uint64_t seed, double peak) {
 /* What sessions of one kind came to. */
 typedef struct tally {
     int sessions, impossible, above, wrong_ends, late, given_up;
-    double log_chosen, worst, seconds;
-    int sessions, impossible, above, wrong_ends;
-    double log_chosen, worst, over;
+    double log_chosen, worst, seconds, over;
 } tally;
 
 /* Session number k of all: the kinds take turns, as do machines with a low, a middling and a high peak. */
@@ -182,18 +180,15 @@ static void sessions_end_well(void **state) {
         double chosen = exp(t->log_chosen / TC_MAX(t->sessions, 1));
         print_message(
             "%-8s %d sessions: %d records too short, %d above the peak, %d wrong ends, chosen over best %.4f, at most %.3f, "
-            "%.1f s each; %d killed, %d given up\n",
+            "%.1f s each; %d killed, %d given up; %.2f s over the time for contests\n",
             disturbance_text((disturbance)kind), t->sessions, t->impossible, t->above, t->wrong_ends, chosen, t->worst,
-            t->seconds / TC_MAX(t->sessions, 1), t->late, t->given_up);
-            "%-8s %d sessions: %d records too short, %d above the peak, %d wrong ends, chosen over best %.4f, at most %.3f; "
-            "%.2f s over the time for contests\n",
-            disturbance_text((disturbance)kind), t->sessions, t->impossible, t->above, t->wrong_ends, chosen, t->worst, t->over);
+            t->seconds / TC_MAX(t->sessions, 1), t->late, t->given_up, t->over);
         assert_int_equal(t->above, 0);
         assert_int_equal(t->wrong_ends, 0);
         assert_true(t->impossible == 0 || kind == LEAPS || kind == MIXED);
         assert_true(chosen <= 1.02);
         assert_true(t->given_up <= t->late / 4); /* the others ran at the second try */
-        assert_true(t->over < 1);
+        assert_true(t->over < (t->late ? 1 + 3.5 : 1)); /* what is killed took 3.5 s */
     }
 }
 
