@@ -145,8 +145,9 @@ static void test_rerun(void **state) {
     fill(4, 1);
     d = opened(db, TCTUNE_ACCESS_CHANGE);
     o.stop = NULL;
+    int skipped = count[TCTUNE_RERUN_END_SKIPPED]; /* the comparison with the default schedule, in the network */
     OK(tctune_database_rerun(d, &o, NULL, error, sizeof error));
-    assert_int_equal(count[TCTUNE_RERUN_END_SKIPPED], 1);
+    assert_int_equal(count[TCTUNE_RERUN_END_SKIPPED], skipped + 1);
     tctune_database_close(d);
 }
 

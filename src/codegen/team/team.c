@@ -33,6 +33,7 @@ static void end_team(tc_team *t) {
 }
 
 static void start(tc_team *t) {
+    static const int own[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP, SIGSYS};
     sigset_t all, before;
     pthread_attr_t a;
     size_t stack;
@@ -42,8 +43,10 @@ static void start(tc_team *t) {
         return;
     if (pthread_attr_getstacksize(&a, &stack) == 0 && stack < LEAST_STACK)
         pthread_attr_setstacksize(&a, LEAST_STACK);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
+    sigfillset(&all); /* signals are for the program's own threads, but for those that tell of a thread's own faults */
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&all, own[i]);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     for (; t->threads < t->wanted; t->threads++) {
         tc_team_worker *w = &t->workers[t->threads];
         *w = (tc_team_worker){.team = t, .id = (uint32_t)t->threads};

@@ -28,7 +28,7 @@
  * thread cannot be started there are fewer. rt->impl: NULL, or TC_TEAM_PATIENT. Returns 0.
  *
  * After fork the child has no threads, and starts its own. When the library that this is part of is closed, or the program ends,
- * the threads end. They block all signals. */
+ * the threads end. They block all signals but those of faults. */
 int32_t tc_team_parallel_for(const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure);
 
 #endif

@@ -378,10 +378,9 @@ static void test_endless_notes(void **state) {
     remove(SCRATCH("artefact_notes.so"));
 }
 
-/* Storage of a thread never begins 16 bytes into a page, where the leak sanitizer of GCC 12 misreads it and crashes. */
+/* A library has no storage of each thread: none is left when it is closed, and the leak sanitizer of GCC 12 misreads some of it. */
 static void test_thread_storage(void **state) {
     (void)state;
-    enum { ALIGN = 64 };
     artefact a;
     Elf64_Ehdr head;
     int found = 0;
@@ -394,12 +393,9 @@ static void test_thread_storage(void **state) {
     for (int i = 0; i < head.e_phnum; i++) {
         Elf64_Phdr p;
         assert_int_equal(fread(&p, sizeof p, 1, f), 1);
-        if (p.p_type == PT_TLS) {
-            assert_int_equal(p.p_align, ALIGN);
-            found++;
-        }
+        found += p.p_type == PT_TLS;
     }
-    assert_int_equal(found, 1);
+    assert_int_equal(found, 0);
     fclose(f);
     close_artefact(&a);
     remove(SCRATCH("artefact_threads.so"));
