@@ -48,6 +48,11 @@ typedef struct tctune_build_options {
     int last; /* not 0: no other model will be built from the work; constants that only exist packed are released */
     /* The build ends with TCTUNE_STOPPED soon after this becomes non-zero; a non-zero `progress` sets it; NULL: never */
     volatile int *stop;
+    /* Whose threads run the parallel loops of a library that is saved. "own": threads of the library's own, so that it needs only
+     * the C library. "openmp": those of OpenMP's runtime, so that the library and a program's own OpenMP loops share one team.
+     * NULL: "own", or "openmp" for another architecture where no compiler for it is found. C source has OpenMP's loops: "own" is
+     * refused for it. A model that runs in this process has threads of its own. */
+    const char *team;
 } tctune_build_options;
 
 /* Builds a model: compiles the kernels of a network or a single kernel. Release it with tctune_model_free. The first call for a

@@ -6,7 +6,7 @@ from typing import Any, Callable, Iterable, Optional, Union
 from ._background import Stoppable
 from ._ffi import Struct, call, ffi, text
 from ._model import Model
-from ._options import Accuracy, Constants, FixedInputs, Path, Precision, Shape
+from ._options import Accuracy, Constants, FixedInputs, Path, Precision, Shape, Team
 from ._progress import build_bar
 from ._work import Source, Work, opened
 from .errors import TctuneWarning
@@ -22,7 +22,7 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
           disable_pass: Union[None, str, Iterable[str]] = None, constants: Constants = None, seed: Optional[int] = None,
           fixed: bool = False, dump_graph: Optional[str] = None, pass_times: bool = False, data_folder: Optional[Path] = None,
           fixed_inputs: FixedInputs = None,
-          listing: Optional[Path] = None,
+          listing: Optional[Path] = None, team: Optional[Team] = None,
           only_to_save: bool = False, last: bool = False) -> Model:
     """Compiles a network or a kernel with the best records of a database, as `tctune build` does. A kernel without records gets its
     default schedule.
@@ -42,6 +42,8 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
     constants: of a kernel: arrays by name, {"W": weights}, or a file (.npz). The model gets random numbers for constants that are
         not given, and a tctune.TctuneWarning names these.
     listing: the file for the kernels' lowered programs, which debuggers show; Model.save writes it.
+    team: of a library that Model.save writes: "own" (None): threads of its own; "openmp": those of OpenMP's runtime, for programs
+        that have OpenMP loops themselves. C source always has OpenMP's loops.
     only_to_save: the model will be saved and not run, which takes less memory.
     last: nothing else is built from this Work, so that its constants can be freed.
     shape, shape_weights, in_place_cache, opt_level, disable_pass, seed, fixed, dump_graph, pass_times, data_folder,
@@ -57,7 +59,7 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
         db = DEFAULT_DB
     options = Struct("tctune_build_options", database=db, threads=threads, target=target, accuracy=accuracy, precision=precision,
                      error_budget=error_budget, inputs=inputs, require_complete=require_complete, top_k_in_graph=top_k_in_graph,
-                     listing=listing, only_to_save=only_to_save, last=last)
+                     listing=listing, team=team, only_to_save=only_to_save, last=last)
     with opened(source, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
                 disable_pass=disable_pass, constants=constants, seed=seed, fixed=fixed, dump_graph=dump_graph,
                 pass_times=pass_times,

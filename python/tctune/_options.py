@@ -13,4 +13,5 @@ Constants = Union[None, Path, Mapping[str, Any]]
 
 Accuracy = Literal["strict", "default", "fast"]
 Precision = Literal["f32", "bf16", "auto"]
+Team = Literal["own", "openmp"]
 Mode = Literal["auto", "hot", "cold"]

@@ -22,7 +22,7 @@ except ImportError as _e:
 from ._build import DEFAULT_DB, BuildProgress, build
 from ._fleet import FleetLike
 from ._model import Model
-from ._options import Accuracy, FixedInputs, Mode, Path, Paths, Precision, Shape
+from ._options import Accuracy, FixedInputs, Mode, Path, Paths, Precision, Shape, Team
 from ._tune import Search, TuneProgress, tune
 from ._work import Work
 from .errors import BadInput, TctuneError
@@ -170,7 +170,8 @@ def compile(module: Any, example_inputs: Any, *,  # pylint: disable=redefined-bu
             tune_progress: TuneProgress = None, untuned: bool = False, error_budget: Optional[float] = None,
             inputs: Optional[Path] = None,
             fixed_inputs: FixedInputs = None,
-            require_complete: bool = False, top_k_in_graph: int = 0, listing: Optional[Path] = None, only_to_save: bool = False,
+            require_complete: bool = False, top_k_in_graph: int = 0, listing: Optional[Path] = None, team: Optional[Team] = None,
+            only_to_save: bool = False,
             build_progress: BuildProgress = None) -> CompiledModule:
     """Compiles a torch.nn.Module.
 
@@ -219,7 +220,7 @@ def compile(module: Any, example_inputs: Any, *,  # pylint: disable=redefined-bu
                     model = build(work, db=db, untuned=untuned, threads=threads, target=target, accuracy=accuracy,
                                   precision=precision,
                                   error_budget=error_budget, inputs=inputs, require_complete=require_complete,
-                                  top_k_in_graph=top_k_in_graph, progress=build_progress, listing=listing,
+                                  top_k_in_graph=top_k_in_graph, progress=build_progress, listing=listing, team=team,
                                   only_to_save=only_to_save,
                                   last=True)
             except TctuneError as e:

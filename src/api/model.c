@@ -37,6 +37,13 @@ static tc_status check(const tctune_build_options *o, const tc_target *t, tc_err
     return TC_OK;
 }
 
+static tc_status parse_team(const char *name, tc_graph_team *out, tc_error *err) {
+    *out = !name ? TC_GRAPH_TEAM_ANY : strcmp(name, "own") == 0 ? TC_GRAPH_TEAM_OWN : TC_GRAPH_TEAM_OPENMP;
+    if (*out != TC_GRAPH_TEAM_OPENMP || strcmp(name, "openmp") == 0)
+        return TC_OK;
+    return tc_fail(err, TC_BAD_INPUT, "the team is own or openmp, not '%s'", name);
+}
+
 /* Chooses the kernels that round, so that the outputs stay within the budget. */
 static tc_status choose_precision(tctune_model *m, const tctune_build_options *o, tc_graph_build_options *bo, tc_error *err) {
     tc_graph_program *p;
@@ -83,12 +90,15 @@ static tc_status compile(tctune_model *m, const tctune_build_options *o, tc_grap
 static tc_status make(tctune_work *w, const tctune_build_options *o, bool alone, build *b, tctune_model **out, tc_error *err) {
     tc_target *t;
     tc_accuracy accuracy;
+    tc_graph_team team;
     TC_TRY(api_accuracy(o->accuracy, o->precision, &accuracy, err));
+    TC_TRY(parse_team(o->team, &team, err));
     TC_TRY(api_target(o->target, o->threads, &t, err));
     tc_graph_build_options bo = {.target = t,
                                  .threads = t->machine.cores,
                                  .weights = tc_graph_work_weights(w->w),
                                  .accuracy = accuracy,
+                                 .team = team,
                                  .require_complete = o->require_complete != 0,
                                  .object_only = !t->native,
                                  .use_up_constants = alone,

@@ -9,9 +9,9 @@
 typedef struct build_args {
     tc_cli_common common;
     tc_cli_model_args model;
-    const char *out, *name, *inputs;
-    int top_k;     /* 0: not given */
-    double budget; /* negative: not given */
+    const char *out, *name, *inputs, *team; /* team NULL: not given */
+    int top_k;                              /* 0: not given */
+    double budget;                          /* negative: not given */
     bool print_plan, debug;
     tc_cli_format format;
 } build_args;
@@ -31,6 +31,9 @@ static const tc_cli_option options[] = {
                           "source with an entry point that allocates no memory"),
     TC_CLI_NAME_OPTION(build_args, name),
     TC_CLI_COMPLETE_OPTION(build_args, model.require_complete),
+    TC_CLI_CHOICE(build_args, team, MACHINE, "team", "own|openmp",
+                  "whose threads run the library: own (default): the library's own. openmp: those of OpenMP's runtime, for "
+                  "programs that have OpenMP loops themselves, so that both share one team. C source always has OpenMP's loops"),
     TC_CLI_COUNT(build_args, top_k, EXPERT, "top-k-in-graph", "K",
                  "run the network with the K best records of each kernel in turns, and use the fastest of these records. Each "
                  "record first runs in a process of its own, where its result is checked; records that fail are left out"),
@@ -136,6 +139,7 @@ static int build(const build_args *a, tctune_work *w, tc_error *err) {
     tctune_build_options o = tc_cli_build_options(&a->model);
     o.only_to_save = 1;
     o.top_k_in_graph = a->top_k;
+    o.team = a->team;
     o.error_budget = tc_cli_error_budget(a->budget);
     o.inputs = a->budget >= 0 ? a->inputs : NULL;
     if (a->debug)
@@ -156,6 +160,8 @@ static int check(const build_args *a, tc_error *err) {
             err, "--inputs goes with --te or with --error-budget: the file of a model already has the values of its constants");
     if (a->debug && ends(a->out, ".c"))
         return tc_cli_usage(err, "--debug-info goes with libraries and objects: for C source, give your C compiler -g");
+    if (a->team && strcmp(a->team, "own") == 0 && ends(a->out, ".c"))
+        return tc_cli_usage(err, "--team own goes with libraries and objects: C source has OpenMP's loops");
     return a->budget >= 0 ? tc_cli_check_error_budget(&a->model, a->top_k > 1, err) : TC_CLI_DONE;
 }
 
@@ -187,7 +193,7 @@ const tc_cli_command tc_cli_build = {
     .synopsis = "-o FILE [--db FILE.db] [--threads N]",
     .details = "A table names the record that each kernel uses. For a kernel without a record it names the nearest record, and "
                "how that differs. Only verified "
-               "records are used. The library needs only the C library and OpenMP's runtime. "
+               "records are used. The library needs only the C library. "
                "For a single kernel, --inputs gives the values of its constants by name; without it they are random.",
     .examples = {{"Build a library from the records of tctune.db:", "tctune build mlp.onnx -o mlp.so"},
                  {"Write C source instead, for a program with 2 threads:", "tctune build mlp.onnx --threads 2 -o mlp.c"}},

@@ -97,6 +97,8 @@ static void print_text(const json_t *j, tc_cli_format format) {
            (long long)json_integer_value(json_object_get(j, "threads")));
     tc_say(stdout, "target   %s\n", tc_cli_text(j, "target"));
     tc_say(stdout, "stack    %lld bytes of each thread\n", (long long)json_integer_value(json_object_get(j, "stack")));
+    if (json_object_get(j, "team"))
+        tc_say(stdout, "team     %s\n", tc_cli_text(j, "team"));
     tc_say(stdout, "made by  tctune %s (LLVM %s, build %s)\n", tc_cli_text(from, "tctune"), tc_cli_text(from, "llvm"),
            tc_cli_text(from, "build"));
     tc_say(stdout, "accuracy %s%s\n", tc_cli_text(from, "accuracy"),

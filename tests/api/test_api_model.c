@@ -2,7 +2,9 @@
 #include "api_common.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const char db[] = SCRATCH("api_model.db");
 
@@ -128,6 +130,49 @@ static void test_stopped(void **state) {
     tctune_work_free(w);
 }
 
+static bool file_says(const char *path, const char *what) {
+    size_t size = 0, room = 1 << 24;
+    char *text = malloc(room);
+    FILE *f = fopen(path, "rb");
+    if (text && f)
+        size = fread(text, 1, room, f);
+    assert_true(size > 0 && size < room);
+    bool found = memmem(text, size, what, strlen(what)) != NULL;
+    fclose(f);
+    free(text);
+    return found;
+}
+
+/* Whose threads a library has. A program that was compiled before there was a choice has what lies behind its struct. */
+static void test_team(void **state) {
+    (void)state;
+    static const struct {
+        const char *team;
+        size_t size;
+        bool openmp;
+    } cases[] = {{NULL, sizeof(tctune_build_options), false},
+                 {"own", sizeof(tctune_build_options), false},
+                 {"openmp", sizeof(tctune_build_options), true},
+                 {"openmp", offsetof(tctune_build_options, team), false}};
+    tctune_work *w = open_network();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tctune_build_options o = {.struct_size = cases[i].size, .threads = 2, .team = cases[i].team};
+        tctune_model *m, *saved;
+        OK(tctune_build(w, &o, &m, error, sizeof error));
+        OK(tctune_model_save(m, SCRATCH("api_team.so"), "net", error, sizeof error));
+        assert_int_equal(file_says(SCRATCH("api_team.so"), "libgomp"), cases[i].openmp);
+        OK(tctune_load(SCRATCH("api_team.so"), 0, &saved, error, sizeof error));
+        same_results(m, saved, 0);
+        tctune_model_free(saved);
+        if (i == 1) {
+            REFUSED(TCTUNE_BAD_INPUT, "OpenMP's loops", tctune_model_save(m, SCRATCH("api_team.c"), NULL, error, sizeof error));
+            assert_int_not_equal(access(SCRATCH("api_team.c"), F_OK), 0);
+        }
+        tctune_model_free(m);
+    }
+    tctune_work_free(w);
+}
+
 static void test_what_is_wrong(void **state) {
     (void)state;
     int told = 0;
@@ -147,6 +192,8 @@ static void test_what_is_wrong(void **state) {
     REFUSED(TCTUNE_BAD_INPUT, "mine.te:1", tctune_open(&wo, &none, error, sizeof error));
     o = (tctune_build_options){.struct_size = sizeof o, .error_budget = 0.01};
     REFUSED(TCTUNE_BAD_INPUT, "precision", tctune_build(w, &o, &m, error, sizeof error));
+    o = (tctune_build_options){.struct_size = sizeof o, .team = "none"};
+    REFUSED(TCTUNE_BAD_INPUT, "own or openmp, not 'none'", tctune_build(w, &o, &m, error, sizeof error));
     o = (tctune_build_options){.struct_size = sizeof o, .threads = 1000000};
     REFUSED(TCTUNE_BAD_INPUT, "1000000 threads cannot be started", tctune_build(w, &o, &m, error, sizeof error));
     tctune_tune_options t = {.struct_size = sizeof t, .database = "none.db", .trials = 1, .threads = 1000000};
@@ -180,11 +227,8 @@ static void test_sizes_made_of_others(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_builds),
-        cmocka_unit_test(test_tuned),
-        cmocka_unit_test(test_stopped),
-        cmocka_unit_test(test_what_is_wrong),
-        cmocka_unit_test(test_sizes_made_of_others),
+        cmocka_unit_test(test_builds), cmocka_unit_test(test_tuned),         cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_team),   cmocka_unit_test(test_what_is_wrong), cmocka_unit_test(test_sizes_made_of_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -257,6 +257,7 @@ static tc_status open_model(builder *b, tc_graph_model *m, tc_error *err) {
         return tc_fail(err, TC_BAD_INPUT, "code for target '%s' cannot run on this machine; it can only be written to a library",
                        m->target->text);
     m->rt = tc_cg_runtime(m->threads);
+    m->team = b->o->team;
     m->accuracy = b->o->accuracy;
     for (int i = 0; i < b->p->ntask && b->o->accuracies; i++)
         m->accuracy |= b->o->accuracies[i];

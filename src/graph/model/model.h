@@ -88,6 +88,13 @@ typedef struct tc_graph_choice {
     const int64_t *upto;
 } tc_graph_choice;
 
+/* Whose threads run the parallel loops of a saved library. */
+typedef enum tc_graph_team {
+    TC_GRAPH_TEAM_ANY, /* its own where it can have them, else OpenMP's; C source: OpenMP's */
+    TC_GRAPH_TEAM_OWN,
+    TC_GRAPH_TEAM_OPENMP
+} tc_graph_team;
+
 struct tc_graph_build_options {
     const tc_target *target;
     int threads;                    /* 0: the target's cores */
@@ -99,6 +106,7 @@ struct tc_graph_build_options {
     const tc_accuracy *accuracies;       /* the same by task, in its place; NULL: one for all */
     bool require_complete;               /* TC_BAD_INPUT that lists the kernels without a record */
     bool object_only;                    /* no code or packed constants in this process: only saving works, with less memory */
+    tc_graph_team team;
     const char *listing;   /* the file in which saving puts the lowered programs, which debuggers then show; NULL: none */
     bool use_up_constants; /* constants of the program that only packed copies stand for are given back: no other model
                                      * can be built from it */

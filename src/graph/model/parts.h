@@ -108,8 +108,9 @@ struct tc_graph_model {
     bool used_up;          /* constants of the program were given back: nothing else can be built of it */
     tc_graph_context *own; /* of runs without another; NULL until the first */
     tc_graph_library library;
-    const char *path;                   /* of the library */
-    tc_accuracy accuracy;               /* what it was built with, for its library to tell */
+    const char *path;     /* of the library */
+    tc_accuracy accuracy; /* what it was built with, for its library to tell */
+    tc_graph_team team;
     const char *database;               /* NULL: none */
     const char *listing, *listing_path; /* the lowered programs as text, and which file gets it; NULL: nobody wants it */
 };

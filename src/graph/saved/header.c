@@ -163,11 +163,11 @@ void tc_graph_open_header(const tc_graph_model *m, const char *name, const tc_gr
     tc_sb_printf(b, " */\n#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#include <stdint.h>\n\n", name, name);
     tc_sb_add(b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d };\n\n", name, m->nin, name, m->nout);
-    tc_sb_printf(
-        b,
-        "/* Bytes of stack that a run needs in the thread that calls it, and in each thread of its team (OMP_STACKSIZE);\n * "
-        "%lld of them are for the C library and OpenMP's runtime.%s */\n#define %s_STACK_BYTES %lld\n\n",
-        (long long)tc_graph_outer_stack(m), h->note, name, (long long)h->stack);
+    tc_sb_printf(b,
+                 "/* Bytes of stack that a run needs in the thread that calls it, and in each thread of its team (%s);\n * "
+                 "%lld of them are for the C library%s.%s */\n#define %s_STACK_BYTES %lld\n\n",
+                 h->openmp ? "OMP_STACKSIZE" : "they have 512 KiB or more", (long long)tc_graph_outer_stack(m),
+                 h->openmp ? " and OpenMP's runtime" : "", h->note, name, (long long)h->stack);
 }
 
 void tc_graph_close_header(const char *name, tc_strbuf *b) {

@@ -316,10 +316,12 @@ static bool read_shown(tc_graph_note *n, tc_graph_model *m, const json_t *j) {
 }
 
 static bool read_whole(tc_graph_note *n, tc_graph_model *m, const json_t *j) {
-    const json_t *stack = json_object_get(j, "stack");
+    const json_t *stack = json_object_get(j, "stack"), *team = json_object_get(j, "team"); /* earlier versions told neither */
+    const char *whose;
     int64_t bytes;
     if (!tc_graph_note_index(n, json_object_get(j, "threads"), "threads", 1, INT32_MAX, &m->threads) ||
-        (stack && !tc_graph_note_int(n, stack, "stack", 0, INT64_MAX, &bytes)))
+        (stack && !tc_graph_note_int(n, stack, "stack", 0, INT64_MAX, &bytes)) ||
+        (team && !tc_graph_note_text(n, team, "team", &whose)))
         return false;
     m->library.watched = json_is_true(json_object_get(j, "watched"));
     return true;

@@ -20,7 +20,7 @@ typedef struct saver {
     TC_VEC(const char *) objects;
     int64_t stack, deepest; /* of the functions around kernels, so far; of library kernels */
     const char *runtime;    /* symbol of its parallel_for */
-    bool openmp;            /* which is OpenMP's */
+    bool openmp;            /* that is OpenMP's */
 } saver;
 
 static const char *text(const saver *s, const char *fmt, ...) TC_PRINTF(2, 3);
@@ -149,6 +149,7 @@ static const char *metadata(const saver *s) {
         tc_json_set(j, "refusals", refusals);
     }
     tc_json_set(j, "watched", json_true());
+    tc_json_set(j, "team", tc_json_string(s->openmp ? "openmp" : "own"));
     add_steps(j, m);
     char *dump = tc_json_text(j, JSON_COMPACT);
     const char *r = tc_arena_strdup(s->arena, dump ? dump : "");
@@ -230,11 +231,12 @@ static tc_status put_driver(saver *s, tc_error *err) {
     return r;
 }
 
-/* OpenMP's team needs no compiler. */
 static tc_status put_openmp(saver *s, tc_error *err) {
     void *obj;
     size_t size;
     int64_t stack;
+    s->openmp = true;
+    s->runtime = symbol(s, "parallel_for");
     TC_TRY(tc_cg_emit_runtime(s->m->target, s->runtime, &obj, &size, &stack, err));
     s->stack += stack;
     tc_status r = put_object(s, "runtime", obj, size, err);
@@ -242,24 +244,33 @@ static tc_status put_openmp(saver *s, tc_error *err) {
     return r;
 }
 
-/* The team of its own. Where that would have to be compiled for another architecture, and there is no compiler, OpenMP's. */
-static tc_status put_runtime(saver *s, tc_error *err) {
+static tc_status put_team(saver *s, tc_error *err) {
     const char *source;
     const void *obj;
     size_t size;
-    tc_error why = {0};
-    s->runtime = TC_TEAM_SYMBOL;
-    s->stack += TC_TEAM_STACK;
     if (tc_target_is_host_isa(s->m->target->triple)) {
         tc_team_object(&obj, &size);
-        return put_object(s, "team", obj, size, err);
+        TC_TRY(put_object(s, "team", obj, size, err));
+    } else {
+        tc_team_text(&source, &size);
+        TC_TRY(put_foreign(s, "team", source, size, err));
     }
-    tc_team_text(&source, &size);
-    if (put_foreign(s, "team", source, size, &why) == TC_OK)
+    s->runtime = TC_TEAM_SYMBOL;
+    s->stack += TC_TEAM_STACK;
+    return TC_OK;
+}
+
+/* For another architecture a team of its own has to be compiled. OpenMP's needs no compiler. */
+static tc_status put_runtime(saver *s, tc_error *err) {
+    tc_error why = {0};
+    if (s->m->team == TC_GRAPH_TEAM_OPENMP)
+        return put_openmp(s, err);
+    tc_status r = put_team(s, &why);
+    if (r == TC_OK)
         return TC_OK;
+    if (s->m->team == TC_GRAPH_TEAM_OWN)
+        return tc_fail(err, r, "the library's own team must be compiled: %s; or give it OpenMP's (team openmp)", why.msg);
     tc_log(TC_LOG_INFO, "the library has OpenMP's team: its own could not be compiled: %s", why.msg);
-    s->openmp = true;
-    s->runtime = symbol(s, "parallel_for");
     return put_openmp(s, err);
 }
 
@@ -372,7 +383,7 @@ static tc_cg_blob constants(const saver *s) {
 static void header(const saver *s, tc_strbuf *b) {
     tc_strbuf needs = {0};
     tc_cg_print_needs(s->m->target, &needs);
-    tc_graph_header h = {.stack = stack_bytes(s), .note = "", .lacks = needs.len ? tc_sb_str(&needs) : NULL};
+    tc_graph_header h = {.stack = stack_bytes(s), .openmp = s->openmp, .note = "", .lacks = needs.len ? tc_sb_str(&needs) : NULL};
     tc_graph_open_header(s->m, s->name, &h, b);
     tc_strbuf_free(&needs);
     tc_sb_add(
@@ -458,6 +469,9 @@ tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const c
     if (r == TC_OK && m->listing)
         r = tc_fs_check_replaceable(m->listing_path, err);
     bool source = tc_graph_path_ends(path, ".c");
+    if (r == TC_OK && source && m->team == TC_GRAPH_TEAM_OWN)
+        r = tc_fail(err, TC_BAD_INPUT,
+                    "%s: C source has OpenMP's loops; a team of its own (team own) goes with libraries and objects", path);
     if (r == TC_OK && source)
         r = tc_graph_save_c(m, path, s.name, err);
     else if (r == TC_OK)

@@ -377,6 +377,7 @@ static const char NOTE[] = " Compile with -O1 or more: 16 KiB are\n * for what c
 
 static void header(const source *s, tc_strbuf *b) {
     tc_graph_header h = {.stack = s->stack + COMPILERS + tc_graph_outer_stack(s->m),
+                         .openmp = true,
                          .note = NOTE,
                          .lacks = "the instruction sets that the compiler was told of (-march)"};
     tc_graph_open_header(s->m, s->name, &h, b);

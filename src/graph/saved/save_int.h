@@ -61,6 +61,7 @@ void tc_graph_add_cpu_check(const char *name, tc_strbuf *b);
 /* What the forms of a model say differently. */
 typedef struct tc_graph_header {
     int64_t stack;     /* bytes that a run takes */
+    bool openmp;       /* its team is OpenMP's */
     const char *note;  /* more about the stack */
     const char *lacks; /* what a CPU lacks where runs return TC_CG_OTHER_CPU; NULL: every CPU will do */
 } tc_graph_header;

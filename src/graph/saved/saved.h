@@ -9,10 +9,11 @@
 
 /* Where the path ends in .o, one relocatable object with the same symbols; in .c, C source for users without our runtime, and
  * what is too large for it in PATH without the .c, with .weights: the header tells. Else: writes `path` (a shared library that
- * needs libc, libm and OpenMP's runtime only) and a header beside it (".so" -> ".h"). Both are whole or absent. `name` (NULL:
- * made from the file's name) is the prefix of its symbols, which the header describes: NAME_run, contexts (NAME_context),
- * NAME_threads and NAME_metadata, which is JSON: inputs, outputs (name, dtype, shape), target, threads, and where the kernels are
- * from: versions, database, accuracy, hashes of workloads and traces. It lies in a note of the file, for who must not load it. A
+ * needs libc and libm only, and OpenMP's runtime where the team is OpenMP's) and a header beside it (".so" -> ".h"). Both are whole
+ * or absent. `name` (NULL: made from the file's name) is the prefix of its symbols, which the header describes: NAME_run, contexts
+ * (NAME_context), NAME_threads and NAME_metadata, which is JSON: inputs, outputs (name, dtype, shape), target, threads, team, and
+ * where the kernels are from: versions, database, accuracy, hashes of workloads and traces. It lies in a note of the file, for who
+ * must not load it. TC_BAD_INPUT: also C source of a model whose team is its own. A
  * model that was built with a listing writes that too. */
 TC_NODISCARD tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const char *name, tc_error *err);
 bool tc_graph_path_ends(const char *path, const char *end);

@@ -18,7 +18,7 @@
 static const char WHOLE[] =
     "{'format': 3, 'abi': 1, 'name': 'm', 'target': 'llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=generic-rv64 "
     "-vector-bytes=16',"
-    " 'threads': 2, 'stack': 1000, 'flops': 10.0, 'sizes': 1, 'watched': true,"
+    " 'threads': 2, 'stack': 1000, 'flops': 10.0, 'sizes': 1, 'watched': true, 'team': 'own',"
     " 'inputs': [{'name': 'x', 'dtype': 'i32', 'shape': [8, 4], 'sizes': {'0': 2}, 'drawn': [0, 10]},"
     "            {'name': 'past', 'dtype': 'f32', 'shape': [1, 6], 'shared': [1, 1]},"
     "            {'name': 'n', 'dtype': 'i64', 'shape': []}],"

@@ -1,5 +1,6 @@
-/* A library may be closed while threads of OpenMP's runtime wait for its next run: 1,000 times, from a thread that ends, and from
- * Python; also a library of C source. The library goes, and the runtime stays. */
+/* A library may be closed while its threads wait for its next run: 1,000 times, from a thread that ends, and from Python; also a
+ * library with OpenMP's team, and one of C source. The library goes with its threads; OpenMP's runtime stays. */
+#include "graph/model/parts.h"
 #include "graph/saved/small_model.h"
 #include "support/system/fs.h"
 
@@ -44,6 +45,9 @@ static void test_closed(void **state) {
     assert_ok(tc_fs_temp_dir(&dir, err));
     must_run(dir, "cc -std=gnu17 -O1 -Wall -Wextra -Werror " TCTUNE_TEST_DIR "/saved/unload_caller.c -o caller -ldl -pthread");
     snprintf(path, sizeof path, "%s/small.so", dir);
+    assert_ok(tc_graph_model_save(s.model, path, NAME, err));
+    check(dir, 1000);
+    s.model->team = TC_GRAPH_TEAM_OPENMP;
     assert_ok(tc_graph_model_save(s.model, path, NAME, err));
     check(dir, 1000);
     snprintf(path, sizeof path, "%s/small.c", dir);
