@@ -24,7 +24,7 @@ says "noise" "last cache" "GFLOP/s" "foreign load"
 (
     ulimit -S -s 512
     ok "$TCTUNE" doctor --quick
-    says "512 KiB (ulimit -s)" "OMP_STACKSIZE"
+    says "512 KiB (ulimit -s)" "the header of a built library"
 ) || exit 1
 refused 2 "doctor has no option --model" "$TCTUNE" doctor --model x
 echo "$checks checks"

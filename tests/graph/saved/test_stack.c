@@ -1,6 +1,6 @@
 /* The stack that built models take: runs in a thread whose stack of 256 KiB lies above a page that nobody may touch give what they
- * give elsewhere, and take no more than the header says. Teams' threads have stacks of that size too (OMP_STACKSIZE, set for this
- * test). */
+ * give elsewhere, and take no more than the header says. OpenMP's threads, which libraries of C source have, get stacks of that
+ * size too (OMP_STACKSIZE, set for this test). */
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
