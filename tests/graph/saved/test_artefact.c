@@ -46,14 +46,19 @@ static void open_artefact(artefact *a, const char *te) {
     assert_ok(tc_graph_program_of_workload(w, "weights", NULL, 0, 7, &a->program, err));
 }
 
-static void save(artefact *a, const char *path, bool object_only) {
+static void save_of(artefact *a, const char *path, tc_graph_build_options o) {
     tc_graph_model *m;
-    tc_graph_build_options o = {.target = a->target, .threads = 2, .object_only = object_only};
+    o.target = a->target;
+    o.threads = 2;
     assert_ok(tc_graph_model_build(a->program, &o, &m, err));
     assert_ok(tc_graph_model_save(m, path, "weights", err));
     a->memory = tc_graph_model_memory(m);
     a->file = file_bytes(path);
     tc_graph_model_free(m);
+}
+
+static void save(artefact *a, const char *path, bool object_only) {
+    save_of(a, path, (tc_graph_build_options){.object_only = object_only});
 }
 
 static void close_artefact(artefact *a) {
@@ -378,25 +383,37 @@ static void test_endless_notes(void **state) {
     remove(SCRATCH("artefact_notes.so"));
 }
 
-/* A library has no storage of each thread: none is left when it is closed, and the leak sanitizer of GCC 12 misreads some of it. */
-static void test_thread_storage(void **state) {
-    (void)state;
-    artefact a;
+/* How many segments for storage of threads a library has. */
+static int count_thread_storage(const char *path) {
+    enum { ALIGN = 64 };
     Elf64_Ehdr head;
     int found = 0;
-    open_artefact(&a, WEIGHTS);
-    save(&a, SCRATCH("artefact_threads.so"), true);
-    FILE *f = fopen(SCRATCH("artefact_threads.so"), "rb");
+    FILE *f = fopen(path, "rb");
     assert_non_null(f);
     assert_int_equal(fread(&head, sizeof head, 1, f), 1);
     assert_int_equal(fseek(f, (long)head.e_phoff, SEEK_SET), 0);
     for (int i = 0; i < head.e_phnum; i++) {
         Elf64_Phdr p;
         assert_int_equal(fread(&p, sizeof p, 1, f), 1);
-        found += p.p_type == PT_TLS;
+        if (p.p_type == PT_TLS) {
+            assert_int_equal(p.p_align, ALIGN);
+            found++;
+        }
     }
-    assert_int_equal(found, 0);
     fclose(f);
+    return found;
+}
+
+/* Storage of a thread, which a library with OpenMP's team has, never begins 16 bytes into a page, where the leak sanitizer of GCC 12
+ * misreads it and crashes. */
+static void test_thread_storage(void **state) {
+    (void)state;
+    artefact a;
+    open_artefact(&a, WEIGHTS);
+    save(&a, SCRATCH("artefact_threads.so"), true);
+    assert_int_equal(count_thread_storage(SCRATCH("artefact_threads.so")), 0);
+    save_of(&a, SCRATCH("artefact_threads.so"), (tc_graph_build_options){.object_only = true, .team = TC_GRAPH_TEAM_OPENMP});
+    assert_int_equal(count_thread_storage(SCRATCH("artefact_threads.so")), 1);
     close_artefact(&a);
     remove(SCRATCH("artefact_threads.so"));
     remove(SCRATCH("artefact_threads.h"));

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "graph/model/parts.h"
 #include "graph/saved/built_models.h"
 
 enum { THREADS = 8, RUNS = 50, DRAWS = 3 };
@@ -235,15 +236,21 @@ static void check(const way *w, const char *how) {
 
 /* ---- every form ---- */
 
-static void test_libraries(void **state) {
-    (void)state;
+static void check_libraries(tc_graph_team team, const char *how) {
     for (size_t i = 0; i < TC_LEN(built_sources); i++) {
         built b = built_open((int)i);
+        b.model->team = team;
         built_library l = built_load(&b, SCRATCH("contexts.so"), NULL);
-        check(&(way){&b, &l, true}, "library");
+        check(&(way){&b, &l, true}, how);
         dlclose(l.handle);
         built_close(&b);
     }
+}
+
+static void test_libraries(void **state) {
+    (void)state;
+    check_libraries(TC_GRAPH_TEAM_OWN, "library");
+    check_libraries(TC_GRAPH_TEAM_OPENMP, "library with OpenMP's team");
     pid_t child = fork(); /* nothing of libraries that are gone is called */
     assert_true(child >= 0);
     if (child == 0)
