@@ -104,6 +104,10 @@ count() { # FILE
     grep -c . "$1" || true
 }
 
+count_trials() { # FILE of records: without those of the comparison at the end
+    grep -vc '"mode":"in-graph"' "$1" || true
+}
+
 # A process that is killed before its first transaction leaves an empty file.
 sound() { # DATABASE
     [ ! -s "$1" ] || "$TCTUNE" db verify --db "$1" >verified 2>&1 || grep -q "the database is empty" verified ||

@@ -5,7 +5,10 @@ tune() { # DATABASE TRIALS [OPTIONS...]
     db=$1
     trials=$2
     shift 2
-    ok "$TCTUNE" --te gemm.te --trials "$trials" --threads 1 --batch 4 --stop-at-roof 9 --db "$db" "$@"
+    ok "$TCTUNE" --te gemm.te --trials "$trials" --threads 1 --batch 4 --stop-at-roof 9 --db "$db.all" "$@"
+    ok "$TCTUNE" export --db "$db.all" --out all.json # without the comparison at the end
+    grep -v '"mode":"in-graph"' all.json >searched.json
+    ok "$TCTUNE" import searched.json --db "$db"
 }
 
 # ---- stats ----
