@@ -148,8 +148,10 @@ static int link_program(const platform *p, const suite *s) {
                  loads(p) ? "-rdynamic -DLOADS" : "-static", TCTUNE_SOURCE_DIR, TCTUNE_SOURCE_DIR, s->dir);
     for (size_t i = loads(p) ? 0 : LOADER; i < TC_LEN(sources); i++)
         tc_sb_printf(&c, " '%s/src/%s.c'", TCTUNE_SOURCE_DIR, sources[i]);
-    tc_sb_printf(&c, " '%s/harness.c' '%s/src/codegen/artefacts/runtime.c' '%s/src/codegen/team/team.c' '%s/kernels.c'",
-                 TCTUNE_TEST_DIR, TCTUNE_SOURCE_DIR, TCTUNE_SOURCE_DIR, s->dir);
+    tc_sb_printf(&c,
+                 " '%s/harness.c' '%s/src/codegen/artefacts/runtime.c' '%s/src/codegen/team/team.c' "
+                 "'%s/src/codegen/team/region.c' '%s/kernels.c'",
+                 TCTUNE_TEST_DIR, TCTUNE_SOURCE_DIR, TCTUNE_SOURCE_DIR, TCTUNE_SOURCE_DIR, s->dir);
     if (by_handler(p))
         tc_sb_printf(&c, " -DCARRIES_OUT -I'%s' '%s/vector_trap.c'", TCTUNE_TEST_DIR, TCTUNE_TEST_DIR);
     for (size_t i = 0; i < s->objects.len; i++)
