@@ -35,7 +35,7 @@ flaky() {
     fault=$1
     shift
     rm -f free/trace.runs
-    TCTUNE_FLAKY_STATE="$work/free/trace" TCTUNE_FLAKY_FAULT=$fault TCTUNE_FLAKY_FROM=1 "$@"
+    TCTUNE_CACHE=off TCTUNE_FLAKY_STATE="$work/free/trace" TCTUNE_FLAKY_FAULT=$fault TCTUNE_FLAKY_FROM=1 "$@"
 }
 
 warned() { # TEXT...: on stderr

@@ -222,10 +222,12 @@ static void never_slower(void **state) {
         tc_tune_options o = disturbed(b, &m, (uint64_t)k);
         search(b, &o);
         double begin = m.now;
+        int before = m.late;
         if (tc_tune_untuned(&o, b->task[0].workload, b->db, begin + given, a, &g, &err) != TC_OK)
             fail_msg("%s", err.msg);
         assert_int_equal(g.nkernel, 1);
-        assert_true(m.now - begin < given + 1 && fabs(g.seconds - (m.now - begin)) < 1e-3);
+        double late = m.late > before ? 3.5 : 0; /* what is killed took so long */
+        assert_true(m.now - begin < given + 1 + late && fabs(g.seconds - (m.now - begin)) < 1e-3);
         double untuned = truth_of_build(b, &m, true), built = truth_of_build(b, &m, false);
         assert_true(g.why || untuned > 0); /* it was measured by now */
         assert_true(g.why || built <= 1.01 * untuned);
