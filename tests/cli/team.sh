@@ -96,6 +96,13 @@ for team in own openmp; do
     done
 done
 
+# Bound to places of one CPU each, the library has its threads still.
+for bound in OMP_PROC_BIND=close OMP_PLACES=threads; do
+    ok env "$bound" OMP_PROC_BIND=close LD_LIBRARY_PATH=own own/with_so
+    [ "$(nproc)" -eq 1 ] || [ "$(sed 's/ threads//' err)" -eq 3 ] || fail "with $bound: $(cat err), not two teams of 2"
+    cmp results want || fail "with $bound something else is computed"
+done
+
 # An object with threads of its own needs no OpenMP.
 grep -v "omp" program.c >plain.c
 cc -O1 -Wall -Werror -Iown plain.c own/net.o -lm -pthread -o plain

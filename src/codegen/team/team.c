@@ -32,6 +32,51 @@ static void end_team(tc_team *t) {
     free(t);
 }
 
+/* ---- CPUs ---- */
+
+/* Of OpenMP's runtime, where the program has one. */
+extern int omp_get_num_places(void) __attribute__((weak));
+extern int omp_get_place_num_procs(int) __attribute__((weak));
+extern void omp_get_place_proc_ids(int, int *) __attribute__((weak));
+
+static int count_places(void) {
+    return omp_get_num_places && omp_get_place_num_procs && omp_get_place_proc_ids ? omp_get_num_places() : 0;
+}
+
+static void add_place(int place, cpu_set_t *cpus) {
+    int n = omp_get_place_num_procs(place), *ids = n > 0 ? malloc((size_t)n * sizeof *ids) : NULL;
+    if (!ids)
+        return;
+    omp_get_place_proc_ids(place, ids);
+    for (int i = 0; i < n; i++)
+        if (ids[i] >= 0 && ids[i] < CPU_SETSIZE)
+            CPU_SET(ids[i], cpus);
+    free(ids);
+}
+
+/* The CPUs that the calling thread may run on. Where OpenMP binds threads that is one place alone: then those of all places. */
+static int count_cpus(void) {
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0)
+        return (int)sysconf(_SC_NPROCESSORS_ONLN);
+    for (int i = 0, n = count_places(); i < n; i++)
+        add_place(i, &cpus);
+    return CPU_COUNT(&cpus);
+}
+
+/* Where OpenMP binds threads, each of the team gets a place. */
+static void bind(int id, pthread_attr_t *a) {
+    cpu_set_t cpus;
+    int n = count_places();
+    CPU_ZERO(&cpus);
+    if (n > 0)
+        add_place(id % n, &cpus);
+    if (CPU_COUNT(&cpus) > 0)
+        pthread_attr_setaffinity_np(a, sizeof cpus, &cpus);
+}
+
+/* ---- threads ---- */
+
 static void start(tc_team *t) {
     static const int own[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP, SIGSYS};
     sigset_t all, before;
@@ -50,6 +95,7 @@ static void start(tc_team *t) {
     for (; t->threads < t->wanted; t->threads++) {
         tc_team_worker *w = &t->workers[t->threads];
         *w = (tc_team_worker){.team = t, .id = (uint32_t)t->threads};
+        bind(t->threads, &a);
         if (pthread_create(&w->thread, &a, tc_team_work, w))
             break;
     }
@@ -88,12 +134,11 @@ typedef struct place {
 static place places[MOST_TEAMS];
 static tc_team_word cores, closed, watches_forks;
 
-/* CPUs that the calling thread may run on, when it was first asked. */
+/* When it was first asked. */
 static int64_t count_cores(void) {
     int n = (int)tc_team_get(&cores);
-    cpu_set_t cpus;
     if (!n) {
-        n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+        n = count_cpus();
         n = n > 0 ? n : 1;
         tc_team_set(&cores, (uint32_t)n);
     }

@@ -213,13 +213,13 @@ static bool is_of(const tc_record *r, ending e) {
     case CRASHED:
         return k == TC_MEAS_RUN_CRASH || reported;
     case LATE:
-        return k == TC_MEAS_RUN_TIMEOUT || reported;
+        return k == TC_MEAS_RUN_TIMEOUT || k == TC_MEAS_RUN_LATE || reported;
     case WRONG:
         return k == TC_MEAS_WRONG_RESULT || reported;
     case FAILED:
         return k != TC_MEAS_NONE && k != TC_MEAS_DUPLICATE && !strstr(r->message, "status 77");
     case SPENT:
-        return k == TC_MEAS_RUN_MEMORY || k == TC_MEAS_RUN_TIMEOUT ||
+        return k == TC_MEAS_RUN_MEMORY || k == TC_MEAS_RUN_TIMEOUT || k == TC_MEAS_RUN_LATE ||
                (k == TC_MEAS_RUN_FAILED && strstr(r->message, "status 13")) || reported;
     case ANYHOW:
         return true;
