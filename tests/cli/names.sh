@@ -13,7 +13,7 @@ ok "$TCTUNE" --te gemm.te --trials 2 --stop-at-roof 9 --threads 1 --db "$odd.db"
 plain
 ok "$TCTUNE" db stats --db "$odd.db"
 plain
-grep -qF "$shown.db: 2 records" out || fail "the database is not named"
+grep -qF "$shown.db: " out || fail "the database is not named"
 ok "$TCTUNE" db stats --db "$odd.db" --json
 plain
 [ "$(json out db)" = 'a\xff'"$(printf '\033')[2Jb.db" ] || fail "the document does not name the database"

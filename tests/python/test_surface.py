@@ -99,7 +99,7 @@ def test_representations_are_short(gemm, network):
     public = {thing for name, thing in vars(tctune).items() if name in tctune.__all__}
     classes = {c for c in public if inspect.isclass(c) and not issubclass(c, Exception)}
     assert not classes - {type(thing) for thing in made}
-    assert repr(db) == "<tctune.Database 't.db': 2 records>"
+    assert re.fullmatch(r"<tctune.Database 't.db': \d+ records>", repr(db))
     assert repr(work) == f"<tctune.Work 'mlp.onnx': {len(work.tasks)} tasks>"
     assert repr(schedule) == "<tctune.Schedule of 'gemm': 1 step>"
     assert repr(gemm) == "<te.Kernel 'gemm': 1 stage>"
