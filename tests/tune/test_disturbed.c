@@ -188,7 +188,8 @@ static void sessions_end_well(void **state) {
         assert_true(t->impossible == 0 || kind == LEAPS || kind == MIXED);
         assert_true(chosen <= 1.02);
         assert_true(t->given_up <= t->late / 4); /* the others ran at the second try */
-        assert_true(t->over < (t->late ? 1 + 3.5 : 1)); /* what is killed took 3.5 s */
+        /* A turn may be under way; what is killed and tried again takes 3.5 s each time, and some clocks leap. */
+        assert_true(t->over < (t->late || kind == LEAPS || kind == MIXED ? 10 : 2));
     }
 }
 
