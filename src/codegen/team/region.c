@@ -26,7 +26,7 @@ enum {
 
 /* Nanoseconds. */
 enum {
-    PATIENCE = 200000,          /* how long the caller spins elsewhere for what others are at */
+    PATIENCE = 200000,          /* how long the caller spins for parts that others are at, where cores are not missing */
     MOST_PATIENCE = 1000000000, /* and for a thread to begin, where it is patient */
     LATE = 100000,              /* what the caller waits for then may be a thread without a core */
     LOST = 400000,              /* a thread that spins and sees no time pass for so long had no core, */
