@@ -256,9 +256,8 @@ class Session(Handle):
             call("tctune_session_task", pointer, i, t)
             tasks.append(read(TaskState, t))
         return Report(tasks, c.trials, c.target_trials, c.measured, c.latency, c.seconds, text(c.end), bool(c.quiet),
-                      c.seconds_limit,
-                      c.expected_gain, c.pairwise, c.slowdown, c.spread, c.seconds_left, c.untuned, c.tuned, c.speedup, c.speedup_low,
-                      c.speedup_high, c.kernels, c.kept)
+                      c.seconds_limit, c.expected_gain, c.pairwise, c.slowdown, c.spread, c.seconds_left, c.untuned, c.tuned,
+                      c.speedup, c.speedup_low, c.speedup_high, c.kernels, c.kept)
 
     @property
     def report(self) -> Report:

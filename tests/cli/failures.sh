@@ -28,7 +28,7 @@ fi
 victim=$(record_of good.db)
 [ "$victim" -gt 0 ] || fail "no record is used"
 sed -n "${victim}p" good.jsonl >victim.json
-json victim.json trace | head -c -1 >free/trace
+{ json victim.json workload && json victim.json trace; } | head -c -1 >free/trace
 
 # flaky FAULT COMMAND...: with code that goes wrong in the victim's first run
 flaky() {
@@ -113,7 +113,7 @@ liar=$(json out kernels.0.record)
 ok "$TCTUNE" export --db network.db --out network.jsonl
 cp free/trace product.trace
 sed -n "${liar}p" network.jsonl >liar.json
-json liar.json trace | head -c -1 >free/trace
+{ json liar.json workload && json liar.json trace; } | head -c -1 >free/trace
 for command in "run --model $network" "bench --model $network --repeats 3" "build --model $network -o own.so" \
     "verify $models/cases/right"; do
     cp network.db t.db

@@ -13,8 +13,8 @@ ok "$TCTUNE" db export --db plain.db --out plain.jsonl
 ok "$TCTUNE" bench --model mlp.onnx --untuned --threads 1 --repeats 5 --json
 default=$(json out kernels.0.schedule)
 claim=$(json out kernels.0.time_ms | awk '{ printf "%.12g", 0.6e-3 * $1 }')
-sed "s/\"times\":\[[^]]*\]/\"times\":[$claim,$claim,$claim]/; s/\"median\":[^,}]*/\"median\":$claim/; s/\"rounds\":0/\"rounds\":28/" \
-    plain.jsonl >planted.jsonl
+sed "s/\"times\":\[[^]]*\]/\"times\":[$claim,$claim,$claim]/; s/\"median\":[^,}]*/\"median\":$claim/
+    s/\"rounds\":0/\"rounds\":28/" plain.jsonl >planted.jsonl
 
 # The loop nest is what a build would take.
 plant() { # DATABASE

@@ -22,7 +22,7 @@ kernel=$(json built.json "kernels.$which.name")
 run 0 "$TCTUNE" export --db good.db --out good.jsonl
 sed -n "${record}p" good.jsonl >victim.json
 mkdir -m 777 free # where anybody may write
-json victim.json trace | head -c -1 >free/trace
+{ json victim.json workload && json victim.json trace; } | head -c -1 >free/trace
 
 serve -1
 flaky() { # FAULT: a worker whose first run of that record's program goes wrong so

@@ -35,7 +35,8 @@ def test_records(tuned):
         best = db.records(verified=True, order="median", limit=1)
         assert len(best) == 1 and best[0].median == min(x.median for x in records if x.verified)
         assert db.records(after=records[-1].id) == [] and db.records(workload="none") == []
-        assert len(db.records(workload=r.workload_hash, mode=r.mode, threads=1)) == len(records)
+        tried = [x for x in records if x.mode == r.mode]  # the others are the verdict on the best and the default schedule
+        assert len(db.records(workload=r.workload_hash, mode=r.mode, threads=1)) == len(tried) > 0
         assert len(db.records(threads=2)) == 0 and db.records(order="rank")
         assert str(r.id) in str(r) and r._repr_html_().count("<pre>") == 2 and db._repr_html_()
         for query, why in [({"order": "luck"}, "'id' or 'median' or 'rank', not 'luck'"), ({"mode": "warm"}, "warm"),
@@ -105,7 +106,7 @@ def test_exchange_of_files(tuned, copy):
 def test_prune_and_verify(copy):
     assert copy.verify() == []
     n = len(copy)
-    assert copy.prune(keep=1, drop_failures=True) == n - len(copy) and len(copy) == 1
+    assert copy.prune(keep=1, drop_failures=True) == n - len(copy) and len([r for r in copy if r.mode != "in-graph"]) == 1
     with sqlite3.connect("copy.db") as c:
         c.execute("update records set trace = 'split nothing'")
     c.close()

@@ -212,7 +212,9 @@ def test_measured_again(tuned):
         db.add(tuned[1])
         seen = []
         assert db.rerun(seen.append) == 0
-        assert [(r.end, r.threads) for r in seen] == [("timed", 1)] and seen[0].now > 0 and seen[0].recorded > 0 and seen[0].record
+        again = [r for r in seen if r.end != "skipped"]  # runs in turns are not
+        assert [(r.end, r.threads) for r in again] == [("timed", 1)]
+        assert again[0].now > 0 and again[0].recorded > 0 and again[0].record
         assert db.rerun() == 0
         with pytest.raises(ZeroDivisionError):
             db.rerun(lambda r: 1 // 0)

@@ -239,7 +239,8 @@ def test_refuses_to_build(gemm, tmp_path):
     missing = str(tmp_path / "none")
     for options, why in [({"threads": -1}, "-1 threads"), ({"threads": 10**6}, "1000000 threads cannot be started"),
                          ({"accuracy": "soon"}, "strict, default or fast"), ({"precision": "f16"}, "f32, bf16 or auto"),
-                         ({"team": "none"}, "own or openmp"), ({"db": missing}, missing), ({"target": "abacus"}, "abacus"), ({"threads": "two"}, "threads: "),
+                         ({"team": "none"}, "own or openmp"), ({"db": missing}, missing), ({"target": "abacus"}, "abacus"),
+                         ({"threads": "two"}, "threads: "),
                          ({"opt_level": 7}, "opt_level: expected 0, 1, 2 or 3"),
                          ({"opt_level": 1}, "opt_level: the source is a kernel, which has no graph"),
                          ({"require_complete": True}, "gemm"), ({"shape": {"N": 3}}, "N"), ({"seed": -1}, "seed: "),

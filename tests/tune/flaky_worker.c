@@ -58,13 +58,13 @@ static char *ask(between *b, tc_meas_msg type, const void *payload, size_t n, tc
 
 /* ---- the victim ---- */
 
-/* Is it, or does it become, the victim? */
-static bool is_victim(const char *trace) {
-    const char *path = getenv(FLAKY_STATE);
+/* Is it, or does it become, the victim? Forms of a kernel may have the same trace. */
+static bool is_victim(const between *b, const char *workload, const char *trace) {
+    const char *path = getenv(FLAKY_STATE), *own = tc_arena_printf(b->a, "%s\n%s", workload, trace);
     char *known;
     if (tc_fs_read(path, &known, NULL, NULL) != TC_OK)
-        return tc_fs_write(path, trace, strlen(trace), NULL) == TC_OK;
-    bool same = strcmp(known, trace) == 0;
+        return tc_fs_write(path, own, strlen(own), NULL) == TC_OK;
+    bool same = strcmp(known, own) == 0;
     free(known);
     return same;
 }
@@ -113,7 +113,7 @@ static void spoil_run(between *b, const char *payload, size_t n, tc_strbuf *out)
     const void *object = tc_meas_get_bytes(&r, &size);
     uint64_t workspace = tc_meas_get_u64(&r);
     tc_meas_timing t = tc_meas_get_timing(&r);
-    b->is_victim = is_victim(trace);
+    b->is_victim = is_victim(b, workload, trace);
     b->key = tc_hash64(trace, strlen(trace), 0);
     if (b->is_victim && fails_now(b)) {
         tc_meas_reader bad = bad_code(b, target, t.threads);
@@ -155,8 +155,8 @@ static void set_times(between *b, const char *payload, size_t n, tc_strbuf *out)
 /* With the fault "build", the builder of the victim dies. */
 static void die_of(between *b, const char *payload, size_t n) {
     tc_meas_reader r = tc_meas_reader_of(payload, n);
-    (void)tc_meas_get_text(&r, b->a); /* the workload */
-    if (strcmp(getenv(FLAKY_FAULT), "build") == 0 && is_victim(tc_meas_get_text(&r, b->a))) {
+    const char *workload = tc_meas_get_text(&r, b->a), *trace = tc_meas_get_text(&r, b->a);
+    if (strcmp(getenv(FLAKY_FAULT), "build") == 0 && is_victim(b, workload, trace)) {
         fprintf(stderr, "this builder dies on purpose\n");
         abort();
     }

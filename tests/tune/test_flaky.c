@@ -74,17 +74,17 @@ static tc_tune *run_session(scene *s, int trials, const char *from, const char *
 static tc_record victim_record(const scene *s, tc_arena *a) {
     tc_meas_records r;
     tc_record found = {0};
-    char *trace;
+    char *victim;
     int n = 0;
-    assert_int_equal(tc_fs_read(s->path, &trace, NULL, NULL), TC_OK);
+    assert_int_equal(tc_fs_read(s->path, &victim, NULL, NULL), TC_OK);
     assert_int_equal(tc_meas_db_select(s->b->db, a, &(tc_meas_filter){0}, &r, NULL), TC_OK);
     for (size_t i = 0; i < r.len; i++)
-        if (strcmp(r.data[i].trace, trace) == 0) {
+        if (strcmp(tc_arena_printf(a, "%s\n%s", r.data[i].workload, r.data[i].trace), victim) == 0) {
             found = r.data[i];
             n++;
         }
     assert_int_equal(n, 1);
-    free(trace);
+    free(victim);
     return found;
 }
 

@@ -71,11 +71,15 @@ typedef struct region {
     uint32_t parts, lanes;
 } region;
 
+/* n * part / all, rounded down. As n * part may not fit, n is split first: part is at most all, a few thousand. */
+static int64_t share(int64_t n, int64_t part, int64_t all) {
+    return n / all * part + n % all * part / all;
+}
+
 /* Runs parts [from, to) of a lane: as thread `id`. */
 static void run_parts(const region *r, uint32_t of, uint64_t from, uint64_t to, uint32_t id) {
     int64_t all = (int64_t)r->parts * r->lanes, at = (int64_t)of * r->parts;
-    int64_t begin = (int64_t)((__int128)r->n * (at + (int64_t)from) / all),
-            end = (int64_t)((__int128)r->n * (at + (int64_t)to) / all);
+    int64_t begin = share(r->n, at + (int64_t)from, all), end = share(r->n, at + (int64_t)to, all);
     if (begin < end)
         r->body(begin, end, (int32_t)id, r->closure);
 }
