@@ -27,8 +27,8 @@ typedef struct untuned {
     tc_tune_gain *out;
     tc_tune_schedule side[SIDES];
     tc_record record[SIDES]; /* as they ran in turns */
-    double *seconds;         /* [side][round] */
-    int done;
+    double *seconds;         /* [side][rounds] */
+    int rounds, done;
 } untuned;
 
 /* Nothing can be compared, which is no failure. */
@@ -49,7 +49,7 @@ static bool same(const untuned *x) {
            strcmp(x->side[TUNED].trace, x->side[DEFAULT].trace) == 0;
 }
 
-static tc_status take_turns(untuned *x, tc_error *err) {
+static tc_status take_turns(untuned *x, int rounds, double until, tc_error *err) {
     tc_meas_options m = x->o->measure;
     tc_meas_input in[SIDES];
     tc_meas *meas;
@@ -60,18 +60,27 @@ static tc_status take_turns(untuned *x, tc_error *err) {
     m.threads = x->o->threads;
     m.seed = x->o->seed;
     m.stop = x->o->stop;
-    m.deadline = x->until;
+    m.deadline = until;
     for (int i = 0; i < SIDES; i++)
         in[i] = (tc_meas_input){.workload = x->side[i].workload,
                                 .workload_hash = x->side[i].hash,
                                 .trace = x->side[i].trace,
                                 .again = true,
                                 .samples = SAMPLES};
-    x->seconds = TC_NEW_N(x->a, double, SIDES *ROUNDS);
+    x->rounds = rounds;
+    x->seconds = TC_NEW_N(x->a, double, SIDES *rounds);
     TC_TRY(tc_meas_new(&m, &meas, err));
-    tc_status s = tc_meas_interleave(meas, in, SIDES, NULL, ROUNDS, x->a, x->record, x->seconds, &x->done, err);
+    tc_status s = tc_meas_interleave(meas, in, SIDES, NULL, rounds, x->a, x->record, x->seconds, &x->done, err);
     tc_meas_free(meas);
     return s;
+}
+
+/* By the time, before a verdict can be given. */
+static bool is_cut_short(const untuned *x) {
+    bool failed = false;
+    for (int i = 0; i < SIDES; i++)
+        failed |= !tc_record_ok(&x->record[i]) && x->record[i].error != TC_MEAS_INTERRUPTED;
+    return !failed && x->done < TC_TUNE_MIN_ROUNDS && !tc_is_raised(x->o->stop);
 }
 
 /* A record that was right before and now fails is not to be built into anything. *any: some side failed. */
@@ -111,8 +120,11 @@ static tc_status judge(untuned *x, tc_error *err) {
     tc_record ran = x->record[TUNED];
     ran.mode = x->side[TUNED].record->mode;     /* says whether it was compared before, */
     ran.median = x->side[TUNED].record->median; /* and its time then */
-    tc_tune_pair pair = {
-        .record = &ran, .untuned = &x->record[DEFAULT], .seconds = x->seconds, .before = x->seconds + ROUNDS, .rounds = x->done};
+    tc_tune_pair pair = {.record = &ran,
+                         .untuned = &x->record[DEFAULT],
+                         .seconds = x->seconds,
+                         .before = x->seconds + x->rounds,
+                         .rounds = x->done};
     if (x->done < TC_TUNE_MIN_ROUNDS)
         return cannot(x, "too little time was left for it");
     tc_tune_pair_judge(&pair, x->o->seed);
@@ -128,7 +140,10 @@ static tc_status compare(untuned *x, tc_error *err) {
     x->out->nkept = !x->side[TUNED].record || same(x);
     if (x->out->nkept)
         return TC_OK;
-    TC_TRY(take_turns(x, err));
+    double last = tc_tune_gain_last(x->until);
+    TC_TRY(take_turns(x, ROUNDS, x->until, err));
+    if (is_cut_short(x))
+        TC_TRY(take_turns(x, TC_TUNE_MIN_ROUNDS, last, err));
     if (tc_is_raised(x->o->stop))
         return cannot(x, "it was stopped");
     TC_TRY(look_for_failures(x, &failed, err));

@@ -154,6 +154,8 @@ static void hold(int k, tally *all) {
     outcome o = session(state, (disturbance)kind, (uint64_t)n, peaks[n % (int)TC_LEN(peaks)]);
     teardown(&state);
     tally *t = &all[kind];
+    if (o.above || o.wrong_ends)
+        print_message("session %d: %d above the peak, %d wrong ends\n", k, o.above, o.wrong_ends);
     t->sessions++;
     t->impossible += o.impossible;
     t->above += o.above;

@@ -49,6 +49,10 @@ static tc_status one_round(tc_graph_turns *t, int round, double *kernels, tc_err
     return TC_OK;
 }
 
+static bool may_begin(const tc_graph_turns *t) {
+    return !tc_is_raised(t->stop) && tc_now() < (t->done < t->least ? t->last : t->until);
+}
+
 tc_status tc_graph_turns_take(tc_graph_turns *t, int rounds, tc_error *err) {
     enum { WARMUP = 2 };
     size_t rows = (size_t)kernels_of(t) + 1;
@@ -57,8 +61,7 @@ tc_status tc_graph_turns_take(tc_graph_turns *t, int rounds, tc_error *err) {
     if (!t->seconds)
         t->seconds = tc_xcalloc(rows * (size_t)t->n * (size_t)t->rounds + 1, sizeof *t->seconds);
     tc_status s = TC_OK;
-    for (int round = t->done ? t->done : -WARMUP; round < most && s == TC_OK && !tc_is_raised(t->stop) && tc_now() < t->until;
-         round++)
+    for (int round = t->done ? t->done : -WARMUP; round < most && s == TC_OK && may_begin(t); round++)
         s = one_round(t, round, kernels, err);
     free(kernels);
     return s;

@@ -15,6 +15,8 @@ typedef struct tc_graph_turns {
     int rounds;          /* at most, in all */
     int tries;    /* of a run in which the process was not running all the time: it says little. 0: one, where time is short */
     double until; /* tc_now() from which on no round begins; INFINITY: none */
+    double last;  /* the same, as long as fewer than `least` rounds are done */
+    int least;
     const volatile sig_atomic_t *stop; /* may be NULL */
     double *seconds;                   /* [kernel, and the whole last][model][rounds]; OWNED */
     int done;                          /* rounds; fewer than asked for where it was stopped, or the time was up */

@@ -25,7 +25,8 @@ static const double kernels_share = 0.4;
 enum { NOW, BEFORE, SIDES };
 
 typedef struct untuned {
-    const tc_graph_untuned_options *o;
+    const tc_graph_untuned_options *o; /* the deadline is that of the fewest rounds */
+    double until;                      /* of the others */
     tc_arena *a;
     tc_tune_gain *out;
     tc_graph_admission admitted;
@@ -119,7 +120,14 @@ static void judge(untuned *x) {
 }
 
 static tc_graph_turns turns_of(const untuned *x, int rounds, double until) {
-    return (tc_graph_turns){.m = x->m, .n = SIDES, .in = x->in, .rounds = rounds, .until = until, .stop = x->o->build.stop};
+    return (tc_graph_turns){.m = x->m,
+                            .n = SIDES,
+                            .in = x->in,
+                            .rounds = rounds,
+                            .until = until,
+                            .last = x->o->build.deadline,
+                            .least = TC_TUNE_MIN_ROUNDS,
+                            .stop = x->o->build.stop};
 }
 
 /* Too few rounds for a verdict. */
@@ -140,7 +148,7 @@ static tc_status run_kernels(untuned *x, tc_graph_turns *t, tc_error *err) {
 
 static tc_status compare_kernels(untuned *x, tc_error *err) {
     double now = tc_now();
-    tc_graph_turns t = turns_of(x, MOST_ROUNDS, now + kernels_share * (x->o->build.deadline - now));
+    tc_graph_turns t = turns_of(x, MOST_ROUNDS, now + kernels_share * (x->until - now));
     t.kernels = true;
     tc_status s = run_kernels(x, &t, err);
     if (s == TC_OK && t.done < TC_TUNE_MIN_ROUNDS)
@@ -268,7 +276,7 @@ static tc_status keep_all(untuned *x, tc_error *err) {
 
 static tc_status compare_whole(untuned *x, tc_error *err) {
     TC_TRY(build_chosen(x, err));
-    tc_graph_turns t = turns_of(x, ROUNDS, x->o->build.deadline);
+    tc_graph_turns t = turns_of(x, ROUNDS, x->until);
     t.whole = true;
     tc_status s = tc_graph_turns_take(&t, ROUNDS, err);
     if (s == TC_OK && t.done < TC_TUNE_MIN_ROUNDS)
@@ -318,14 +326,16 @@ static void release(untuned *x) {
 
 tc_status tc_graph_untuned_run(const tc_graph_untuned_options *o, tc_arena *a, tc_tune_gain *out, tc_error *err) {
     double begin = tc_now();
-    untuned x = {.o = o, .a = a, .out = out};
+    tc_graph_untuned_options own = *o;
+    untuned x = {.o = &own, .until = o->build.deadline, .a = a, .out = out};
     tc_error why = {0};
+    own.build.deadline = tc_tune_gain_last(x.until);
     *out = (tc_tune_gain){.nkernel = o->program->ntask};
     tc_status s = compare(&x, &why);
     if (s != TC_OK)
-        out->why = tc_is_raised(o->build.stop)     ? "it was stopped"
-                   : tc_now() >= o->build.deadline ? "too little time was left for it"
-                                                   : tc_arena_strdup(a, why.msg);
+        out->why = tc_is_raised(o->build.stop)      ? "it was stopped"
+                   : tc_now() >= own.build.deadline ? "too little time was left for it"
+                                                    : tc_arena_strdup(a, why.msg);
     release(&x);
     out->seconds = tc_now() - begin;
     return tc_ran_out() ? tc_fail(err, s, "%s", why.msg) : TC_OK;

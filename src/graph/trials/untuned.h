@@ -12,7 +12,7 @@
 typedef struct tc_graph_untuned_options {
     const tc_graph_program *program; /* that is built from the records */
     const tc_graph_program *apart;   /* that is built without any; may be the same */
-    /* The target runs here; db: the records, which gets the verdicts; deadline: after which nothing more is compared */
+    /* The target runs here; db: the records, which gets the verdicts; deadline: until when it compares (tc_tune_gain_last) */
     tc_graph_build_options build;
     uint64_t seed;
 } tc_graph_untuned_options;

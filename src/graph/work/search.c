@@ -104,15 +104,16 @@ static tc_status weigh(const tc_graph_search *s, const tc_tune_options *o, tc_me
 
 /* ---- all of it ---- */
 
-/* *left: seconds that may be spent on what comes after the search; 0: it measured nothing, and there is nothing to find out. */
+/* *left: seconds that may be spent on what comes after the search; negative: it measured nothing, and there is nothing to find
+ * out. */
 static tc_status search(const tc_tune_options *o, const tc_tune_spread *s, tc_meas_db *db, const tc_graph_search_listener *l,
                         double *left, tc_error *err) {
     tc_tune *t = NULL;
-    *left = 0;
+    *left = -1;
     tc_status st = tc_tune_new(o, s->tasks, s->n, db, &t, err);
     if (st == TC_OK) {
         st = tc_tune_run(t, err);
-        *left = tc_tune_get_report(t)->measured ? tc_tune_closing_left(t) : 0;
+        *left = tc_tune_get_report(t)->measured ? tc_tune_closing_left(t) : -1;
         if (l->searched)
             l->searched(l->user, tc_tune_get_report(t));
     }
@@ -129,5 +130,5 @@ tc_status tc_graph_search_run(tc_graph_search *s, const tc_tune_options *o, tc_m
     for (int i = 0; i < s->spread.nrange && !tc_is_raised(o->stop); i++)
         TC_TRY(compare(o, &s->spread.ranges[i], db, l, err));
     bool over_sizes = !tc_graph_work_is_network(s->work) && s->spread.nrange; /* where the default schedule took part */
-    return left > 0 && runs_here(o) && !over_sizes && !tc_is_raised(o->stop) ? weigh(s, o, db, tc_now() + left, l, err) : TC_OK;
+    return left >= 0 && runs_here(o) && !over_sizes && !tc_is_raised(o->stop) ? weigh(s, o, db, tc_now() + left, l, err) : TC_OK;
 }

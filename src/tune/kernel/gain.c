@@ -4,10 +4,17 @@
 #include <math.h>
 #include <string.h>
 
+#include "support/log.h"
+
 /* Enough to rank behind another, too little to be seen. */
 static const double tie = 1 + 1e-6;
 /* Deviations that the sign test of a verdict is satisfied with, nearly; differences that nobody looks for. Chosen. */
 static const double surely = 2.5, noticeable = 0.005;
+
+double tc_tune_gain_last(double until) {
+    const double least = 10; /* chosen: what building and running a middling network takes where others use the cores */
+    return until + fmax(least, until - tc_now());
+}
 
 void tc_tune_pair_judge(tc_tune_pair *x, uint64_t seed) {
     tc_tune_verdict v = tc_tune_judge(x->seconds, x->before, x->rounds, seed);

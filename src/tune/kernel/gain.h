@@ -17,6 +17,11 @@ typedef struct tc_tune_gain {
     double seconds;          /* what all of it took */
 } tc_tune_gain;
 
+/* A comparison that is to end at tc_now() `until` may go on to this time for the fewest rounds that a verdict needs: records that
+ * were not compared are used all the same, and may be slower. As long again, but ten seconds at least; a quiet machine needs none
+ * of it. */
+double tc_tune_gain_last(double until);
+
 /* A kernel's best record in turns with its default schedule. */
 typedef struct tc_tune_pair {
     const tc_record *record, *untuned; /* ids need not be of a database */
