@@ -112,22 +112,30 @@ static bool doubtful(const tc_tune *t, int i) {
 }
 
 /* A peak that was measured while others used the machine is too low, and would end a task too soon: before a task is done for
- * good, it is measured again. One that a kernel surpasses is still too low: then nobody knows where the roof is. Nor does a time
- * end a task that was taken once. */
+ * good, it is measured again. Nobody knows where the roof is while others use a machine that no earlier session knows, nor where a
+ * kernel surpasses the peak. Nor does a time end a task that was taken once. */
 static bool at_roof(tc_tune *t, int i) {
+    bool disturbed = tc_meas_get_calm(t->meas).disturbed;
     if (!tc_tune_reaches_roof(t, i) || !t->state[i].in_turns)
         return false; /* also when another form with fewer operations became the winner */
     if (t->state[i].at_roof)
         return true;
-    for (int k = 0; k < (tc_meas_get_calm(t->meas).disturbed ? LOOKS : 1); k++)
+    for (int k = 0; k < (disturbed ? LOOKS : 1); k++)
         (void)tc_meas_peak_known(t->meas, peak_seconds);
-    return tc_tune_reaches_roof(t, i) && !doubtful(t, i);
+    return tc_tune_reaches_roof(t, i) && !doubtful(t, i) && (!disturbed || t->report.peak.known_gflops > 0);
+}
+
+/* A look at the peak for one task may have shown that others are not at the roof either. */
+static void lift_roof(tc_tune *t) {
+    for (int i = 0; i < t->n; i++)
+        t->state[i].at_roof = t->state[i].at_roof && tc_tune_reaches_roof(t, i);
 }
 
 void tc_tune_settle(tc_tune *t, int i, double before, int trials) {
     tc_tune_state *s = &t->state[i];
     s->since_gain = isfinite(s->best) && !(s->best >= noticeable * before) ? 0 : s->since_gain + trials;
     s->at_roof = at_roof(t, i);
+    lift_roof(t);
     s->settled = s->since_gain >= patience(t);
 }
 

@@ -1,5 +1,7 @@
 /* Measures the latency of a model: of whole runs, and of each kernel in them. */
 #include "graph/trials/bench.h"
+
+#include "codegen/artefacts/runtime.h"
 #include "graph/model/parts.h"
 #include "measure/machine/unit_peak.h"
 #include "support/clock/clock.h"
@@ -47,9 +49,11 @@ static void add_seconds(void *user, int step, double begin, double end) {
     seconds[step] += end - begin;
 }
 
-/* A run with the seconds of each step, which are zero before. */
+/* A run with the seconds of each step, which are zero before. All threads take part in each loop: where others use the cores a
+ * caller that goes on alone would say of every loop what it takes one thread. A library has its own. */
 static tc_status run_timed(tc_graph_context *c, const tc_graph_pointers *p, double *seconds, tc_error *err) {
-    tc_graph_watch w = {.step = add_seconds, .user = seconds};
+    tc_rt rt = tc_cg_measuring_runtime(c->m->threads);
+    tc_graph_watch w = {.step = add_seconds, .user = seconds, .rt = c->library ? NULL : &rt};
     return tc_graph_run_once(c, p->in, p->out, &w, err);
 }
 

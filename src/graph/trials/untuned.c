@@ -18,15 +18,16 @@
 #include "te/text.h"
 
 /* Rounds in turns, and at most where kernels cannot be told apart. Chosen. */
-enum { ROUNDS = 60, MOST_ROUNDS = 4 * ROUNDS };
-/* Of what time is left, for the kernels; the rest is for whole runs. Chosen. */
-static const double kernels_share = 0.4;
+enum { ROUNDS = 60, MOST_ROUNDS = 4 * ROUNDS, MOST_MIXES = 3 };
+/* Of what time is left: for the kernels with all records, and for those among the kernels that they run with at last. The rest is for
+ * whole runs. Chosen. */
+static const double records_share = 0.35, mixes_share = 0.65;
 
 enum { NOW, BEFORE, SIDES };
 
 typedef struct untuned {
     const tc_graph_untuned_options *o; /* the deadline is that of the fewest rounds */
-    double until;                      /* of the others */
+    double began, until;               /* of the others */
     tc_arena *a;
     tc_tune_gain *out;
     tc_graph_admission admitted;
@@ -147,8 +148,7 @@ static tc_status run_kernels(untuned *x, tc_graph_turns *t, tc_error *err) {
 }
 
 static tc_status compare_kernels(untuned *x, tc_error *err) {
-    double now = tc_now();
-    tc_graph_turns t = turns_of(x, MOST_ROUNDS, now + kernels_share * (x->until - now));
+    tc_graph_turns t = turns_of(x, MOST_ROUNDS, x->began + records_share * (x->until - x->began));
     t.kernels = true;
     tc_status s = run_kernels(x, &t, err);
     if (s == TC_OK && t.done < TC_TUNE_MIN_ROUNDS)
@@ -250,17 +250,51 @@ static tc_status store(untuned *x, tc_error *err) {
 
 /* ---- the network ---- */
 
-/* As it is built from now on, and as it would be without records. */
+/* As it is built from now on. */
 static tc_status build_chosen(untuned *x, tc_error *err) {
     bool changed = false;
     for (int i = 0; i < x->o->program->ntask; i++)
-        if (x->pairs[i].record && x->pairs[i].kept) {
+        if (x->pairs[i].record && x->pairs[i].kept && x->choices[i].n) {
             x->choices[i] = (tc_graph_choice){0};
             changed = true;
         }
-    if (changed)
-        TC_TRY(build(x, x->o->program, x->choices, &x->m[NOW], err));
-    return x->o->apart == x->o->program ? TC_OK : build_untuned(x, x->o->apart, err);
+    return changed ? build(x, x->o->program, x->choices, &x->m[NOW], err) : TC_OK;
+}
+
+/* Which kernels have a record that is slower here beyond doubt. What is stored of them is what they took here. */
+static int drop_slower(untuned *x, const tc_graph_turns *t) {
+    int n = 0;
+    for (int i = 0; i < x->o->program->ntask; i++) {
+        tc_tune_pair *p = &x->pairs[i], here = *p;
+        if (!p->record || p->kept)
+            continue;
+        here.seconds = of_launch(x, t, i, NOW);
+        here.before = of_launch(x, t, i, BEFORE);
+        here.rounds = t->done;
+        tc_tune_pair_judge(&here, x->o->seed + (uint64_t)i);
+        if (here.kept && here.speedup < 1 && !tc_tune_pair_is_open(&here, x->a)) {
+            *p = here;
+            n++;
+        }
+    }
+    x->out->nkept += n;
+    return n;
+}
+
+/* A record was compared among the records of all kernels. Some of these are not used: where the kernel before it runs another way,
+ * its inputs may lie in another core's cache, and what was faster may be slower. So those that stay are compared once more. */
+static tc_status settle_mix(untuned *x, tc_error *err) {
+    int dropped = x->out->nkept;
+    for (int mix = 0; mix < MOST_MIXES && dropped && x->out->nkept < x->out->nkernel; mix++) {
+        TC_TRY(build_chosen(x, err));
+        tc_graph_turns t = turns_of(x, ROUNDS, x->began + mixes_share * (x->until - x->began));
+        t.kernels = true;
+        tc_status s = tc_graph_turns_take(&t, ROUNDS, err);
+        dropped = s == TC_OK && t.done >= TC_TUNE_MIN_ROUNDS ? drop_slower(x, &t) : 0;
+        free(t.seconds);
+        TC_TRY(s);
+    }
+    return build_chosen(x, err);
 }
 
 /* Kernels that were faster each, and together are not: a build had better leave all as they were. */
@@ -275,7 +309,8 @@ static tc_status keep_all(untuned *x, tc_error *err) {
 }
 
 static tc_status compare_whole(untuned *x, tc_error *err) {
-    TC_TRY(build_chosen(x, err));
+    if (x->o->apart != x->o->program)
+        TC_TRY(build_untuned(x, x->o->apart, err));
     tc_graph_turns t = turns_of(x, ROUNDS, x->until);
     t.whole = true;
     tc_status s = tc_graph_turns_take(&t, ROUNDS, err);
@@ -312,7 +347,9 @@ static tc_status compare(untuned *x, tc_error *err) {
     TC_TRY(compare_kernels(x, err));
     if (x->out->why)
         return TC_OK;
-    TC_TRY(store(x, err));
+    tc_status settled = settle_mix(x, err);
+    TC_TRY(store(x, settled == TC_OK ? err : NULL));
+    TC_TRY(settled);
     return x->out->nkept < x->out->nkernel ? compare_whole(x, err) : TC_OK;
 }
 
@@ -327,7 +364,7 @@ static void release(untuned *x) {
 tc_status tc_graph_untuned_run(const tc_graph_untuned_options *o, tc_arena *a, tc_tune_gain *out, tc_error *err) {
     double begin = tc_now();
     tc_graph_untuned_options own = *o;
-    untuned x = {.o = &own, .until = o->build.deadline, .a = a, .out = out};
+    untuned x = {.o = &own, .began = begin, .until = o->build.deadline, .a = a, .out = out};
     tc_error why = {0};
     own.build.deadline = tc_tune_gain_last(x.until);
     *out = (tc_tune_gain){.nkernel = o->program->ntask};
