@@ -33,6 +33,7 @@ static int replaced(double times, double spread, int rounds, int comparisons) {
 static void a_record_wins_beyond_doubt_or_not_at_all(void **state) {
     (void)state;
     assert_int_equal(replaced(0.9, 0.02, ROUNDS, 100), 100);
+    assert_int_equal(replaced(0.99, 0.001, ROUNDS, 100), 0); /* builds differ by as much */
     assert_int_equal(replaced(1.02, 0.02, ROUNDS, 100), 0);
     assert_int_equal(replaced(1.5, 0.5, ROUNDS, 100), 0);
     assert_int_equal(replaced(0.5, 0.01, 5, 20), 0); /* too few rounds to know */

@@ -10,6 +10,9 @@
 static const double tie = 1 + 1e-6;
 /* Deviations that the sign test of a verdict is satisfied with, nearly; differences that nobody looks for. Chosen. */
 static const double surely = 2.5, noticeable = 0.005;
+/* Of a record that replaces the default schedule, over it. Chosen: by so much the same code differs where a build places it
+ * otherwise, or where the kernel before it runs otherwise. */
+static const double least_gain = 1.02;
 
 double tc_tune_gain_last(double until) {
     const double least = 10; /* chosen: what building and running a middling network takes where others use the cores */
@@ -19,7 +22,7 @@ double tc_tune_gain_last(double until) {
 void tc_tune_pair_judge(tc_tune_pair *x, uint64_t seed) {
     tc_tune_verdict v = tc_tune_judge(x->seconds, x->before, x->rounds, seed);
     x->speedup = v.ratio;
-    x->kept = v.faster >= 0 || x->rounds < TC_TUNE_MIN_ROUNDS;
+    x->kept = v.faster >= 0 || v.ratio < least_gain || x->rounds < TC_TUNE_MIN_ROUNDS;
 }
 
 bool tc_tune_pair_is_open(const tc_tune_pair *x, tc_arena *a) {

@@ -1,8 +1,8 @@
 /* What tuning gained: kernels with their records, in turns with the same kernels as they are untuned.
  *
- * A record replaces the default schedule only where it is faster beyond doubt; a tie keeps what was there. The verdict on a kernel
- * is stored like that of a network's contest, as records of mode in-graph with one time stamp, so builds follow it as long as no
- * later search finds another record that ranks first (measure/records/choose.c). */
+ * A record replaces the default schedule only where it is faster beyond doubt, and by 2 %; a tie keeps what was there. The verdict
+ * on a kernel is stored like that of a network's contest, as records of mode in-graph with one time stamp, so builds follow it as
+ * long as no later search finds another record that ranks first (measure/records/choose.c). */
 #ifndef TC_TUNE_GAIN_H
 #define TC_TUNE_GAIN_H
 
