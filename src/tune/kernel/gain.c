@@ -22,7 +22,7 @@ double tc_tune_gain_last(double until) {
 void tc_tune_pair_judge(tc_tune_pair *x, uint64_t seed) {
     tc_tune_verdict v = tc_tune_judge(x->seconds, x->before, x->rounds, seed);
     x->speedup = v.ratio;
-    x->kept = v.faster >= 0 || v.ratio < least_gain || x->rounds < TC_TUNE_MIN_ROUNDS;
+    x->kept = v.faster >= 0 || v.ratio < least_gain || v.b - v.a < x->least || x->rounds < TC_TUNE_MIN_ROUNDS;
 }
 
 bool tc_tune_pair_is_open(const tc_tune_pair *x, tc_arena *a) {

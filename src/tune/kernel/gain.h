@@ -27,6 +27,7 @@ typedef struct tc_tune_pair {
     const tc_record *record, *untuned; /* ids need not be of a database */
     const double *seconds, *before;    /* of each, by round: of one launch */
     int rounds;
+    double least;   /* seconds that the record has to gain, at least; 0: any */
     double speedup; /* of the record */
     bool kept;      /* the default schedule is to be used */
 } tc_tune_pair;

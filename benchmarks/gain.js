@@ -1,0 +1,111 @@
+// Tunes networks one after the other, and compares each kernel with its default schedule. benchmarks/gain.sh calls it.
+'use strict';
+
+const child_process = require('child_process');
+const fs = require('fs');
+const path = require('path');
+const {parseArgs} = require('util');
+const b = require('./common.js');
+const topology = require('./topology.js');
+
+const usage = `usage: benchmarks/gain.sh [options] [NETWORK...]
+
+Each network is tuned in a database of its own. Then 'bench --against' takes the network in turns with that of the
+default schedules, whole and kernel by kernel: what the search itself said is not used. Ends with status 1 if a kernel
+or a network is slower beyond doubt.
+
+  --trials N      trials of each search (300)
+  --threads N     threads of each network (2)
+  --record        keep the figures in benchmarks/results/gain.json
+  --table FILE    Markdown table that gets the rows (build/benchmarks/gain.md)`;
+
+function options() {
+    const text = d => ({type: 'string', default: d});
+    const {values: o, positionals} = parseArgs({
+        allowPositionals: true,
+        options: {
+            trials: text('300'),
+            threads: text('2'),
+            record: {type: 'boolean', default: false},
+            table: {type: 'string'},
+            help: {type: 'boolean', default: false},
+        },
+    });
+    if (o.help) {
+        console.log(usage);
+        process.exit(0);
+    }
+    b.positive(o, 'trials', 'threads');
+    o.networks = positionals.length ? positionals : topology.all();
+    return o;
+}
+
+// Status 3 of bench says that something is slower, which the document tells, too.
+function against(model, db, base) {
+    const p = child_process.spawnSync(
+        b.tctune, ['bench', ...model, '--db', db, '--against', base, '--json'], {encoding: 'utf8', maxBuffer: 1 << 28});
+    if (p.status !== 0 && p.status !== 3)
+        b.fail(`bench --against ended with ${p.status ?? p.signal}: ${p.stderr.trim()}`);
+    return JSON.parse(p.stdout);
+}
+
+function measure(o, network) {
+    const dir = path.join(b.results, 'gain', path.basename(network, '.onnx')), db = path.join(dir, 'tctune.db');
+    const model = ['--model', topology.file(network), ...topology.shapes(network), '--threads', String(o.threads)];
+    fs.rmSync(dir, {recursive: true, force: true});
+    fs.mkdirSync(dir, {recursive: true});
+    const began = performance.now();
+    const tuned = b.runJson(['tune', ...model, '--trials', String(o.trials), '--db', db], {cwd: dir});
+    const seconds = (performance.now() - began) / 1000, base = path.join(dir, 'base.json');
+    fs.writeFileSync(base, b.run(['bench', ...model, '--untuned', '--repeats', '5', '--json'], {cwd: dir}));
+    return {seconds, gain: tuned.gain, verdict: against(model, db, base)};
+}
+
+const isSlower = x => x.verdict === 'slower';
+
+function report(o, network, x) {
+    const v = x.verdict, whole = v.network || {}, slower = v.kernels.filter(isSlower), load = b.load();
+    const row = {
+        network: path.basename(network, '.onnx'),
+        trials: o.trials,
+        threads: o.threads,
+        seconds: x.seconds,
+        untuned_ms: whole.base_ms,
+        tuned_ms: whole.now_ms,
+        ratio: whole.ratio ?? 1,
+        high: whole.high ?? 1,
+        kernels: v.kernels.length,
+        replaced: v.kernels.filter(k => !['unchanged', 'same code'].includes(k.verdict)).length,
+        slower: slower.length,
+        date: new Date().toISOString().slice(0, 10),
+    };
+    b.record(
+        'gain', {
+            network: row.network,
+            trials: o.trials,
+            'untuned ms': b.show(row.untuned_ms, 3),
+            'tuned ms': b.show(row.tuned_ms, 3),
+            'tuned / untuned': `${b.show(row.ratio, 3)} (${b.show(whole.low ?? 1, 3)} to ${b.show(row.high, 3)})`,
+            'by its own word': b.show(x.gain.speedup ? 1 / x.gain.speedup : 1, 3),
+            kernels: row.kernels,
+            replaced: row.replaced,
+            slower: slower.map(k => `${k.name} ${b.show(k.ratio, 3)}`).join('; ') || '0',
+            load: b.show(load),
+            date: row.date,
+        },
+        x, o.table);
+    return {row, good: !slower.length && !isSlower(whole)};
+}
+
+b.main(async () => {
+    const o = options();
+    let bad = 0;
+    for (const network of o.networks) {
+        const {row, good} = report(o, network, measure(o, network));
+        bad += !good;
+        if (o.record)
+            b.publish('gain', [row]);
+    }
+    if (bad)
+        b.fail(`${bad} of ${o.networks.length} networks have a kernel that is slower, or are slower`);
+});
