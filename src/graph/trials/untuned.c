@@ -1,6 +1,6 @@
 /* Implements untuned.h. Two models are built: one of default schedules, one of the best admitted records. They run in turns by
  * kernel, and each kernel is judged (tune/kernel/gain.h). Where some keep the default schedule, the second model is built anew
- * with that. Whole runs in turns say what was gained. */
+ * with that, and its kernels run once more. Whole runs in turns say what was gained. */
 #include "graph/trials/untuned.h"
 
 #include <math.h>
