@@ -794,6 +794,22 @@ static void one_failure_is_enough(void **state) {
     tc_meas_db_close(db);
 }
 
+/* Whichever of its records was to be built: none is tried again. */
+static void what_is_not_built_is_not_tried_again(void **state) {
+    (void)state;
+    for (int which = 0; which < 2; which++) {
+        tc_meas_db *db = open_db(in_dir(which ? "one.db" : "two.db"), TC_MEAS_DB_WRITE);
+        tc_record fast = sample_record(arena, sample_workload(arena, 9), 0, 1.0),
+                  slow = sample_record(arena, sample_workload(arena, 9), 1, 2.0),
+                  why = sample_failure(arena, sample_workload(arena, 9), 0, TC_MEAS_BUILD_CRASH);
+        int64_t id[] = {insert(db, fast), insert(db, in_graph(fast, 0.5, 1000))}, second = insert(db, slow);
+        assert_int_equal(used(db, &fast), id[1]);
+        assert_int_equal(tc_meas_db_note_failure(db, id[which], &why, NULL), TC_OK);
+        assert_int_equal(used(db, &fast), second);
+        tc_meas_db_close(db);
+    }
+}
+
 /* All records of the program become the failure; copies of them that others have learn of it, by merging or importing. */
 static void a_disqualified_record_stays_so(void **state) {
     (void)state;
@@ -853,6 +869,7 @@ int main(int argc, char **argv) {
         TEST(one_failure_is_enough),
         TEST(emulated_failures_count_but_for_their_time),
         TEST(a_disqualified_record_stays_so),
+        TEST(what_is_not_built_is_not_tried_again),
         TEST(older_files_are_read_and_migrated),
         TEST(files_without_jobs_are_read_and_migrated),
         TEST(jobs_and_phases_are_words),

@@ -234,5 +234,5 @@ tc_status tc_meas_db_note_failure(tc_meas_db *db, int64_t id, const tc_record *n
     bool ran = tc_meas_error_is(now->error, TC_MEAS_RAN);
     if (!tc_meas_disproves(now->error))
         return TC_OK;
-    return ran ? tc_meas_db_disqualify(db, id, now, err) : tc_meas_db_set_verified(db, id, false, now->max_error, err);
+    return ran ? tc_meas_db_disqualify(db, id, now, err) : tc_meas_db_distrust(db, id, now, err);
 }

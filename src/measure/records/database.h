@@ -36,6 +36,8 @@ TC_NODISCARD tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool 
 /* Record `id`, and every other of its program, was measured well once but failed when it was run again: they become failures with
  * the error, signal and message of `why`. */
 TC_NODISCARD tc_status tc_meas_db_disqualify(tc_meas_db *db, int64_t id, const tc_record *why, tc_error *err);
+/* The schedule of record `id` cannot be built: none of its records, whatever its mode, is verified any more. */
+TC_NODISCARD tc_status tc_meas_db_distrust(tc_meas_db *db, int64_t id, const tc_record *why, tc_error *err);
 /* Replaces times, median and rounds of record r->id by those of r: better ones of the same program, taken in turns with others. */
 TC_NODISCARD tc_status tc_meas_db_retime(tc_meas_db *db, const tc_record *r, tc_error *err);
 

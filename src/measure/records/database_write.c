@@ -182,6 +182,20 @@ tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, dou
     return s == TC_OK && !verified ? tc_meas_db_expel(db, id, 0, err) : s;
 }
 
+tc_status tc_meas_db_distrust(tc_meas_db *db, int64_t id, const tc_record *why, tc_error *err) {
+    sqlite3_stmt *st;
+    TC_TRY(tc_meas_db_prepare(db,
+                              "UPDATE records SET verified = 0, max_error = ?1 WHERE error = 'ok' AND"
+                              " (workload, target, threads, trace) ="
+                              " (SELECT workload, target, threads, trace FROM records WHERE id = ?2)",
+                              &st, err));
+    sqlite3_bind_double(st, 1, bounded(why->max_error));
+    sqlite3_bind_int64(st, 2, id);
+    tc_status s = tc_meas_db_run(db, st, "marking records as not verified", err);
+    sqlite3_finalize(st);
+    return s == TC_OK ? tc_meas_db_expel(db, id, 0, err) : s;
+}
+
 tc_status tc_meas_db_disqualify(tc_meas_db *db, int64_t id, const tc_record *why, tc_error *err) {
     sqlite3_stmt *st;
     TC_TRY(

@@ -77,8 +77,8 @@ TC_NODISCARD tc_status tc_meas_db_audit(tc_meas_db *db, tc_meas_complaint *fn, v
 /* Whether a failure of this kind says that the record is no good; being late or short of memory may be the machine's fault. */
 bool tc_meas_disproves(tc_meas_error e);
 /* Record `id` was run again and failed, as `now` says. One that gives a wrong result or crashes becomes a failure with all others
- * of its program, one that is not built any more is not verified any more: nothing is built from either. What does not disprove
- * it changes nothing. */
+ * of its program. One that is not built any more is not verified any more, nor are others of its schedule. Nothing is built from
+ * either. What does not disprove it changes nothing. */
 TC_NODISCARD tc_status tc_meas_db_note_failure(tc_meas_db *db, int64_t id, const tc_record *now, tc_error *err);
 
 #endif
