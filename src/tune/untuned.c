@@ -75,7 +75,7 @@ static tc_status take_turns(untuned *x, int rounds, double until, tc_error *err)
     return s;
 }
 
-/* By the time, before a verdict can be given. */
+/* The time was up before there were rounds enough for a verdict. */
 static bool is_cut_short(const untuned *x) {
     bool failed = false;
     for (int i = 0; i < SIDES; i++)

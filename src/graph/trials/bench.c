@@ -49,8 +49,8 @@ static void add_seconds(void *user, int step, double begin, double end) {
     seconds[step] += end - begin;
 }
 
-/* A run with the seconds of each step, which are zero before. All threads take part in each loop: where others use the cores a
- * caller that goes on alone would say of every loop what it takes one thread. A library has its own. */
+/* A run with the seconds of each step, which are zero before. All threads take part in each loop: on a busy
+ * machine the caller would often run a loop alone, which says nothing of two threads. A library has threads of its own. */
 static tc_status run_timed(tc_graph_context *c, const tc_graph_pointers *p, double *seconds, tc_error *err) {
     tc_rt rt = tc_cg_measuring_runtime(c->m->threads);
     tc_graph_watch w = {.step = add_seconds, .user = seconds, .rt = c->library ? NULL : &rt};

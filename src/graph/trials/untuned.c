@@ -19,18 +19,18 @@
 
 /* Rounds in turns, and at most where kernels cannot be told apart. Chosen. */
 enum { ROUNDS = 60, MOST_ROUNDS = 4 * ROUNDS, MOST_MIXES = 3 };
-/* Of what time is left: for the kernels with all records, and for those among the kernels that they run with at last. The rest is for
- * whole runs. Chosen. */
+/* Of what time is left: when the comparison with all records ends, and when the one with the records that won ends. Whole runs have
+ * the rest. Chosen. */
 static const double records_share = 0.35, mixes_share = 0.65;
-/* Seconds of a run that a record has to gain. Chosen: a line or two from another core's cache, which the next build may save or
- * cost a kernel of few launches. */
-static const double least_gain = 100e-9;
+/* Seconds that a record has to gain in a run. Chosen: what one or two lines from another core's cache cost. The next build may place
+ * them otherwise. */
+static const double least_seconds = 100e-9;
 
 enum { NOW, BEFORE, SIDES };
 
 typedef struct untuned {
-    const tc_graph_untuned_options *o; /* the deadline is that of the fewest rounds */
-    double began, until;               /* of the others */
+    const tc_graph_untuned_options *o; /* its deadline: when the fewest rounds have to be done */
+    double began, until;               /* until: when the others end */
     tc_arena *a;
     tc_tune_gain *out;
     tc_graph_admission admitted;
@@ -105,7 +105,7 @@ static void take_times(untuned *x, const tc_graph_turns *t) {
             x->pairs[i].seconds = of_launch(x, t, i, NOW);
             x->pairs[i].before = of_launch(x, t, i, BEFORE);
             x->pairs[i].rounds = t->done;
-            x->pairs[i].least = least_gain / x->m[NOW]->kernels[i].count;
+            x->pairs[i].least = least_seconds / x->m[NOW]->kernels[i].count;
         }
 }
 

@@ -17,9 +17,9 @@ typedef struct tc_tune_gain {
     double seconds;          /* what all of it took */
 } tc_tune_gain;
 
-/* A comparison that is to end at tc_now() `until` may go on to this time for the fewest rounds that a verdict needs: records that
- * were not compared are used all the same, and may be slower. As long again, but ten seconds at least; a quiet machine needs none
- * of it. */
+/* When a comparison has to end that should end at tc_now() `until` and has not the fewest rounds of a verdict by then: as much later
+ * as is left now, at least ten seconds. Without a verdict the records would be used, though they may be slower. Only a busy machine
+ * needs that time. */
 double tc_tune_gain_last(double until);
 
 /* A kernel's best record in turns with its default schedule. */
