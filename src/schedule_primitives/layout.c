@@ -9,6 +9,7 @@
 #include <limits.h>
 
 #include "schedule_primitives/sch_int.h"
+#include "te/index/affine.h"
 
 /* (v / div) % mod, mod == 0 standing for no modulo. */
 typedef struct digit {
@@ -72,7 +73,7 @@ static bool add_scaled(const tc_layout *l, const tc_expr *e, int64_t k, linear *
     if (e->op == TC_OP_ADD || e->op == TC_OP_SUB)
         return add_scaled(l, e->args[0], k, out) && add_scaled(l, e->args[1], e->op == TC_OP_ADD ? k : -k, out);
     if (e->op == TC_OP_MUL) {
-        if (e->args[1]->op != TC_OP_INT || llabs(e->args[1]->u.i) > INT_MAX || llabs(k) > INT_MAX)
+        if (e->args[1]->op != TC_OP_INT || tc_magnitude(e->args[1]->u.i) > INT_MAX || tc_magnitude(k) > INT_MAX)
             return false;
         return add_scaled(l, e->args[0], k * e->args[1]->u.i, out);
     }

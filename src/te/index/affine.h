@@ -18,6 +18,11 @@
 typedef struct tc_ival {
     int64_t lo, hi; /* inclusive; lo > hi: empty */
 } tc_ival;
+/* How large v is; TC_INF of the smallest number. */
+static inline int64_t tc_magnitude(int64_t v) {
+    return v == INT64_MIN ? TC_INF : v < 0 ? -v : v;
+}
+
 static const tc_ival TC_IVAL_ALL = {TC_NINF, TC_INF};
 
 static inline bool tc_ival_bounded(tc_ival v) { /* on both sides */

@@ -73,8 +73,8 @@ static bool add_magnitude(int64_t *sum, int64_t coef, tc_ival v) {
     int64_t most;
     if (!tc_ival_bounded(v))
         return false;
-    most = TC_MAX(llabs(v.lo), llabs(v.hi));
-    return !__builtin_mul_overflow(llabs(coef), most, &most) && !__builtin_add_overflow(*sum, most, sum);
+    most = TC_MAX(tc_magnitude(v.lo), tc_magnitude(v.hi));
+    return !__builtin_mul_overflow(tc_magnitude(coef), most, &most) && !__builtin_add_overflow(*sum, most, sum);
 }
 
 int64_t te_magnitude(te_ranges *r, const tc_affine *a) {
@@ -191,7 +191,7 @@ static bool range_case(te_ranges *r, const tc_affine *a, int i, const tc_expr *w
 /* coef * e wraps nowhere, and leaves room for other terms. */
 static bool case_is_exact(te_ranges *r, const tc_expr *e, int64_t coef) {
     tc_affine a = {0};
-    return tc_affine_linear(&a, e, 1) && te_magnitude(r, &a) <= TE_EXACT_MOST / llabs(coef);
+    return tc_affine_linear(&a, e, 1) && te_magnitude(r, &a) <= TE_EXACT_MOST / tc_magnitude(coef);
 }
 
 /* A sum with min(x, y) in it is min(sum with x, sum with y), or max if the coefficient is negative. */

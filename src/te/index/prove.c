@@ -567,3 +567,21 @@ bool tc_te_below(const tc_premises *k, const tc_expr *index, const tc_expr *size
 bool tc_te_plainly_below(const tc_premises *k, const tc_expr *index, const tc_expr *size) {
     return below(k, index, size, BRIEF);
 }
+
+static bool cannot_hold(const tc_premises *k, tc_known_cond c) {
+    if (c.cond->op == TC_OP_NOT)
+        return cannot_hold(k, (tc_known_cond){c.cond->args[0], !c.holds});
+    if ((c.cond->op == TC_OP_AND && c.holds) || (c.cond->op == TC_OP_OR && !c.holds))
+        return cannot_hold(k, (tc_known_cond){c.cond->args[0], c.holds}) ||
+               cannot_hold(k, (tc_known_cond){c.cond->args[1], c.holds});
+    prover p = {.v = k, .efforts = ALL, .nscale = 1, .scale = {{.c = 1}}};
+    tc_affine x;
+    return te_at_most_zero(k, &c, &x) && less(&p, tc_i64(k->c, 0), tc_te_from_affine(k->c, &x));
+}
+
+bool tc_te_contradicts(const tc_premises *k) {
+    for (size_t i = k->nknown; i-- > 0;)
+        if (cannot_hold(k, k->known[i]))
+            return true;
+    return false;
+}

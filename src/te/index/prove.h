@@ -54,5 +54,7 @@ bool tc_te_in_size(const tc_premises *k, const tc_expr *index, const tc_tensor *
 bool tc_te_below(const tc_premises *k, const tc_expr *index, const tc_expr *size);
 /* The same, but only short proofs are looked for: false is quickly said. */
 bool tc_te_plainly_below(const tc_premises *k, const tc_expr *index, const tc_expr *size);
+/* Whether one of the known conditions cannot hold where the others do: nothing is reached there. */
+bool tc_te_contradicts(const tc_premises *k);
 
 #endif

@@ -185,7 +185,7 @@ static bool times_all_but(const tc_affine *x, int but, int64_t k, tc_affine *a) 
 bool te_without_quotient(const tc_premises *v, const tc_affine *x, tc_affine *out) {
     int at = -1;
     for (int i = 0; i < x->n; i++) {
-        bool is = te_is_quotient_of_sizes(x->term[i].atom) && llabs(x->term[i].coef) == 1;
+        bool is = te_is_quotient_of_sizes(x->term[i].atom) && tc_magnitude(x->term[i].coef) == 1;
         if (is && at >= 0)
             return false;
         at = is ? i : at;
@@ -243,7 +243,7 @@ bool te_whole(const tc_premises *v, const tc_affine *x, tc_affine *out) {
     *out = (tc_affine){0};
     bool fits = true;
     for (int i = 0; i < x->n; i++)
-        g = llabs(x->term[i].coef) > 1 ? tc_gcd(g, x->term[i].coef) : g;
+        g = tc_magnitude(x->term[i].coef) > 1 ? tc_gcd(g, x->term[i].coef) : g;
     if (g <= 1)
         return false;
     for (int i = 0; i < x->n; i++) {

@@ -116,15 +116,15 @@ bool te_add_quotient(tc_ctx *c, const tc_affine *x, int64_t n, int64_t k, tc_aff
 /* Another number than the sum that it is written as, since i64 wraps. What is unbounded but for data is taken not to (te/expr.h);
  * data that stand alone are what they are. */
 static bool may_wrap(const tc_premises *v, const tc_affine *a) {
-    bool alone = a->n == 1 && a->c == 0 && llabs(a->term[0].coef) == 1;
-    int64_t sum = a->c == INT64_MIN ? INT64_MAX : llabs(a->c);
+    bool alone = a->n == 1 && a->c == 0 && tc_magnitude(a->term[0].coef) == 1;
+    int64_t sum = tc_magnitude(a->c);
     for (int i = 0; i < a->n; i++) {
         const tc_term *t = &a->term[i];
         tc_ival r = tc_te_bounds(t->atom, v->env);
-        int64_t most = tc_ival_bounded(r) ? TC_MAX(llabs(r.lo), llabs(r.hi)) : 1;
+        int64_t most = tc_ival_bounded(r) ? TC_MAX(tc_magnitude(r.lo), tc_magnitude(r.hi)) : 1;
         if (!tc_ival_bounded(r) && !alone && tc_expr_touches_memory(t->atom))
             return true;
-        if (__builtin_mul_overflow(most, llabs(t->coef), &most) || __builtin_add_overflow(sum, most, &sum))
+        if (__builtin_mul_overflow(most, tc_magnitude(t->coef), &most) || __builtin_add_overflow(sum, most, &sum))
             return true;
     }
     return sum > TE_EXACT_MOST;
@@ -133,6 +133,8 @@ static bool may_wrap(const tc_premises *v, const tc_affine *a) {
 /* a += k * e, of whole numbers */
 static bool multiply_out(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine *a) {
     int64_t n;
+    if (k == INT64_MIN)
+        return false;
     if (e->op == TC_OP_ADD || e->op == TC_OP_SUB)
         return multiply_out(v, e->args[0], k, a) && multiply_out(v, e->args[1], e->op == TC_OP_SUB ? -k : k, a);
     if (e->op == TC_OP_MUL && e->args[1]->op == TC_OP_INT)

@@ -109,7 +109,7 @@ static const tc_expr *less_than_zero(simplifier *s, tc_affine d) {
     int lead = 0;
     for (int i = 0; i < d.n; i++) {
         g = tc_gcd(g, d.term[i].coef);
-        if (llabs(d.term[i].coef) > llabs(d.term[lead].coef))
+        if (tc_magnitude(d.term[i].coef) > tc_magnitude(d.term[lead].coef))
             lead = i;
     }
     bool negative = d.term[lead].coef < 0;
@@ -124,7 +124,7 @@ static const tc_expr *less_than_zero(simplifier *s, tc_affine d) {
     /* g * b + small < k, small in [0, g): small does not matter if k is a multiple of g or small stays on one side of k % g. */
     int64_t f[TC_MAX_TERMS], most = 0;
     for (int i = 0; i < sum.n; i++)
-        most = TC_MAX(most, llabs(sum.term[i].coef));
+        most = TC_MAX(most, tc_magnitude(sum.term[i].coef));
     int n = most > 1 && sum.n > 1 ? te_factors(&sum, most, f) : 0;
     for (int i = 0; i < n; i++) {
         tc_affine b, small;
@@ -143,7 +143,7 @@ static const tc_expr *less_than_zero(simplifier *s, tc_affine d) {
     if (te_divides_by_const(atom, TC_OP_DIV, &c) && !__builtin_mul_overflow(k, c, &g) &&
         g != INT64_MIN) { /* x / c < k is x < k * c */
         tc_affine x = {0};
-        if (tc_affine_linear(&x, atom->args[0], 1) && te_exact(s->r, &x) && llabs(g) <= TE_EXACT_MOST) {
+        if (tc_affine_linear(&x, atom->args[0], 1) && te_exact(s->r, &x) && tc_magnitude(g) <= TE_EXACT_MOST) {
             k = g - x.c;
             x.c = 0;
             sum = x;

@@ -23,7 +23,7 @@ static const tc_expr *make_ramp(simplifier *s, const tc_expr *base, const tc_exp
 static bool exact_ramp(simplifier *s, const tc_expr *base, int64_t stride, int lanes) {
     tc_affine a = {0};
     int64_t last;
-    if (stride == INT64_MIN || __builtin_mul_overflow(llabs(stride), lanes, &last) || !tc_affine_linear(&a, base, 1))
+    if (stride == INT64_MIN || __builtin_mul_overflow(tc_magnitude(stride), lanes, &last) || !tc_affine_linear(&a, base, 1))
         return false;
     int64_t most = te_magnitude(s->r, &a);
     return last <= TE_EXACT_MOST && most <= TE_EXACT_MOST - last;

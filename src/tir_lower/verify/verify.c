@@ -158,7 +158,7 @@ static bool shown_from_conditions(verifier *v, const tc_expr *i, const tc_expr *
     if (v->lane)
         tc_env_set(plain, v->lane, tc_env_given(v->env, v->lane));
     tc_premises k = {v->c, plain, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane, v->work, &v->hints};
-    bool shown = tc_te_below(&k, i, size);
+    bool shown = tc_te_below(&k, i, size) || tc_te_contradicts(&k);
     tc_env_free(plain);
     return shown;
 }
@@ -169,13 +169,14 @@ static bool shown_from_conditions(verifier *v, const tc_expr *i, const tc_expr *
 static bool in_bounds(verifier *v, const tc_buffer *b, const tc_expr *i, tc_ival range) {
     tc_premises k = {v->c, v->env, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane, v->work, &v->hints};
     if (tc_tir_varies(b))
-        return tc_te_in_size(&k, i, b->tensor);
+        return tc_te_in_size(&k, i, b->tensor) || tc_te_contradicts(&k);
     if (range.lo >= 0 && range.hi < b->size)
         return true;
     const tc_expr *size = tc_i64(v->c, b->size);
     if (!v->f->nsymbol)
         return verify_by_running(v, i, b->size) || shown_from_conditions(v, i, size);
-    return tc_te_plainly_below(&k, i, size) || verify_by_running(v, i, b->size) || tc_te_below(&k, i, size);
+    return tc_te_plainly_below(&k, i, size) || verify_by_running(v, i, b->size) || tc_te_below(&k, i, size) ||
+           tc_te_contradicts(&k);
 }
 
 static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *index, const tc_expr *mask, const char *what) {
