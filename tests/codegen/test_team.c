@@ -278,10 +278,36 @@ static void test_closed(void **state) {
     free(dir);
 }
 
+/* The longer it was of use, the longer the next time, and the less the more threads are given up; never for more than a second. */
+static void test_how_long_alone(void **state) {
+    (void)state;
+    enum { MS = 1000000 };
+    for (int threads = 2; threads <= MOST_THREADS; threads++) {
+        tc_team *t = aligned_alloc(TC_TEAM_APART, sizeof *t);
+        memset(t, 0, sizeof *t);
+        t->threads = threads;
+        uint64_t when = 100000ull * MS, expected = 100 * MS;
+        tc_team_go_alone(t, when, expected);
+        assert_int_equal(t->alone_until, when + expected / (uint64_t)(threads - 1));
+        for (int again = 0; again < 6; again++) {
+            when = t->alone_until + 10 * MS;
+            expected = 2 * expected < 1000 * MS ? 2 * expected : 1000 * MS;
+            tc_team_go_alone(t, when, 5 * MS);
+            assert_int_equal(t->alone_until, when + expected / (uint64_t)(threads - 1));
+            assert_true(t->crowded_until > t->alone_until);
+        }
+        when = t->alone_until + 500 * MS; /* long ago */
+        tc_team_go_alone(t, when, 5 * MS);
+        assert_int_equal(t->alone_until, when + 5 * MS / (uint64_t)(threads - 1));
+        free(t);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_item_once),
                                        cmocka_unit_test(test_callers_at_once),
                                        cmocka_unit_test(test_takes_over),
+                                       cmocka_unit_test(test_how_long_alone),
                                        cmocka_unit_test(test_fork),
                                        cmocka_unit_test(test_child_that_exits),
                                        cmocka_unit_test(test_signals_are_the_programs),

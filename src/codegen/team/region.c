@@ -6,8 +6,11 @@
  * an earlier region in mind, finds that there is nothing left to take: all of a region is taken before the next one begins.
  * `call` is twice the number `first`, and odd while the caller writes the other fields of a region: who reads the same even
  * number before and after these has the fields of one region. */
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -21,7 +24,8 @@ enum {
     WORTH_CROWDED = 4, /* threads are woken where work is worth so much of what that costs, and cores are missing */
     GRACE = 16,        /* pauses before a thread looks at what others write: most are about to end their lanes, and looking
                         * makes them slower */
-    PAUSES = 16        /* between two looks at the clock */
+    PAUSES = 16,       /* between two looks at the clock */
+    ASKING = 16        /* regions between two questions whether the caller lost its core */
 };
 
 /* Nanoseconds. */
@@ -33,8 +37,11 @@ enum {
     LOST_ASLEEP = 2000000,      /* and one that was woken so long ago */
     MOST_WAKE_COST = 100000,
     CROWDED = 50000000,     /* for how long the machine is then taken to have too few */
-    MOST_ALONE = 250000000, /* for how long the caller may do without the others, */
-    ALONE_FOR_WAITING = 4   /* and how long for each nanosecond that it waited */
+    LONG_LOSS = 1000000,    /* as long as others' turns are */
+    OFTEN = 30000000,       /* a caller that lost its core for long, twice within this time, has to share it, */
+    ALONE = 100000000,      /* and does without the others for so long, */
+    ALONE_FOR_WAITING = 20, /* or for each nanosecond that it waited for them, */
+    MOST_ALONE = 1000000000 /* and for how long at most */
 };
 
 static uint64_t now(void) {
@@ -255,11 +262,49 @@ static void sleep_until_told(tc_team *t) {
     atomic_store(&t->caller_sleeps, 0);
 }
 
-/* Waiting was of no use for so long: the caller goes on alone for a while where cores are missing. */
+void tc_team_go_alone(tc_team *t, uint64_t when, uint64_t alone) {
+    uint64_t again = when < t->alone_until + CROWDED ? 2 * t->alone_for : 0;
+    alone = alone > again ? alone : again;
+    t->alone_for = alone < MOST_ALONE ? alone : MOST_ALONE;
+    t->alone_until = when + t->alone_for / (uint64_t)(t->threads - 1);
+    note_crowd(t, t->alone_until);
+}
+
+/* Waiting was of no use for so long. */
 static void note_waiting(tc_team *t, uint64_t when, uint64_t waited) {
-    uint64_t alone = waited * ALONE_FOR_WAITING;
-    if (waited > LATE && is_crowded(t))
-        t->alone_until = when + (alone < MOST_ALONE ? alone : MOST_ALONE);
+    if (waited > LONG_LOSS && is_crowded(t))
+        tc_team_go_alone(t, when, waited * ALONE_FOR_WAITING);
+}
+
+/* For how many nanoseconds the calling thread has waited for a core since it began; 0: Linux does not say. */
+static uint64_t core_awaited(void) {
+    char text[64];
+    int f = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    ssize_t n = f >= 0 ? read(f, text, sizeof text - 1) : 0;
+    if (f >= 0)
+        close(f);
+    text[n > 0 ? n : 0] = 0;
+    const char *second = strchr(text, ' ');
+    return second ? strtoull(second, NULL, 10) : 0;
+}
+
+/* A thread that lost its core cannot see it but by asking. */
+static void ask_for_losses(tc_team *t) {
+    pthread_t me = pthread_self();
+    long lost = lost_cores();
+    bool same = t->asked && pthread_equal(t->caller, me);
+    if (same && lost == t->lost)
+        return;
+    uint64_t waited = core_awaited(), when = now();
+    if (same && waited > t->waited + LONG_LOSS) {
+        if (when - t->lost_at < OFTEN)
+            tc_team_go_alone(t, when, ALONE);
+        t->lost_at = when;
+    }
+    t->asked = true;
+    t->caller = me;
+    t->lost = lost;
+    t->waited = waited;
 }
 
 static void await_others(tc_team *t) {
@@ -363,6 +408,8 @@ void tc_team_run(tc_team *t, const tc_rt *rt, int64_t n, tc_rt_body *body, void 
         tc_team_set(&t->patient, patient);
         tc_team_set(&t->crowded_until, 0);
     }
+    if (++t->calls % ASKING == 0 && !patient)
+        ask_for_losses(t);
     if (is_crowded(t)) {
         uint64_t when = now();
         look_around(t, when);

@@ -8,9 +8,10 @@
  * parts are done.
  *
  * Between regions threads spin for some milliseconds, as OpenMP's do, then they sleep. Where the machine has too few cores for
- * all that runs on it, which threads see by the time that they lose, they sleep within microseconds, and the caller goes on alone
- * for a while when waiting for a thread cost more than it gained. OMP_WAIT_POLICY=passive: they always sleep within microseconds;
- * active: only after seconds. */
+ * all that runs on it, which threads see by the time that they lose, they sleep within microseconds. The caller goes on alone for a
+ * while when it waited for a thread without a core, or lost its own again and again: a thread that works in the team is one more
+ * that wants a core, and a region ends when the last of its threads had one. OMP_WAIT_POLICY=passive: they always sleep
+ * within microseconds; active: only after seconds. */
 #ifndef TC_CODEGEN_TEAM_TEAM_H
 #define TC_CODEGEN_TEAM_TEAM_H
 

@@ -47,6 +47,12 @@ struct tc_team {
     tc_team_number called;                       /* when threads were last woken */
     /* The caller's own. */
     _Alignas(TC_TEAM_APART) uint64_t next, alone_until;
+    uint64_t alone_for; /* nanoseconds, the last time */
+    uint32_t calls;     /* of regions */
+    bool asked;         /* whether `caller` lost its core; and when it was: */
+    pthread_t caller;
+    long lost;                /* how often that had happened to it, */
+    uint64_t waited, lost_at; /* for how many nanoseconds in all; and when it was last seen to have lost it for long */
     uint64_t owed, wake_cost; /* nanoseconds in regions since the others sleep; of waking them */
     uint32_t expected;        /* the sum of the others' `done` when the region is done */
     int wanted;               /* threads, when it was made */
@@ -68,6 +74,9 @@ enum { TC_TEAM_SHORT = 5000 };
 void *tc_team_work(void *user);
 /* Runs a region, as its caller, on at most rt->nthreads threads. One caller at a time. */
 void tc_team_run(tc_team *t, const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure);
+/* The caller does its next regions alone, for so many nanoseconds where the team has one other thread; for less where it has more,
+ * as then it costs more. If it did so a moment ago, for twice as long as then: it was of use, and had to be tried again. */
+void tc_team_go_alone(tc_team *t, uint64_t when, uint64_t alone);
 /* Wakes the threads. */
 void tc_team_ring(tc_team *t);
 /* For tests: as if the process could run on so many CPUs. */
