@@ -278,7 +278,7 @@ static void test_closed(void **state) {
     free(dir);
 }
 
-/* The longer it was of use, the longer the next time, and the less the more threads are given up; never for more than a second. */
+/* The longer it was of use, the longer the next time, and the less the more threads are given up; never for more than a quarter of a second. */
 static void test_how_long_alone(void **state) {
     (void)state;
     enum { MS = 1000000 };
@@ -286,12 +286,12 @@ static void test_how_long_alone(void **state) {
         tc_team *t = aligned_alloc(TC_TEAM_APART, sizeof *t);
         memset(t, 0, sizeof *t);
         t->threads = threads;
-        uint64_t when = 100000ull * MS, expected = 100 * MS;
+        uint64_t when = 100000ull * MS, expected = 16 * MS;
         tc_team_go_alone(t, when, expected);
         assert_int_equal(t->alone_until, when + expected / (uint64_t)(threads - 1));
         for (int again = 0; again < 6; again++) {
             when = t->alone_until + 10 * MS;
-            expected = 2 * expected < 1000 * MS ? 2 * expected : 1000 * MS;
+            expected = 2 * expected < 250 * MS ? 2 * expected : 250 * MS;
             tc_team_go_alone(t, when, 5 * MS);
             assert_int_equal(t->alone_until, when + expected / (uint64_t)(threads - 1));
             assert_true(t->crowded_until > t->alone_until);

@@ -25,7 +25,8 @@ enum {
     GRACE = 16,        /* pauses before a thread looks at what others write: most are about to end their lanes, and looking
                         * makes them slower */
     PAUSES = 16,       /* between two looks at the clock */
-    ASKING = 16        /* regions between two questions whether the caller lost its core */
+    ASKING = 16,       /* regions between two questions whether the caller lost its core */
+    ALONE = 4          /* for each nanosecond that it lost or waited the caller goes on alone for so many, the first time */
 };
 
 /* Nanoseconds. */
@@ -36,12 +37,10 @@ enum {
     LOST = 400000,              /* a thread that spins and sees no time pass for so long had no core, */
     LOST_ASLEEP = 2000000,      /* and one that was woken so long ago */
     MOST_WAKE_COST = 100000,
-    CROWDED = 50000000,     /* for how long the machine is then taken to have too few */
-    LONG_LOSS = 1000000,    /* as long as others' turns are */
-    OFTEN = 30000000,       /* a caller that lost its core for long, twice within this time, has to share it, */
-    ALONE = 100000000,      /* and does without the others for so long, */
-    ALONE_FOR_WAITING = 20, /* or for each nanosecond that it waited for them, */
-    MOST_ALONE = 1000000000 /* and for how long at most */
+    CROWDED = 50000000,    /* for how long the machine is then taken to have too few */
+    LONG_LOSS = 1000000,   /* less than others' turns take */
+    OFTEN = 30000000,      /* a caller that lost its core for long, twice within this time, has to share it */
+    MOST_ALONE = 250000000 /* for how long the caller may do without the others */
 };
 
 static uint64_t now(void) {
@@ -273,7 +272,7 @@ void tc_team_go_alone(tc_team *t, uint64_t when, uint64_t alone) {
 /* Waiting was of no use for so long. */
 static void note_waiting(tc_team *t, uint64_t when, uint64_t waited) {
     if (waited > LONG_LOSS && is_crowded(t))
-        tc_team_go_alone(t, when, waited * ALONE_FOR_WAITING);
+        tc_team_go_alone(t, when, waited * ALONE);
 }
 
 /* For how many nanoseconds the calling thread has waited for a core since it began; 0: Linux does not say. */
@@ -298,7 +297,7 @@ static void ask_for_losses(tc_team *t) {
     uint64_t waited = core_awaited(), when = now();
     if (same && waited > t->waited + LONG_LOSS) {
         if (when - t->lost_at < OFTEN)
-            tc_team_go_alone(t, when, ALONE);
+            tc_team_go_alone(t, when, (waited - t->waited) * ALONE);
         t->lost_at = when;
     }
     t->asked = true;
