@@ -290,6 +290,27 @@ static void test_short_proofs_alone(void **state) {
     close_fixture(&f);
 }
 
+static void test_conditions_contradict(void **state) {
+    (void)state;
+    fixture f = open_fixture();
+    loop(&f, 'a', 2);
+    loop(&f, 'b', 1000000);
+    static const char *const conds[] = {"a * 7 + b * 2 >= 7", "a * 4 + b * 3 >= 7", "a * 2 + b < 1"};
+    tc_env *plain = f.env; /* of loops alone: ranges that conditions narrowed would be empty */
+    f.env = tc_env_new();
+    for (size_t i = 0; i < TC_LEN(conds); i++) {
+        tc_premises k = premises(&f);
+        k.env = plain;
+        assert_false(tc_te_contradicts(&k));
+        know(&f, conds[i]);
+    }
+    tc_premises k = premises(&f);
+    k.env = plain;
+    assert_true(tc_te_contradicts(&k));
+    tc_env_free(plain);
+    close_fixture(&f);
+}
+
 /* ---- what is shown is true ---- */
 
 typedef struct point {
@@ -331,12 +352,12 @@ static const char *draw_sum(tc_rng *r, char *out, size_t cap) {
     return out;
 }
 
-/* Draws conditions and an index of a in 0..8, b in 0..5 and a size N. Where a proof says that the index is below a size, all values
- * that meet the conditions are tried. Some draws have a budget for long proofs. */
+/* Draws conditions and an index of a in 0..8, b in 0..5 and a size N. Where a proof says that the index is below a size, or that no
+ * values meet the conditions, all values are tried. Some draws have a budget for long proofs. */
 static void test_what_is_shown_is_true(void **state) {
     (void)state;
     tc_rng r = tc_rng_seed(7);
-    int shown = 0;
+    int shown = 0, contradict = 0;
     for (int draw = 0; draw < 1000; draw++) {
         fixture f = open_fixture();
         char sum[160], text[200];
@@ -352,17 +373,21 @@ static void test_what_is_shown_is_true(void **state) {
         f.work = draw % 16 ? 1000 : 5000;
         const tc_premises k = premises(&f);
         bool says = tc_te_below(&k, index, size);
+        f.work = 5000;
+        bool never = tc_te_contradicts(&k);
         shown += says;
+        contradict += never;
         point p = {.f = &f};
-        for (p.symbol = 1; says && p.symbol <= 64; p.symbol += p.symbol < 12 ? 1 : 26)
+        for (p.symbol = 1; (says || never) && p.symbol <= 64; p.symbol += p.symbol < 12 ? 1 : 26)
             for (p.var[0] = 0; p.var[0] < 9; p.var[0]++)
                 for (p.var[1] = 0; p.var[1] < 6; p.var[1]++)
-                    if (all_hold(&p) && (value(&p, index) < 0 || value(&p, index) >= value(&p, size)))
+                    if (all_hold(&p) && (never || value(&p, index) < 0 || value(&p, index) >= value(&p, size)))
                         fail_msg("draw %d: %s is %lld where a = %lld, b = %lld, N = %lld", draw, sum, (long long)value(&p, index),
                                  (long long)p.var[0], (long long)p.var[1], (long long)p.symbol);
         close_fixture(&f);
     }
     assert_in_range(shown, 50, 950); /* neither all nor none */
+    assert_in_range(contradict, 5, 950); /* most conditions that are drawn can be met */
 }
 
 int main(void) {
@@ -377,6 +402,7 @@ int main(void) {
         cmocka_unit_test(test_nothing_is_shown_without_a_budget),
         cmocka_unit_test(test_hints_shorten_proofs),
         cmocka_unit_test(test_short_proofs_alone),
+        cmocka_unit_test(test_conditions_contradict),
         cmocka_unit_test(test_what_is_shown_is_true),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
