@@ -201,6 +201,21 @@ function publish(subject, rows, peers = {}) {
 const show = (x, digits = 2) => Number.isFinite(x) ? x.toFixed(digits) : '-';
 const percent = x => Number.isFinite(x) ? `${(100 * x).toFixed(1)} %` : '-';
 
+// What 'bench --against' says of a network with the records of `db`, beside its default schedules: whole, and kernel by kernel.
+// model: options that name it. Status 3 of bench says that something is slower, which the document tells, too.
+function besideUntuned(dir, model, db) {
+    const base = path.join(dir, 'base.json');
+    fs.writeFileSync(base, run(['bench', ...model, '--untuned', '--repeats', '5', '--json'], {cwd: dir}));
+    const p = child_process.spawnSync(
+        tctune, ['bench', ...model, '--db', db, '--against', base, '--json'], {encoding: 'utf8', maxBuffer: 1 << 28});
+    if (p.status !== 0 && p.status !== 3)
+        fail(`bench --against ended with ${p.status ?? p.signal}: ${p.stderr.trim()}`);
+    return JSON.parse(p.stdout);
+}
+
+// Kernels of such a document that run another program than untuned.
+const replaced = verdict => verdict.kernels.filter(k => !['unchanged', 'same code'].includes(k.verdict)).length;
+
 function positive(values, ...names) {
     for (const n of names)
         if (!Number.isInteger(values[n] = Number(values[n])) || values[n] < 1)
@@ -218,6 +233,7 @@ module.exports = {
     Ours,
     Peer,
     alternate,
+    besideUntuned,
     fail,
     interval,
     library_env,
@@ -231,6 +247,7 @@ module.exports = {
     programs,
     publish,
     record,
+    replaced,
     results,
     root,
     run,

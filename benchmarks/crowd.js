@@ -7,20 +7,18 @@ const path = require('path');
 const {parseArgs} = require('util');
 const b = require('./common.js');
 const topology = require('./topology.js');
-const {saveInputs, startLibrary, startOrt} = require('./busy/programs.js');
 
 const usage = `usage: benchmarks/crowd.sh [options] [NETWORK...]
 
 Sessions of tune run at once. Session I tunes network I; after the last network it begins again with the first. When
-all have ended, each database is verified, its records are held against the machine's peak, and the network's library
-takes turns with that of the default schedules. Ends with status 1 if a session failed, a record is above the peak, or
-a network is slower than untuned beyond doubt.
+all have ended, each database is verified, its records are held against the machine's peak, and 'bench --against' takes the
+network in turns with its default schedules. Ends with status 1 if a session failed, a record is above the peak, or a
+network or a kernel is slower than untuned beyond doubt.
 
   --sessions N    sessions at once (8)
   --seconds S     time of each search (300)
   --threads N     threads of each network (2)
-  --rounds N      turns that each library gets afterwards (15)
-  --runs N        timed runs in a turn (50)
+  --record        keep the figures in benchmarks/results/crowd.json
   --table FILE    Markdown table that gets the rows (build/benchmarks/crowd.md)`;
 
 const NETWORKS = ['mobilenet_v3_small', 'lstm_tagger', 'squeezenet1_1', 'bert_tiny', 'shufflenet_v2', 'decoder_q4'];
@@ -36,8 +34,7 @@ function options() {
             sessions: text('8'),
             seconds: text('300'),
             threads: text('2'),
-            rounds: text('15'),
-            runs: text('50'),
+            record: {type: 'boolean', default: false},
             table: {type: 'string'},
             help: {type: 'boolean', default: false},
         },
@@ -46,7 +43,7 @@ function options() {
         console.log(usage);
         process.exit(0);
     }
-    b.positive(o, 'sessions', 'seconds', 'threads', 'rounds', 'runs');
+    b.positive(o, 'sessions', 'seconds', 'threads');
     o.work = path.join(b.results, 'crowd');
     o.networks = positionals.length ? positionals : NETWORKS;
     return o;
@@ -74,7 +71,8 @@ function session(o, i) {
     const network = o.networks[i % o.networks.length], dir = path.join(o.work, String(i + 1));
     fs.mkdirSync(dir, {recursive: true});
     const model = topology.file(network), shapes = topology.shapes(network);
-    return {network: path.basename(network).replace(/\.onnx$/, ''), dir, model, shapes, db: path.join(dir, 'tctune.db')};
+    const name = path.basename(network).replace(/\.onnx$/, '');
+    return {number: i + 1, network: name, dir, model, shapes, db: path.join(dir, 'tctune.db')};
 }
 
 // Runs the search; s.seconds, s.failed and s.tasks tell how it went.
@@ -135,34 +133,35 @@ function judgeRecords(o, s) {
 
 // ---- the networks ----
 
-function build(o, s, name, records) {
-    const file = path.join(s.dir, `${name}.so`);
-    b.run(['build', '--model', s.model, ...s.shapes, '--threads', String(o.threads), '--out', file, ...records], {cwd: s.dir});
-    return {name, file};
+function judgeNetwork(o, s) {
+    const model = ['--model', s.model, ...s.shapes, '--threads', String(o.threads)];
+    s.beside = b.besideUntuned(s.dir, model, s.db);
 }
 
-async function judgeNetwork(o, s) {
-    const libraries = [build(o, s, 'tuned', ['--db', s.db]), build(o, s, 'untuned', ['--untuned'])];
-    const ort = await startOrt(s.model, s.shapes, o.threads), dir = path.join(s.dir, 'io');
-    await saveInputs(ort, dir, libraries.map(l => l.file));
-    ort.stop();
-    const peers = await Promise.all(libraries.map(l => startLibrary(l, o.threads, dir)));
-    const turns = await b.alternate(peers.map(p => ({
-        name: p.name,
-        turn: async k => b.median((await p.ask(`run ${k} 0 3000`)).times_ms)
-    })), o.rounds, o.runs);
-    peers.forEach(p => p.stop());
-    s.turns = turns;
-    s.ratios = turns.tuned.map((x, i) => x / turns.untuned[i]);
-    s.interval = b.interval(s.ratios);
-    s.slower = s.interval[0] > 1;
-}
+const isSlower = x => x.verdict === 'slower';
 
 function report(o, s, load) {
-    const ratio = s.ratios && `${b.show(b.median(s.ratios), 3)} (${b.show(s.interval[0], 3)} to ${b.show(s.interval[1], 3)})`;
-    const above = s.above || [], verdict = [
-        s.failed, s.verified && `db verify: ${s.verified}`, above.length && 'records above the peak', s.slower && 'slower'
+    const v = s.beside || {kernels: []}, whole = v.network || {}, above = s.above || [];
+    const slower = v.kernels.filter(isSlower).map(k => k.name).concat(isSlower(whole) ? ['the network'] : []);
+    const verdict = [
+        s.failed, s.verified && `db verify: ${s.verified}`, above.length && 'records above the peak',
+        slower.length && `slower: ${slower.join(', ')}`
     ].filter(Boolean);
+    const row = {
+        session: s.number,
+        network: s.network,
+        seconds: s.seconds,
+        records: s.records,
+        above: above.length,
+        untuned_ms: whole.base_ms,
+        tuned_ms: whole.now_ms,
+        ratio: whole.ratio ?? 1,
+        low: whole.low ?? 1,
+        high: whole.high ?? 1,
+        replaced: b.replaced(v),
+        slower: slower.length,
+        date: new Date().toISOString().slice(0, 10),
+    };
     b.record(
         'crowd', {
             network: s.network,
@@ -172,15 +171,16 @@ function report(o, s, load) {
             'timed records': s.records ?? '-',
             'peak GFLOP/s': b.show(s.peak, 1),
             'above the peak': s.above ? above.length : '-',
-            'untuned ms': b.show(s.turns ? b.median(s.turns.untuned) : NaN, 3),
-            'tuned ms': b.show(s.turns ? b.median(s.turns.tuned) : NaN, 3),
-            'tuned / untuned': ratio || '-',
+            'untuned ms': b.show(row.untuned_ms, 3),
+            'tuned ms': b.show(row.tuned_ms, 3),
+            'tuned / untuned': `${b.show(row.ratio, 3)} (${b.show(row.low, 3)} to ${b.show(row.high, 3)})`,
+            replaced: row.replaced,
             verdict: verdict.join('; ').replaceAll('\n', ' ') || 'good',
             'load when timed': b.show(load),
-            date: new Date().toISOString().slice(0, 10),
+            date: row.date,
         },
-        {turns: s.turns, above: above.map(r => ({hash: r.workload_hash, median: r.median, trace: r.trace_hash}))}, o.table);
-    return verdict.length === 0;
+        {beside: s.beside, above: above.map(r => ({hash: r.workload_hash, median: r.median, trace: r.trace_hash}))}, o.table);
+    return {row, good: !verdict.length};
 }
 
 b.main(async () => {
@@ -195,9 +195,12 @@ b.main(async () => {
         const load = b.load();
         if (!s.failed) {
             judgeRecords(o, s);
-            await judgeNetwork(o, s);
+            judgeNetwork(o, s);
         }
-        bad += !report(o, s, load);
+        const {row, good} = report(o, s, load);
+        bad += !good;
+        if (o.record && !s.failed)
+            b.publish('crowd', [row]);
     }
     if (bad)
         b.fail(`${bad} of ${sessions.length} sessions: see the column verdict`);

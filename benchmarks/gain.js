@@ -1,7 +1,6 @@
 // Tunes networks one after the other, and compares each kernel with its default schedule. benchmarks/gain.sh calls it.
 'use strict';
 
-const child_process = require('child_process');
 const fs = require('fs');
 const path = require('path');
 const {parseArgs} = require('util');
@@ -40,15 +39,6 @@ function options() {
     return o;
 }
 
-// Status 3 of bench says that something is slower, which the document tells, too.
-function against(model, db, base) {
-    const p = child_process.spawnSync(
-        b.tctune, ['bench', ...model, '--db', db, '--against', base, '--json'], {encoding: 'utf8', maxBuffer: 1 << 28});
-    if (p.status !== 0 && p.status !== 3)
-        b.fail(`bench --against ended with ${p.status ?? p.signal}: ${p.stderr.trim()}`);
-    return JSON.parse(p.stdout);
-}
-
 function measure(o, network) {
     const dir = path.join(b.results, 'gain', path.basename(network, '.onnx')), db = path.join(dir, 'tctune.db');
     const model = ['--model', topology.file(network), ...topology.shapes(network), '--threads', String(o.threads)];
@@ -56,9 +46,8 @@ function measure(o, network) {
     fs.mkdirSync(dir, {recursive: true});
     const began = performance.now();
     const tuned = b.runJson(['tune', ...model, '--trials', String(o.trials), '--db', db], {cwd: dir});
-    const seconds = (performance.now() - began) / 1000, base = path.join(dir, 'base.json');
-    fs.writeFileSync(base, b.run(['bench', ...model, '--untuned', '--repeats', '5', '--json'], {cwd: dir}));
-    return {seconds, gain: tuned.gain, verdict: against(model, db, base)};
+    const seconds = (performance.now() - began) / 1000;
+    return {seconds, gain: tuned.gain, verdict: b.besideUntuned(dir, model, db)};
 }
 
 const isSlower = x => x.verdict === 'slower';
@@ -75,7 +64,7 @@ function report(o, network, x) {
         ratio: whole.ratio ?? 1,
         high: whole.high ?? 1,
         kernels: v.kernels.length,
-        replaced: v.kernels.filter(k => !['unchanged', 'same code'].includes(k.verdict)).length,
+        replaced: b.replaced(v),
         slower: slower.length,
         date: new Date().toISOString().slice(0, 10),
     };

@@ -386,7 +386,7 @@ static void test_what_is_shown_is_true(void **state) {
                                  (long long)p.var[0], (long long)p.var[1], (long long)p.symbol);
         close_fixture(&f);
     }
-    assert_in_range(shown, 50, 950); /* neither all nor none */
+    assert_in_range(shown, 50, 950);     /* neither all nor none */
     assert_in_range(contradict, 5, 950); /* most conditions that are drawn can be met */
 }
 
