@@ -56,6 +56,8 @@ static void the_roof_ends_a_task(void **state) {
     o.stop_at_roof = 1e-9;
     for (int again = 0; again < 2; again++) {
         tc_tune *t = open_tune(b, &o);
+        t->report.peak.known_gflops =
+            o.peak_gflops; /* by an earlier session: whether others use the machine now does not matter */
         run_tune(t);
         const tc_tune_report *r = tc_tune_get_report(t);
         assert_int_equal(r->end, TC_TUNE_END_AT_ROOF);
