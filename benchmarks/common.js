@@ -213,8 +213,24 @@ function besideUntuned(dir, model, db) {
     return JSON.parse(p.stdout);
 }
 
-// Kernels of such a document that run another program than untuned.
-const replaced = verdict => verdict.kernels.filter(k => !['unchanged', 'same code'].includes(k.verdict)).length;
+// The figures of such a document: of the network, how many kernels run another program than untuned, and which are slower. Where
+// no program changed the ratio is 1. Without a document nothing is known.
+function gainOf(verdict) {
+    if (!verdict)
+        return {replaced: NaN, slower: []};
+    const whole = verdict.network || {}, isSlower = x => x.verdict === 'slower';
+    return {
+        untuned_ms: whole.base_ms,
+        tuned_ms: whole.now_ms,
+        ratio: whole.ratio ?? 1,
+        low: whole.low ?? 1,
+        high: whole.high ?? 1,
+        kernels: verdict.kernels.length,
+        replaced: verdict.kernels.filter(k => !['unchanged', 'same code'].includes(k.verdict)).length,
+        slower: verdict.kernels.filter(isSlower),
+        isSlower: isSlower(whole),
+    };
+}
 
 function positive(values, ...names) {
     for (const n of names)
@@ -235,6 +251,7 @@ module.exports = {
     alternate,
     besideUntuned,
     fail,
+    gainOf,
     interval,
     library_env,
     load,
@@ -247,7 +264,6 @@ module.exports = {
     programs,
     publish,
     record,
-    replaced,
     results,
     root,
     run,

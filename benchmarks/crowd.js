@@ -138,11 +138,9 @@ function judgeNetwork(o, s) {
     s.beside = b.besideUntuned(s.dir, model, s.db);
 }
 
-const isSlower = x => x.verdict === 'slower';
-
 function report(o, s, load) {
-    const v = s.beside || {kernels: []}, whole = v.network || {}, above = s.above || [];
-    const slower = v.kernels.filter(isSlower).map(k => k.name).concat(isSlower(whole) ? ['the network'] : []);
+    const g = b.gainOf(s.beside), above = s.above || [];
+    const slower = g.slower.map(k => k.name).concat(g.isSlower ? ['the network'] : []);
     const verdict = [
         s.failed, s.verified && `db verify: ${s.verified}`, above.length && 'records above the peak',
         slower.length && `slower: ${slower.join(', ')}`
@@ -153,12 +151,12 @@ function report(o, s, load) {
         seconds: s.seconds,
         records: s.records,
         above: above.length,
-        untuned_ms: whole.base_ms,
-        tuned_ms: whole.now_ms,
-        ratio: whole.ratio ?? 1,
-        low: whole.low ?? 1,
-        high: whole.high ?? 1,
-        replaced: b.replaced(v),
+        untuned_ms: g.untuned_ms,
+        tuned_ms: g.tuned_ms,
+        ratio: g.ratio,
+        low: g.low,
+        high: g.high,
+        replaced: g.replaced,
         slower: slower.length,
         date: new Date().toISOString().slice(0, 10),
     };
@@ -174,7 +172,7 @@ function report(o, s, load) {
             'untuned ms': b.show(row.untuned_ms, 3),
             'tuned ms': b.show(row.tuned_ms, 3),
             'tuned / untuned': `${b.show(row.ratio, 3)} (${b.show(row.low, 3)} to ${b.show(row.high, 3)})`,
-            replaced: row.replaced,
+            replaced: b.show(row.replaced, 0),
             verdict: verdict.join('; ').replaceAll('\n', ' ') || 'good',
             'load when timed': b.show(load),
             date: row.date,

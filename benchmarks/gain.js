@@ -50,22 +50,20 @@ function measure(o, network) {
     return {seconds, gain: tuned.gain, verdict: b.besideUntuned(dir, model, db)};
 }
 
-const isSlower = x => x.verdict === 'slower';
-
 function report(o, network, x) {
-    const v = x.verdict, whole = v.network || {}, slower = v.kernels.filter(isSlower), load = b.load();
+    const g = b.gainOf(x.verdict), load = b.load();
     const row = {
         network: path.basename(network, '.onnx'),
         trials: o.trials,
         threads: o.threads,
         seconds: x.seconds,
-        untuned_ms: whole.base_ms,
-        tuned_ms: whole.now_ms,
-        ratio: whole.ratio ?? 1,
-        high: whole.high ?? 1,
-        kernels: v.kernels.length,
-        replaced: b.replaced(v),
-        slower: slower.length,
+        untuned_ms: g.untuned_ms,
+        tuned_ms: g.tuned_ms,
+        ratio: g.ratio,
+        high: g.high,
+        kernels: g.kernels,
+        replaced: g.replaced,
+        slower: g.slower.length,
         date: new Date().toISOString().slice(0, 10),
     };
     b.record(
@@ -74,16 +72,16 @@ function report(o, network, x) {
             trials: o.trials,
             'untuned ms': b.show(row.untuned_ms, 3),
             'tuned ms': b.show(row.tuned_ms, 3),
-            'tuned / untuned': `${b.show(row.ratio, 3)} (${b.show(whole.low ?? 1, 3)} to ${b.show(row.high, 3)})`,
+            'tuned / untuned': `${b.show(row.ratio, 3)} (${b.show(g.low, 3)} to ${b.show(row.high, 3)})`,
             'by its own word': b.show(x.gain.speedup ? 1 / x.gain.speedup : 1, 3),
             kernels: row.kernels,
             replaced: row.replaced,
-            slower: slower.map(k => `${k.name} ${b.show(k.ratio, 3)}`).join('; ') || '0',
+            slower: g.slower.map(k => `${k.name} ${b.show(k.ratio, 3)}`).join('; ') || '0',
             load: b.show(load),
             date: row.date,
         },
         x, o.table);
-    return {row, good: !slower.length && !isSlower(whole)};
+    return {row, good: !g.slower.length && !g.isSlower};
 }
 
 b.main(async () => {

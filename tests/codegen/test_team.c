@@ -278,7 +278,7 @@ static void test_closed(void **state) {
     free(dir);
 }
 
-/* The longer it was of use, the longer the next time, and the less the more threads are given up; never for more than a quarter of a second. */
+/* The time alone doubles while it is of use, up to a quarter of a second, and is shared by the threads that are done without. */
 static void test_how_long_alone(void **state) {
     (void)state;
     enum { MS = 1000000 };
