@@ -2,6 +2,7 @@
  * that is aligned or not, in sizes that vary. The counting malloc is that of the memory campaign. */
 #include "api_common.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "campaign/memory/refuse.h"
@@ -55,20 +56,22 @@ static void free_arrays(arrays *a) {
         free(a->memory[i]);
 }
 
-/* How often the second of two runs asks for memory. */
+/* How often a run after the first asks for memory: the fewest of a few, as a thread that first gets a core in one of them asks
+ * then, in the sanitizer, for where its stack lies. */
 static long requests_of(tctune_model *m, tctune_context *c, arrays *a) {
     tctune_status s;
-    for (int i = 0; i < 2; i++) {
+    long fewest = LONG_MAX;
+    for (int i = 0; i < 5; i++) {
         refuse_begin(0, false);
         s = c ? tctune_context_run(c, a->in, a->out, error, sizeof error)
               : tctune_model_run(m, a->in, a->out, error, sizeof error);
         long n = refuse_end();
         if (s != TCTUNE_OK)
             fail_msg("%s", error);
-        if (i)
-            return n;
+        if (i && n < fewest)
+            fewest = n;
     }
-    return 0;
+    return fewest;
 }
 
 static void expect_steady(tctune_model *m) {
