@@ -55,6 +55,8 @@ TC_NODISCARD tc_status tc_cost_features(const tc_func *built, const tc_machine *
 
 /* Cycles the simple throughput model behind the features gives the program: for ranking while no trained model is there. */
 double tc_cost_estimate(const tc_cost_rows *rows);
+/* Cycles that this model gives the start and end of a parallel loop, with what then moves from one core to another. */
+double tc_cost_region(void);
 
 /* ---- model ---- */
 

@@ -47,6 +47,11 @@ double estimate_memory(const row_facts *r) {
     return most;
 }
 
-double estimate_total(double compute, double memory, const row_facts *r) {
-    return TC_MAX(compute, memory) + OVERLAP * TC_MIN(compute, memory) + REGION_CYCLES * r->regions;
+double tc_cost_region(void) {
+    return REGION_CYCLES;
+}
+
+double estimate_total(const nest *n, double compute, double memory, const row_facts *r) {
+    double region = n->m->cores == 1 ? 0 : REGION_CYCLES; /* one thread is no team */
+    return TC_MAX(compute, memory) + OVERLAP * TC_MIN(compute, memory) + region * r->regions;
 }

@@ -170,6 +170,6 @@ typedef struct row_facts {
 /* estimate.c */
 double estimate_compute(const nest *n, const store_site *s, const row_facts *r);
 double estimate_memory(const row_facts *r);
-double estimate_total(double compute, double memory, const row_facts *r);
+double estimate_total(const nest *n, double compute, double memory, const row_facts *r);
 
 #endif

@@ -185,7 +185,7 @@ static double put_row(const nest *n, const store_site *s, float *row, double *id
     put_threads(n, s, &r, row);
     put_buffers(n, s, row);
     r.regions *= facts_region_share(n, s);
-    double compute = estimate_compute(n, s, &r), memory = estimate_memory(&r), total = estimate_total(compute, memory, &r);
+    double compute = estimate_compute(n, s, &r), memory = estimate_memory(&r), total = estimate_total(n, compute, memory, &r);
     row[TC_COST_EST_COMPUTE] = (float)lg(compute);
     row[TC_COST_EST_MEMORY] = (float)lg(memory);
     row[TC_COST_EST_TOTAL] = (float)lg(total);

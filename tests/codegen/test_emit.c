@@ -379,6 +379,39 @@ static void refused_steps(void **state) {
     }
 }
 
+/* Forks whose branches are not one behind the other, or have decisions in them. */
+static void refused_forks(void **state) {
+    (void)state;
+    enum { STEPS = 4 };
+    static const tc_cg_step right[STEPS] = {{.kind = TC_CG_FORK, .target = 3},
+                                            {.kind = TC_CG_BRANCH, .target = 2},
+                                            {.kind = TC_CG_BRANCH, .target = 3},
+                                            {.kind = TC_CG_GO, .target = 4}};
+    static const struct {
+        int step;
+        tc_cg_step wrong;
+    } cases[] = {{1, {.kind = TC_CG_GO, .target = 3}},     {1, {.kind = TC_CG_BRANCH, .target = 1}},
+                 {1, {.kind = TC_CG_BRANCH, .target = 3}}, {2, {.kind = TC_CG_BRANCH, .target = 4}},
+                 {2, {.kind = TC_CG_FORK, .target = 3}},   {0, {.kind = TC_CG_FORK, .target = 5}}};
+    tc_error err = {0};
+    void *obj;
+    size_t size;
+    int64_t stack;
+    for (size_t i = 0; i <= TC_LEN(cases); i++) {
+        tc_cg_step steps[STEPS];
+        memcpy(steps, right, sizeof steps);
+        if (i < TC_LEN(cases))
+            steps[cases[i].step] = cases[i].wrong;
+        tc_cg_driver d = {.name = "model_run", .nsteps = STEPS, .steps = steps};
+        tc_status s = tc_cg_emit_driver(kernel_target(), &d, &obj, &size, &stack, &err);
+        assert_int_equal(s, i < TC_LEN(cases) ? TC_BAD_INPUT : TC_OK);
+        if (s == TC_OK)
+            free(obj);
+        else
+            assert_non_null(strstr(err.msg, "model_run: step "));
+    }
+}
+
 static void linker_errors(void **state) {
     (void)state;
     tc_error err = {0};
@@ -473,6 +506,7 @@ int main(void) {
         cmocka_unit_test(constants_by_linker),
         cmocka_unit_test(far_constants),
         cmocka_unit_test(refused_steps),
+        cmocka_unit_test(refused_forks),
         cmocka_unit_test(linker_errors),
         cmocka_unit_test(threads_compile_at_once),
         cmocka_unit_test(equal_input_gives_equal_bytes),

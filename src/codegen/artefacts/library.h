@@ -32,7 +32,10 @@ typedef enum tc_cg_step_kind {
     TC_CG_UNLESS,      /* goes on at step `target` unless args[0], a bool, holds */
     TC_CG_UNLESS_LESS, /* goes on at step `target` unless args[0] < args[1], two i64s */
     TC_CG_AGAIN,       /* adds 1 to args[0], an i64, and goes on at step `target` */
-    TC_CG_GO           /* goes on at step `target` */
+    TC_CG_GO,          /* goes on at step `target` */
+    /* Runs the branches behind it side by side, each on one thread, and goes on at step `target`, where the last of them ends. */
+    TC_CG_FORK,
+    TC_CG_BRANCH /* begins a branch, which ends before step `target` and consists of DO steps */
 } tc_cg_step_kind;
 
 typedef struct tc_cg_step {
@@ -43,9 +46,18 @@ typedef struct tc_cg_step {
     int64_t bytes;
     int target; /* a step's number, or that of steps: the end */
 } tc_cg_step;
+/* It begins branches, or one of them: nothing that is told of, or timed. */
+static inline bool tc_cg_step_forks(tc_cg_step_kind kind) {
+    return kind == TC_CG_FORK || kind == TC_CG_BRANCH;
+}
+static inline bool tc_cg_step_decides(tc_cg_step_kind kind) {
+    return kind != TC_CG_DO && !tc_cg_step_forks(kind);
+}
 /* How many operands a step of this kind has; DO: -1. */
 static inline int tc_cg_step_operands(tc_cg_step_kind kind) {
-    return kind == TC_CG_DO ? -1 : kind == TC_CG_GO ? 0 : kind == TC_CG_UNLESS_LESS ? 2 : 1;
+    static const int n[] = {[TC_CG_DO] = -1, [TC_CG_UNLESS] = 1, [TC_CG_UNLESS_LESS] = 2, [TC_CG_AGAIN] = 1,
+                            [TC_CG_GO] = 0,  [TC_CG_FORK] = 0,   [TC_CG_BRANCH] = 0};
+    return n[kind];
 }
 
 /* What the context of a library begins with; the rest is its own. */
@@ -59,14 +71,15 @@ typedef struct tc_cg_context {
     void *impl;
 } tc_cg_context;
 
-/* A model's steps in order: `int32_t NAME(const void *const *inputs, void *const *outputs, uint8_t *arena, const uint8_t
+/* A model's steps in order, those of a fork's branches also where somebody watches, so that one step ends before the next
+ * begins: `int32_t NAME(const void *const *inputs, void *const *outputs, uint8_t *arena, const uint8_t
  * *constants, const tc_rt *rt, const tc_cg_context *context)`. It runs them, but where they say otherwise, with workspace at
  * arena + workspace_at, and returns the first non-zero status. */
 typedef struct tc_cg_driver {
     const char *name;
     int nsteps;
     const tc_cg_step *steps;
-    int64_t workspace_at;
+    int64_t workspace_at, branch_bytes; /* branch k of a fork has its workspace k times branch_bytes behind that */
 } tc_cg_driver;
 TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **obj, size_t *size, int64_t *stack,
                                          tc_error *err);

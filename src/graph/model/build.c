@@ -167,6 +167,22 @@ static void note_in_place(builder *b) {
     }
 }
 
+/* What the branches of the widest fork need, as a kernel in one of them may need all of its threads' (in C source whose branches
+ * may have teams). */
+static int64_t branch_workspaces(const tc_graph_program *p, tc_graph_model *m) {
+    int most = 0, n = 0, end = 0;
+    for (int i = 0; i < p->nlaunch; i++) {
+        const tc_graph_launch *x = &p->launches[i];
+        n = x->kind == TC_CG_FORK ? 0 : n + (x->kind == TC_CG_BRANCH);
+        end = x->kind == TC_CG_FORK ? x->target : end;
+        most = TC_MAX(most, n);
+        if (i < end && x->task >= 0)
+            m->branch_bytes =
+                TC_MAX(m->branch_bytes, tc_graph_aligned(tc_cg_workspace_bytes(m->units[x->task].func, m->threads)));
+    }
+    return most * m->branch_bytes;
+}
+
 static void plan(builder *b) {
     tc_graph_model *m = b->m;
     if (b->o->accuracy & TC_ACCURACY_BF16)
@@ -181,6 +197,7 @@ static void plan(builder *b) {
         if (x->library)
             workspace = TC_MAX(workspace, x->library->workspace(x->params, m->threads));
     }
+    workspace = TC_MAX(workspace, branch_workspaces(b->p, m));
     m->workspace_at = tc_graph_aligned(m->plan.bytes);
     m->arena_bytes = m->workspace_at + tc_graph_aligned(workspace);
 }
@@ -234,6 +251,7 @@ static tc_status build(builder *b, tc_error *err) {
     TC_TRY(check_complete(b, err));
     tell_of_unchecked(b);
     TC_TRY(check_sizes(b->p, err));
+    b->p = b->m->program = tc_graph_side_by_side(b->m, b->o->branches);
     plan(b);
     if (!b->o->object_only)
         TC_TRY(check_memory(b->m, err));

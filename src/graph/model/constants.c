@@ -293,7 +293,7 @@ static void list_others(tc_graph_model *m) {
     for (int i = 0; i < m->nstep; i++) {
         tc_graph_step *s = &m->steps[i];
         const char *name = s->library ? s->library->name : "copy";
-        if (s->task >= 0)
+        if (s->task >= 0 || tc_cg_step_forks(s->kind))
             continue;
         for (s->other = 0; s->other < m->nother && strcmp(m->others[s->other].name, name) != 0;)
             s->other++;

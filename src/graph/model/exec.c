@@ -3,6 +3,7 @@
 #include "support/guess.h"
 #include "support/log.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* ---- contexts ---- */
@@ -164,19 +165,82 @@ static void copy(const tc_graph_step *s, void *const *argv) {
     memmove((char *)argv[1] + row * s->bytes, argv[0], (size_t)s->bytes);
 }
 
+/* A run, or a branch of it. */
+typedef struct running {
+    tc_graph_context *c;
+    const void *const *in;
+    void *const *out;
+    const tc_rt *rt; /* NULL: one thread */
+    uint8_t *workspace;
+} running;
+
+static int32_t run_kernel(const running *r, int i) {
+    const tc_graph_step *s = &r->c->m->steps[i];
+    void **argv = r->c->argv[i];
+    address_operands(s, argv, r->in, r->out);
+    if (s->library)
+        return s->library->run(argv, r->workspace, r->rt);
+    if (s->task >= 0)
+        return r->c->m->units[s->task].kernel(argv, r->workspace, r->rt);
+    copy(s, argv);
+    return 0;
+}
+
+typedef struct fork {
+    const running *r;
+    int first;              /* its first branch's step */
+    _Atomic int32_t status; /* of a kernel that failed */
+} fork_state;
+
+static int32_t run_branch(const running *of, int number, int step) {
+    const tc_graph_model *m = of->c->m;
+    running r = *of;
+    r.rt = NULL;
+    r.workspace += number * m->branch_bytes;
+    int32_t code = 0;
+    for (int i = step + 1; i < m->steps[step].target && !code; i++)
+        code = run_kernel(&r, i);
+    return code;
+}
+
+static void run_branches(int64_t begin, int64_t end, int32_t thread, void *closure) {
+    fork_state *f = closure;
+    int step = f->first;
+    (void)thread;
+    for (int64_t k = 0; k < end; step = f->r->c->m->steps[step].target, k++) {
+        int32_t code = k < begin ? 0 : run_branch(f->r, (int)k, step);
+        if (code)
+            atomic_store(&f->status, code);
+    }
+}
+
+static int count_branches(const tc_graph_model *m, int step) {
+    int n = 0;
+    for (int i = step + 1; i < m->steps[step].target; i = m->steps[i].target)
+        n++;
+    return n;
+}
+
+static int32_t run_fork(const running *r, int step) {
+    fork_state f = {.r = r, .first = step + 1};
+    int32_t code = r->rt->parallel_for(r->rt, count_branches(r->c->m, step), run_branches, &f);
+    return code ? code : atomic_load(&f.status);
+}
+
 /* *at: this step's number, then the next one's. */
-static int32_t run_step(tc_graph_context *c, int *at, const void *const *in, void *const *out, const tc_rt *rt) {
-    const tc_graph_model *m = c->m;
-    void **argv = c->argv[*at];
-    const tc_graph_step *s = &m->steps[(*at)++];
-    address_operands(s, argv, in, out);
+static int32_t run_step(const running *r, int *at) {
+    int i = (*at)++;
+    const tc_graph_step *s = &r->c->m->steps[i];
+    void **argv = r->c->argv[i];
+    if (s->kind != TC_CG_DO)
+        address_operands(s, argv, r->in, r->out);
     switch (s->kind) {
     case TC_CG_DO:
-        if (s->library)
-            return s->library->run(argv, c->memory + m->workspace_at, rt);
-        if (s->task >= 0)
-            return m->units[s->task].kernel(argv, c->memory + m->workspace_at, rt);
-        copy(s, argv);
+        return run_kernel(r, i);
+    case TC_CG_FORK:
+        *at = s->target;
+        return run_fork(r, i);
+    case TC_CG_BRANCH:
         return 0;
     case TC_CG_UNLESS:
         *at = *(const uint8_t *)argv[0] ? *at : s->target;
@@ -240,13 +304,21 @@ tc_status tc_graph_run_once(tc_graph_context *c, const void *const *in, void *co
     const tc_rt *rt = watch && watch->rt ? watch->rt : &m->rt;
     if (c->library)
         return run_library(c, in, out, watch, err);
+    running all = {c, in, out, rt, c->memory + m->workspace_at}, branch = all;
+    int fork = 0, end = 0; /* whose steps are watched one by one */
+    branch.rt = NULL;
     for (int next = 0; next < m->nstep;) {
         int i = next;
+        if (watch && m->steps[i].kind == TC_CG_FORK) {
+            fork = next++;
+            end = m->steps[i].target;
+            continue;
+        }
         double start = watch ? tc_now() : 0;
-        int32_t code = run_step(c, &next, in, out, rt);
+        int32_t code = run_step(i > fork && i < end ? &branch : &all, &next);
         if (code)
             return run_failed(m, &m->steps[i], code, err);
-        if (watch)
+        if (watch && !tc_cg_step_forks(m->steps[i].kind))
             watch->step(watch->user, i, start, tc_now());
     }
     return TC_OK;

@@ -95,6 +95,13 @@ typedef enum tc_graph_team {
     TC_GRAPH_TEAM_OPENMP
 } tc_graph_team;
 
+/* Which kernels that need not wait for each other run side by side, each on one thread. */
+typedef enum tc_graph_branches {
+    TC_GRAPH_BRANCHES_FASTER, /* those that so take clearly less time, as far as the cost model can tell */
+    TC_GRAPH_BRANCHES_NONE,
+    TC_GRAPH_BRANCHES_ALL
+} tc_graph_branches;
+
 struct tc_graph_build_options {
     const tc_target *target;
     int threads;                    /* 0: the target's cores */
@@ -107,6 +114,7 @@ struct tc_graph_build_options {
     bool require_complete;               /* TC_BAD_INPUT that lists the kernels without a record */
     bool object_only;                    /* no code or packed constants in this process: only saving works, with less memory */
     tc_graph_team team;
+    tc_graph_branches branches;
     const char *listing;   /* the file in which saving puts the lowered programs, which debuggers then show; NULL: none */
     bool use_up_constants; /* constants of the program that only packed copies stand for are given back: no other model
                                      * can be built from it */

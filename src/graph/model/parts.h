@@ -24,7 +24,8 @@ typedef struct tc_graph_unit {
     tc_func *func;                    /* lowered */
     void *obj;
     size_t size;
-    int64_t stack; /* bytes that a call takes */
+    int64_t stack;          /* bytes that a call takes */
+    double alone, together; /* cycles that a call is estimated to take on one thread, on all of the model's; 0: not known */
     tc_cg_module *module;
     tc_kernel *kernel;
 } tc_graph_unit;
@@ -52,6 +53,11 @@ typedef struct tc_graph_step {
     tc_cg_operand *args;
     void **argv; /* addresses of constants, where they were filled; NULL: of what contexts and runs give */
 } tc_graph_step;
+
+/* What a step is among a model's n kernels and its others behind them; 0, which says nothing, of one that begins branches. */
+static inline int tc_graph_row_of(const tc_graph_step *s, int n) {
+    return s->task >= 0 ? s->task : tc_cg_step_forks(s->kind) ? 0 : n + s->other;
+}
 
 /* Of a library that was loaded from a file: its functions for contexts. */
 typedef struct tc_graph_library {
@@ -103,8 +109,8 @@ struct tc_graph_model {
     int64_t blob_bytes;
     tc_graph_step *steps;
     tc_graph_plan plan;
-    int64_t workspace_at, arena_bytes;
-    bool runs;             /* false for objects only */
+    int64_t workspace_at, branch_bytes, arena_bytes; /* branch_bytes: as in tc_cg_driver */
+    bool runs;                                       /* false for objects only */
     bool used_up;          /* constants of the program were given back: nothing else can be built of it */
     tc_graph_context *own; /* of runs without another; NULL until the first */
     tc_graph_library library;
@@ -143,6 +149,9 @@ TC_NODISCARD tc_status tc_graph_build_variants(tc_graph_unit *u, const tc_machin
 /* Seconds that a run takes for each byte of constants that it reads: 0 where the caches keep those of the whole network, or where
  * the model will not run on this machine. A kernel takes no less than that for all of its form's. */
 double tc_graph_byte_time(const tc_graph_program *p, const tc_graph_build_options *o);
+/* The model's program, or one that differs from it in its launches: those that need not wait for each other are in branches
+ * (branches.c). It lives as long as the model. */
+const tc_graph_program *tc_graph_side_by_side(const tc_graph_model *m, tc_graph_branches which);
 /* Keeps in bf16 what all its readers round, once all tasks are lowered (narrow.c). */
 void tc_graph_narrow(tc_graph_model *m);
 /* Chooses form and schedule of a task and lowers it. */
@@ -175,7 +184,7 @@ TC_NODISCARD tc_status tc_graph_open_run(tc_graph_context *c, const tc_graph_ten
                                          tc_graph_pointers *p, tc_error *err);
 /* keep_outputs: those that are shown are the caller's now. */
 void tc_graph_close_run(const tc_graph_model *m, tc_graph_pointers *p, bool keep_outputs);
-/* Who is told of a run. */
+/* Who is told of a run. Its steps then are done one after the other, those of branches each on one thread as in other runs. */
 typedef struct tc_graph_watch {
     void (*step)(void *user, int step, double begin, double end); /* that it was done; of libraries without those that decide */
     void *user;

@@ -35,6 +35,16 @@ static const char *kept(const chooser *c, const char *s) {
     return tc_arena_strdup(c->model->arena, s);
 }
 
+static double estimate(const tc_func *nest, const tc_machine *m, int cores) {
+    tc_machine with = *m;
+    tc_cost_rows rows = {0};
+    tc_error err;
+    with.cores = cores;
+    double cycles = tc_cost_features(nest, &with, &rows, &err) == TC_OK ? tc_cost_estimate(&rows) : 0;
+    tc_cost_rows_free(&rows);
+    return cycles;
+}
+
 /* Replays t on a form and runs all passes; leaves the context empty on failure. */
 static tc_status lower(const chooser *c, const tc_graph_form *form, const tc_trace *t, unsigned want, tc_error *err) {
     tc_tir_origin from = {.workload = form->workload, .machine = c->m, .trace = t};
@@ -42,6 +52,10 @@ static tc_status lower(const chooser *c, const tc_graph_form *form, const tc_tra
     tc_ctx_reset(c->u->ctx);
     TC_TRY(tc_tir_program_make(c->u->ctx, &from, want, &p, err));
     c->u->func = p.lowered;
+    if (c->m->cores > 1 && c->p->nlaunch > 1) {
+        c->u->alone = estimate(p.nest, c->m, 1);
+        c->u->together = estimate(p.nest, c->m, c->m->cores);
+    }
     c->k->trace = tc_trace_text(c->model->arena, p.sched->trace);
     c->k->trace_hash = tc_meas_text_hash(c->k->trace);
     c->k->form = form->name;

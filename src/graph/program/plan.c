@@ -9,7 +9,8 @@
 typedef struct life {
     int slot;
     int64_t bytes;
-    int first, last; /* launches */
+    int first, last;  /* launches */
+    int fork, branch; /* one past the launches that begin these, of what no other branch uses; 0: it is not such */
 } life;
 
 /* A slot that a launch makes and the model returns lives in the caller's memory from the start. The first output gets it; others
@@ -38,6 +39,25 @@ static int whole_of(const tc_graph_program *p, int slot) {
     return tc_graph_whole_of(p, slot, &at);
 }
 
+/* What is used in the fork at launch `fork`, but not by one branch alone, lives through all of it, and until the launch behind it
+ * begins. */
+static void live_through_fork(const tc_graph_program *p, life *l, int fork) {
+    int end = p->launches[fork].target, from = 0, to = 0;
+    for (int i = fork + 1; i < end; i++) {
+        const tc_graph_launch *x = &p->launches[i];
+        from = x->kind == TC_CG_BRANCH ? i : from;
+        to = x->kind == TC_CG_BRANCH ? x->target : to;
+        for (int k = 0; k < x->nargs; k++) {
+            life *y = &l[whole_of(p, x->args[k])];
+            bool own = y->first >= from && y->last < to;
+            y->fork = own ? fork + 1 : 0;
+            y->branch = own ? from + 1 : 0;
+            y->first = own ? y->first : TC_MIN(y->first, fork);
+            y->last = own ? y->last : TC_MAX(y->last, end);
+        }
+    }
+}
+
 int64_t tc_graph_slot_bytes(const tc_graph_program *p, const bool *narrow, int slot) {
     return narrow && narrow[slot] ? p->slots[slot].bytes / 2 : p->slots[slot].bytes;
 }
@@ -45,13 +65,16 @@ int64_t tc_graph_slot_bytes(const tc_graph_program *p, const bool *narrow, int s
 static life *lives_of(const tc_graph_program *p, const bool *narrow) {
     life *l = tc_xcalloc((size_t)p->nslot + 1, sizeof *l);
     for (int s = 0; s < p->nslot; s++)
-        l[s] = (life){s, tc_graph_aligned(tc_graph_slot_bytes(p, narrow, s)), p->nlaunch, -1};
+        l[s] = (life){.slot = s, .bytes = tc_graph_aligned(tc_graph_slot_bytes(p, narrow, s)), .first = p->nlaunch, .last = -1};
     for (int i = 0; i < p->nlaunch; i++)
         for (int k = 0; k < p->launches[i].nargs; k++) {
             life *x = &l[whole_of(p, p->launches[i].args[k])];
             x->first = TC_MIN(x->first, i);
             x->last = i;
         }
+    for (int i = 0; i < p->nlaunch; i++)
+        if (p->launches[i].kind == TC_CG_FORK)
+            live_through_fork(p, l, i);
     for (int i = 0; i < p->nlaunch; i++) /* inner loops end first */
         if (p->launches[i].kind == TC_CG_AGAIN)
             live_through(l, p->nslot, p->launches[i].target, i);
@@ -70,6 +93,11 @@ static int by_size(const void *x, const void *y) {
     return a->slot - b->slot;
 }
 
+/* Threads that run branches of one fork do not wait for each other. */
+static bool live_together(const life *x, const life *y) {
+    return (y->first <= x->last && x->first <= y->last) || (x->fork && x->fork == y->fork && x->branch != y->branch);
+}
+
 /* Lowest offset at which x meets none of the n placed lives. They are tried at 0 and behind each other. */
 static int64_t lowest_place(const tc_graph_plan *plan, const life *placed, int n, const life *x) {
     int64_t at = 0;
@@ -78,8 +106,7 @@ static int64_t lowest_place(const tc_graph_plan *plan, const life *placed, int n
         for (int i = 0; i < n; i++) {
             const life *y = &placed[i];
             int64_t from = plan->offset[y->slot];
-            bool together = y->first <= x->last && x->first <= y->last;
-            if (together && at < from + y->bytes && from < at + x->bytes) {
+            if (live_together(x, y) && at < from + y->bytes && from < at + x->bytes) {
                 at = from + y->bytes;
                 moved = true;
             }

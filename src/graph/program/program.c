@@ -605,7 +605,7 @@ const tc_graph_bundle *tc_graph_program_fixed(const tc_graph_program *p) {
 
 /* Copies, and what decides where to go on. */
 static void print_control(const tc_graph_program *p, const tc_graph_launch *x, tc_strbuf *out) {
-    static const char *const words[] = {"copy", "unless", "unless less", "again", "go on"};
+    static const char *const words[] = {"copy", "unless", "unless less", "again", "go on", "side by side", "branch"};
     tc_sb_printf(out, "%s (", words[x->kind]);
     for (int k = 0; k < x->nargs; k++)
         tc_sb_say(out, "%s%%%s", k ? ", " : "", p->slots[x->args[k]].name);

@@ -30,7 +30,7 @@ const tc_cg_profile *tc_graph_profile_of(const tc_graph_model *m, const char *na
     for (int i = 0; i < m->nother; i++)
         rows[m->nkernel + i] = (tc_cg_profile_row){plain(a, m->others[i].name), "library", 0};
     for (int i = 0; i < m->nstep; i++)
-        row_of[i] = m->steps[i].task >= 0 ? m->steps[i].task : m->nkernel + m->steps[i].other;
+        row_of[i] = tc_graph_row_of(&m->steps[i], m->nkernel);
     *p = (tc_cg_profile){.name = name, .nrow = m->nkernel + m->nother, .nstep = m->nstep, .rows = rows, .row_of = row_of};
     return p;
 }

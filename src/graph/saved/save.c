@@ -112,7 +112,7 @@ static void add_steps(json_t *j, const tc_graph_model *m) {
     for (int i = 0; i < m->nother; i++)
         tc_json_append(others, tc_json_pack("{s:s, s:i}", "name", m->others[i].name, "count", m->others[i].count));
     for (int i = 0; i < m->nstep; i++)
-        tc_json_append(steps, tc_json_integer(m->steps[i].task >= 0 ? m->steps[i].task : m->nkernel + m->steps[i].other));
+        tc_json_append(steps, tc_json_integer(tc_graph_row_of(&m->steps[i], m->nkernel)));
     tc_json_set(j, "kernels", kernels);
     tc_json_set(j, "others", others);
     tc_json_set(j, "steps", steps);
@@ -220,7 +220,9 @@ static tc_status put_driver(saver *s, tc_error *err) {
                                 .args = x->args,
                                 .bytes = x->bytes};
     }
-    tc_cg_driver d = {.name = symbol(s, "driver"), .nsteps = m->nstep, .steps = steps, .workspace_at = m->workspace_at};
+    tc_cg_driver d = {.name = symbol(s, "driver"), .nsteps = m->nstep, .steps = steps};
+    d.workspace_at = m->workspace_at;
+    d.branch_bytes = m->branch_bytes;
     void *obj;
     size_t size;
     int64_t stack;

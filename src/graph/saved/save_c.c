@@ -16,6 +16,8 @@ typedef struct source {
     const tc_graph_model *m;
     const char *name;
     int64_t stack; /* of the kernel that takes most */
+    int64_t workspace_at;
+    int branch; /* that comes next */
     tc_strbuf b;
 } source;
 
@@ -68,7 +70,7 @@ static void decision(source *s, const tc_graph_step *x) {
 
 static bool is_target(const tc_graph_model *m, int step) {
     for (int i = 0; i < m->nstep; i++)
-        if (m->steps[i].kind != TC_CG_DO && m->steps[i].target == step)
+        if (tc_cg_step_decides(m->steps[i].kind) && m->steps[i].target == step)
             return true;
     return false;
 }
@@ -86,7 +88,39 @@ static void library_step(source *s, const tc_graph_step *x) {
                  x->library->symbol, (long long)s->m->workspace_at, s->name);
 }
 
-static void step(source *s, const tc_graph_step *x) {
+/* The branches of the fork at step i, as the cases of a parallel loop. */
+static void begin_fork(source *s, int i) {
+    const tc_graph_step *all = s->m->steps;
+    int n = 0;
+    for (int k = i + 1; k < all[i].target; k = all[k].target)
+        n++;
+    tc_sb_printf(&s->b,
+                 "#ifdef _OPENMP\n#pragma omp parallel for schedule(static, 1) num_threads(tc_team(%d))\n#endif\n"
+                 "    for (int branch = 0; branch < %d; branch++)\n        switch (branch) {\n",
+                 n, n);
+    s->branch = 0;
+}
+
+static void begin_branch(source *s) {
+    tc_sb_printf(&s->b, "%s        case %d:\n", s->branch ? "            break;\n" : "", s->branch);
+    s->workspace_at = s->m->workspace_at + s->branch++ * s->m->branch_bytes;
+}
+
+static void end_fork(source *s) {
+    tc_sb_add(&s->b, "            break;\n        }\n");
+    s->workspace_at = s->m->workspace_at;
+}
+
+static void step(source *s, int at) {
+    const tc_graph_step *x = &s->m->steps[at];
+    if (x->kind == TC_CG_FORK) {
+        begin_fork(s, at);
+        return;
+    }
+    if (x->kind == TC_CG_BRANCH) {
+        begin_branch(s);
+        return;
+    }
     if (x->kind != TC_CG_DO) {
         decision(s, x);
         return;
@@ -115,7 +149,7 @@ static void step(source *s, const tc_graph_step *x) {
         operand(s, &x->args[i]);
         tc_sb_add(&s->b, "), ");
     }
-    tc_sb_printf(&s->b, "arena + %lld);\n", (long long)s->m->workspace_at);
+    tc_sb_printf(&s->b, "arena + %lld);\n", (long long)s->workspace_at);
 }
 
 static void contexts(source *s) {
@@ -232,11 +266,15 @@ static void entry(source *s) {
                  s->name, TC_CG_RIGHT_CPU, s->name, TC_CG_NO_MEMORY);
     check_sizes(s);
     check_shared(s);
-    for (int i = 0; i <= m->nstep; i++) {
+    for (int i = 0, end_of_fork = -1; i <= m->nstep; i++) {
+        if (i == end_of_fork)
+            end_fork(s);
         if (is_target(m, i))
             tc_sb_printf(&s->b, "step%d:;\n", i);
-        if (i < m->nstep)
-            step(s, &m->steps[i]);
+        if (i == m->nstep)
+            break;
+        end_of_fork = m->steps[i].kind == TC_CG_FORK ? m->steps[i].target : end_of_fork;
+        step(s, i);
     }
     tc_sb_printf(&s->b, "    return 0;\n}\n\nint32_t %s_run(const void *const *inputs, void *const *outputs) {\n", s->name);
     tc_sb_printf(&s->b, "    static _Alignas(64) uint8_t arena[%s_MEMORY];\n    return %s_run_in(inputs, outputs, arena);\n}\n\n",
@@ -421,7 +459,7 @@ static tc_status check(const tc_graph_model *m, const char *path, tc_error *err)
 }
 
 tc_status tc_graph_save_c(const tc_graph_model *m, const char *path, const char *name, tc_error *err) {
-    source s = {.m = m, .name = name};
+    source s = {.m = m, .name = name, .workspace_at = m->workspace_at};
     tc_strbuf weights = {0};
     tc_scratch *scratch = NULL;
     TC_TRY(check(m, path, err));

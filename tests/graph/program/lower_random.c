@@ -309,7 +309,8 @@ static tc_status build_and_run(const tc_graph_program *p, const tc_target *t, co
                                tally *n, tc_error *err) {
     tc_graph_model *m;
     tc_graph_plan apart;
-    TC_TRY(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 2}, &m, err));
+    TC_TRY(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 2, .branches = TC_GRAPH_BRANCHES_NONE}, &m,
+                                err));
     tc_arena *a = tc_arena_new();
     tc_graph_plan_memory(p, NULL, NULL, NULL, a, &apart);
     bool over = false, pieces = false;
