@@ -401,6 +401,35 @@ static void run_as_caller(tc_team *t, const region *r) {
         await_others(t);
 }
 
+static void share_region(tc_team *t, const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure) {
+    int64_t lanes = rt->nthreads < t->threads ? rt->nthreads : t->threads, parts;
+    lanes = n < lanes ? n : lanes;
+    parts = (n + lanes - 1) / lanes;
+    region r = {.first = t->next, .body = body, .closure = closure, .n = n, .lanes = (uint32_t)lanes};
+    r.parts = (uint32_t)(parts < MOST_PARTS ? parts : MOST_PARTS);
+    t->next += r.parts;
+    begin(t, &r);
+    run_as_caller(t, &r);
+}
+
+/* By all threads or by the caller alone, as is faster. */
+static void run_where_faster(tc_team *t, const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure) {
+    uint32_t code = tc_team_code();
+    if (t->code != code) {
+        memset(&t->sites, 0, sizeof t->sites);
+        t->code = code;
+    }
+    tc_team_site *s = tc_team_site_of(&t->sites, body, n);
+    bool timed = false, crowded = is_crowded(t), alone = s && (crowded ? s->alone : tc_team_site_asks(s, &timed));
+    uint64_t began = timed ? now() : 0;
+    if (alone)
+        body(0, n, 0, closure);
+    else
+        share_region(t, rt, n, body, closure);
+    if (timed)
+        tc_team_site_took(s, now() - began);
+}
+
 void tc_team_run(tc_team *t, const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure) {
     bool patient = rt->impl == TC_TEAM_PATIENT;
     if (patient != (tc_team_get(&t->patient) != 0)) {
@@ -417,14 +446,10 @@ void tc_team_run(tc_team *t, const tc_rt *rt, int64_t n, tc_rt_body *body, void 
             return;
         }
     }
-    int64_t lanes = rt->nthreads < t->threads ? rt->nthreads : t->threads, parts;
-    lanes = n < lanes ? n : lanes;
-    parts = (n + lanes - 1) / lanes;
-    region r = {.first = t->next, .body = body, .closure = closure, .n = n, .lanes = (uint32_t)lanes};
-    r.parts = (uint32_t)(parts < MOST_PARTS ? parts : MOST_PARTS);
-    t->next += r.parts;
-    begin(t, &r);
-    run_as_caller(t, &r);
+    if (patient)
+        share_region(t, rt, n, body, closure);
+    else
+        run_where_faster(t, rt, n, body, closure);
 }
 
 void tc_team_ring(tc_team *t) {

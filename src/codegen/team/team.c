@@ -132,7 +132,15 @@ typedef struct place {
 } place;
 
 static place places[MOST_TEAMS];
-static tc_team_word cores, closed, watches_forks;
+static tc_team_word cores, closed, watches_forks, code;
+
+void tc_team_forget(void) {
+    atomic_fetch_add(&code, 1);
+}
+
+uint32_t tc_team_code(void) {
+    return tc_team_get(&code);
+}
 
 /* When it was first asked. */
 static int64_t count_cores(void) {

@@ -7,6 +7,8 @@
  * by no more than the part that it is at, and one that sleeps by nothing. The thread that calls takes part, and returns when all
  * parts are done.
  *
+ * A loop that takes as little as signals between cores do runs in the caller's thread alone where that is faster (site.c).
+ *
  * Between regions threads spin for some milliseconds, as OpenMP's do, then they sleep. Where the machine has too few cores for
  * all that runs on it, which threads see by the time that they lose, they sleep within microseconds. The caller goes on alone for a
  * while when it waited for a thread without a core, or lost its own again and again: a thread that works in the team is one more
@@ -31,5 +33,8 @@
  * After fork the child has no threads, and starts its own. When the library that this is part of is closed, or the program ends,
  * the threads end. They block all signals but those of faults. */
 int32_t tc_team_parallel_for(const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure);
+
+/* Functions that were bodies of loops are gone: what teams know of their times is of no other that takes their place. */
+void tc_team_forget(void);
 
 #endif

@@ -21,6 +21,30 @@ typedef struct tc_team_lane {
     tc_team_word done;
 } tc_team_lane;
 
+/* ---- which loops are worth other threads (site.c) ---- */
+
+enum { TC_TEAM_SITES = 256, TC_TEAM_LOOKS = 5 };
+
+/* A loop: what is known of its times. */
+typedef struct tc_team_site {
+    tc_rt_body *body; /* NULL: none yet */
+    int64_t n;
+    uint32_t left, pause;            /* regions until it is looked at again; between the last two times */
+    bool alone;                      /* how it runs until then */
+    uint8_t way, done;               /* how it is run while it is looked at, 1 alone; and how often it was */
+    uint32_t took[2][TC_TEAM_LOOKS]; /* nanoseconds, each way */
+} tc_team_site;
+
+typedef struct tc_team_sites {
+    tc_team_site site[TC_TEAM_SITES];
+} tc_team_sites;
+
+/* NULL: there is no room for another. */
+tc_team_site *tc_team_site_of(tc_team_sites *all, tc_rt_body *body, int64_t n);
+/* Whether its next region is the caller's alone; *timed: tc_team_site_took is to be told how many nanoseconds that took. */
+bool tc_team_site_asks(tc_team_site *s, bool *timed);
+void tc_team_site_took(tc_team_site *s, uint64_t took);
+
 typedef struct tc_team tc_team;
 
 typedef struct tc_team_worker {
@@ -62,6 +86,8 @@ struct tc_team {
     uint64_t spin;            /* nanoseconds */
     tc_team_worker *workers;
     tc_team_lane *lanes_of;
+    uint32_t code; /* as of when `sites` are true */
+    tc_team_sites sites;
 };
 
 #define tc_team_get(p) atomic_load_explicit(p, memory_order_relaxed)
@@ -77,6 +103,8 @@ void tc_team_run(tc_team *t, const tc_rt *rt, int64_t n, tc_rt_body *body, void 
 /* The caller does its next regions alone, for so many nanoseconds where the team has one other thread; for less where it has more,
  * as then it costs more. If it did so a moment ago, for twice as long as then: it was of use, and had to be tried again. */
 void tc_team_go_alone(tc_team *t, uint64_t when, uint64_t alone);
+/* How often functions went that were bodies of loops: others may be where they were. */
+uint32_t tc_team_code(void);
 /* Wakes the threads. */
 void tc_team_ring(tc_team *t);
 /* For tests: as if the process could run on so many CPUs. */

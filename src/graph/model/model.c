@@ -1,4 +1,5 @@
 /* Answers questions about a model, and frees it. */
+#include "codegen/team/team.h"
 #include "graph/model/parts.h"
 
 #include <dlfcn.h>
@@ -71,6 +72,7 @@ void tc_graph_model_free(tc_graph_model *m) {
         tc_ctx_free(m->units[i].ctx);
         tc_ctx_free(m->units[i].forms);
     }
+    tc_team_forget();
     tc_graph_context_free(m->own);
     tc_graph_free_constants(m);
     tc_target_free(m->target);
