@@ -140,18 +140,17 @@ static int link_program(const platform *p, const suite *s) {
     /* The loader first, then what it and the runtime call. */
     enum { LOADER = 3 };
     static const char *const sources[] = {
-        "codegen/load/image",    "codegen/load/object",   "codegen/load/relocate", "support/alloc",  "support/arena",
-        "support/numbers",       "support/say",           "support/status",        "support/strbuf", "support/system/fs",
-        "support/system/groups", "support/system/memory", "support/system/threads"};
+        "codegen/load/image",     "codegen/load/object",       "codegen/load/relocate", "support/alloc",
+        "support/arena",          "support/numbers",           "support/say",           "support/status",
+        "support/strbuf",         "support/system/fs",         "support/system/groups", "support/system/memory",
+        "support/system/threads", "codegen/artefacts/runtime", "codegen/team/team",     "codegen/team/region",
+        "codegen/team/site"};
     tc_strbuf c = {0};
     tc_sb_printf(&c, "'%s' -std=c17 -O1 %s -fopenmp -D_GNU_SOURCE -I'%s/src' -I'%s/include' -o '%s/program'", p->compiler,
                  loads(p) ? "-rdynamic -DLOADS" : "-static", TCTUNE_SOURCE_DIR, TCTUNE_SOURCE_DIR, s->dir);
     for (size_t i = loads(p) ? 0 : LOADER; i < TC_LEN(sources); i++)
         tc_sb_printf(&c, " '%s/src/%s.c'", TCTUNE_SOURCE_DIR, sources[i]);
-    tc_sb_printf(&c,
-                 " '%s/harness.c' '%s/src/codegen/artefacts/runtime.c' '%s/src/codegen/team/team.c' "
-                 "'%s/src/codegen/team/region.c' '%s/kernels.c'",
-                 TCTUNE_TEST_DIR, TCTUNE_SOURCE_DIR, TCTUNE_SOURCE_DIR, TCTUNE_SOURCE_DIR, s->dir);
+    tc_sb_printf(&c, " '%s/harness.c' '%s/kernels.c'", TCTUNE_TEST_DIR, s->dir);
     if (by_handler(p))
         tc_sb_printf(&c, " -DCARRIES_OUT -I'%s' '%s/vector_trap.c'", TCTUNE_TEST_DIR, TCTUNE_TEST_DIR);
     for (size_t i = 0; i < s->objects.len; i++)
