@@ -12,12 +12,23 @@ tc_te_range tc_te_random_range(tc_dtype t, int64_t index_limit) {
     return (tc_te_range){low, high - 1 > tc_int_max(t) ? tc_int_max(t) : high};
 }
 
+/* Of a range that may be wider than the largest i64. */
+static int64_t random_within(tc_rng *r, tc_te_range x) {
+    uint64_t width = (uint64_t)x.high - (uint64_t)x.low, v;
+    if (width <= INT64_MAX)
+        return x.low + tc_rng_below(r, (int64_t)width);
+    do
+        v = tc_rng_next(r);
+    while (v >= width);
+    return (int64_t)((uint64_t)x.low + v);
+}
+
 void tc_te_random_within(tc_dtype t, void *data, int64_t n, tc_rng *r, tc_te_range x) {
     for (int64_t i = 0; i < n; i++)
         if (!tc_dtype_is_float(t)) {
-            tc_store_i(t, data, i, x.low + tc_rng_below(r, x.high - x.low));
+            tc_store_i(t, data, i, random_within(r, x));
         } else if (x.low < x.high) {
-            tc_store_f(t, data, i, (double)(x.low + tc_rng_below(r, x.high - x.low)));
+            tc_store_f(t, data, i, (double)random_within(r, x));
         } else {
             double v = tc_round_f(t, 2 * tc_rng_unit(r) - 1);
             tc_store_f(t, data, i, v < 1 ? v : -1); /* rounding may reach 1, which is not in [-1, 1) */
