@@ -446,7 +446,7 @@ void tc_team_run(tc_team *t, const tc_rt *rt, int64_t n, tc_rt_body *body, void 
             return;
         }
     }
-    if (patient)
+    if (patient || rt->impl == TC_TEAM_SHARED)
         share_region(t, rt, n, body, closure);
     else
         run_where_faster(t, rt, n, body, closure);

@@ -1,17 +1,20 @@
-/* Whether a loop is worth other threads. A signal from one core to another and the data that follow it take from 0.2 us, where the
- * cores share a cache, to 2 us where they are far from each other, as much as many a small loop; on a virtual machine that changes
- * by the minute. So each loop that takes little is timed now and then with all threads and in the caller's alone. */
+/* Whether a loop is worth other threads. A signal from one core to another, and the data that follow it, take 0.2 us where the
+ * cores share a cache, and 2 us where they are far from each other: as long as many a small loop. On a virtual machine that changes
+ * by the minute. So each small loop is timed now and then, with all threads and in the caller's alone. */
 #include "codegen/team/team_int.h"
 
 enum { BY_ALL, BY_CALLER };
 
 enum {
     LOOKS = TC_TEAM_LOOKS,
-    BEFORE = 3,    /* regions before the first look of a kind: what the loop reads is then in the caches of those that run it */
-    LARGE = 20000, /* nanoseconds with all threads: no signal costs as much; */
-    LARGE_ALONE = 8000, /* by the caller alone: what signals cost then is not worth another look */
-    LEAST_PAUSE = 4096, /* regions until the next looks, where both take much the same, */
-    PAUSE_ALONE = 8192, /* and at most, where one is clearly faster; with more threads the looks alone cost more */
+    BEFORE = 3, /* regions before the first look: then what the loop reads is in the caches of those that run it */
+    /* Nanoseconds above which a loop is shared without another look: with all threads, and in the caller's alone. Signals cost
+     * less. */
+    LARGE = 20000,
+    LARGE_ALONE = 8000,
+    /* Regions until the next looks: at least, and at most where one way is clearly faster. More threads lose more in looks alone. */
+    LEAST_PAUSE = 4096,
+    PAUSE_ALONE = 8192,
     PAUSE_SHARED = 1 << 16
 };
 

@@ -25,10 +25,14 @@
  * crowded the machine is. So a kernel's time is that of all its threads. */
 #define TC_TEAM_PATIENT ((void *)(uintptr_t)1)
 
+/* Where one function is the body of different loops: none of them runs in the caller's thread alone for how little it takes. */
+#define TC_TEAM_SHARED ((void *)(uintptr_t)2)
+
 /* parallel_for of a tc_rt: threads of the process's own, at most rt->nthreads at a time, the calling one included, and no more
  * than there are cores for it. Teams are made when they are first needed, and are one caller's at a time: of callers at once each
  * has a team while there are cores for it, and else runs alone. In a parallel region of OpenMP's the caller runs alone. Where a
- * thread cannot be started there are fewer. rt->impl: NULL, or TC_TEAM_PATIENT. Returns 0.
+ * thread cannot be started there are fewer. rt->impl: NULL, TC_TEAM_PATIENT or TC_TEAM_SHARED.
+ * Returns 0.
  *
  * After fork the child has no threads, and starts its own. When the library that this is part of is closed, or the program ends,
  * the threads end. They block all signals but those of faults. */

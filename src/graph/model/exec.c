@@ -1,4 +1,5 @@
 /* Runs a model: in this process, or in a loaded library. */
+#include "codegen/team/team.h"
 #include "graph/model/parts.h"
 #include "support/guess.h"
 #include "support/log.h"
@@ -223,7 +224,10 @@ static int count_branches(const tc_graph_model *m, int step) {
 
 static int32_t run_fork(const running *r, int step) {
     fork_state f = {.r = r, .first = step + 1};
-    int32_t code = r->rt->parallel_for(r->rt, count_branches(r->c->m, step), run_branches, &f);
+    tc_rt rt = *r->rt;
+    if (!rt.impl)
+        rt.impl = TC_TEAM_SHARED;
+    int32_t code = rt.parallel_for(&rt, count_branches(r->c->m, step), run_branches, &f);
     return code ? code : atomic_load(&f.status);
 }
 

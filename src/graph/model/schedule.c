@@ -1,5 +1,6 @@
 /* Chooses the form and schedule of a task, and lowers it. The first choice is the best verified record of any of its forms. Else it
  * is the default schedule of its own workload, or of a form that a unit of the target can compute. */
+#include "cost_model/cost.h"
 #include "graph/model/parts.h"
 #include "measure/machine/caches.h"
 #include "search_space/space.h"
@@ -35,6 +36,7 @@ static const char *kept(const chooser *c, const char *s) {
     return tc_arena_strdup(c->model->arena, s);
 }
 
+/* Cycles on so many cores; 0: it cannot be said. */
 static double estimate(const tc_func *nest, const tc_machine *m, int cores) {
     tc_machine with = *m;
     tc_cost_rows rows = {0};

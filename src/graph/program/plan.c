@@ -10,7 +10,7 @@ typedef struct life {
     int slot;
     int64_t bytes;
     int first, last;  /* launches */
-    int fork, branch; /* one past the launches that begin these, of what no other branch uses; 0: it is not such */
+    int fork, branch; /* where one branch alone uses it: one past the launches that begin the fork and the branch; else 0 */
 } life;
 
 /* A slot that a launch makes and the model returns lives in the caller's memory from the start. The first output gets it; others
